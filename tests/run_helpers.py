@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import pytest
 from pydantic import SecretStr
-from tenacity import wait_none
 
 from simulator.core import shelves
 from simulator.core.roles import Endpoint
@@ -33,12 +32,14 @@ from simulator.core.types import (
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import PromptFrame, Rubric
 from simulator.models.cache import ResponseCache
-from simulator.models.client import Connections, Model
+from simulator.models.client import Model
+from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
 from simulator.users.base import UserPrompts
 from simulator.users.persona import PersonaUser
+from tests.scripted_models import AT_ONCE
 from tests.servers.openai import OpenAIServer, serve
 
 RUBRICS = ("turn", "relevance", "groundedness", "similarity", "fluency")
@@ -152,7 +153,7 @@ def endpoint(server: OpenAIServer, role: Role, key: str = "key") -> Endpoint:
 @asynccontextmanager
 async def at(server: OpenAIServer, key: str = "key") -> AsyncIterator[Callable[[Role], Model]]:
     """Models at the fake endpoint by role; retries do not wait."""
-    connections = Connections(calls=16, timeout=5, cache=ResponseCache("off"), wait=wait_none())
+    connections = Connections(calls=16, timeout=5, cache=ResponseCache("off"), wait=AT_ONCE)
     ledger = Ledger({})
     try:
         yield lambda role: Model(endpoint(server, role, key), connections, ledger, temperature=0.2)
@@ -183,7 +184,7 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
             endpoints[role] = known.model_copy(update={"model": named})
     personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
     context = RunContext(told, endpoints, personas, Ledger({}, told.budget))
-    context.connections.wait = wait_none()
+    context.connections.wait = AT_ONCE
     return context
 
 

@@ -1,19 +1,18 @@
 """A role's model at a fake endpoint, for tests: the real client, no waits between attempts."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from pydantic import SecretStr
-from tenacity import wait_none
-from tenacity.wait import wait_base
 
 from simulator.core import replies
 from simulator.core.replies import FIELD_KINDS
 from simulator.core.roles import Endpoint
 from simulator.core.types import Role
 from simulator.models.cache import ResponseCache
-from simulator.models.client import Connections, Messages, Model
+from simulator.models.client import Messages, Model
+from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from tests.servers.openai import OpenAIServer
 
@@ -25,14 +24,24 @@ GOOD = '{"reason": "資料と合う。", "grade": 4}'
 ASKED: Messages = [{"role": "user", "content": "Grade this in JSON."}]
 
 
+def waiting(seconds: float) -> Callable[[BaseException, int], float]:
+    """So long between any two attempts."""
+    return lambda _error, _tries: seconds
+
+
+AT_ONCE = waiting(0.0)
+
+
 @asynccontextmanager
 async def connected(
-    *, calls: int = 8, timeout: float = 10, cache: ResponseCache | None = None, wait: wait_base | None = None
+    *,
+    calls: int = 8,
+    timeout: float = 10,
+    cache: ResponseCache | None = None,
+    wait: Callable[[BaseException, int], float] = AT_ONCE,
 ) -> AsyncIterator[Connections]:
     """Connections that retry at once and are closed at the end."""
-    made = Connections(
-        calls=calls, timeout=timeout, cache=cache or ResponseCache("off"), wait=wait or wait_none()
-    )
+    made = Connections(calls=calls, timeout=timeout, cache=cache or ResponseCache("off"), wait=wait)
     try:
         yield made
     finally:

@@ -12,7 +12,8 @@ from typing import Any
 from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
 from simulator.core.types import Role
-from simulator.models.client import Connections, Model
+from simulator.models.client import Model
+from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from simulator.models.providers import ProviderModel
 

@@ -13,9 +13,11 @@ A count of 0 or of a few says nothing: it is made up, or leaves out what was in 
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from simulator.core.errors import RehearsalError
 
 # Bytes of UTF-8 a token, as OpenAI's o200k counts our prompts in Japanese and English (within 13 %).
 _BYTES = 3.75
@@ -77,6 +79,35 @@ class ContextWindow:
     ratios: list[tuple[float, float | None]] = field(default_factory=list)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    async def cut(
+        self, texts: Sequence[str], read: int, counted: Callable[[str], Awaitable[int]]
+    ) -> float | None:
+        """How many tokens a prompt has of which the server read only so many; None where it read all.
+
+        `counted` asks the server how many tokens a text is counted as; 0 where it does not say.
+        """
+        if self.is_plausible(texts, read):
+            return None
+        prompt = Prompt.of("\n".join(texts))
+        async with self.lock:
+            alike = [ratio for wide, ratio in self.ratios if abs(wide - prompt.wide) < _ALIKE]
+            if not alike:
+                alike = [await self._asked(prompt.third(), read, counted)]
+                self.ratios.append((prompt.wide, alike[0]))
+        ratio = next((ratio for ratio in alike if ratio is not None), None)
+        is_cut = read < (IMPOSSIBLE if ratio is None else CUT * ratio) * prompt.size
+        return prompt.size * (ratio or 1.0) if is_cut else None
+
+    async def _asked(self, part: Prompt, read: int, counted: Callable[[str], Awaitable[int]]) -> float | None:
+        """Tokens for each one estimated of a part; 0 for counts that say nothing, None without a reply."""
+        try:
+            of_part = await counted(part.text)
+            # As many as the whole: it was cut as well, or every request is told to have so many.
+            is_made_up = of_part == read and await counted(part.beginning().text) == read
+        except RehearsalError:  # then nothing tells
+            return None
+        return 0.0 if is_made_up else of_part / part.size
+
     def is_plausible(self, texts: Sequence[str], read: int) -> bool:
         """Whether a count fits at first sight; it does for nearly every call, and takes no time."""
         characters = sum(map(len, texts))
@@ -95,24 +126,6 @@ class ContextWindow:
         if size >= FEWEST:
             self.usual[kind] = max(usual, read / size)
         return True
-
-    def has_asked(self, prompt: Prompt) -> bool:
-        """Whether a text of this kind was asked by itself."""
-        return any(abs(wide - prompt.wide) < _ALIKE for wide, _ratio in self.ratios)
-
-    def ratio(self, prompt: Prompt) -> float | None:
-        """Tokens for each one estimated, of texts of this kind; 0 for made-up counts, None for none."""
-        alike = (ratio for wide, ratio in self.ratios if abs(wide - prompt.wide) < _ALIKE)
-        return next((ratio for ratio in alike if ratio is not None), None)
-
-    def learn(self, prompt: Prompt, part: Prompt, read: int | None) -> None:
-        """What a part of a prompt was counted as; 0 where counts say nothing, None without a reply."""
-        self.ratios.append((prompt.wide, None if read is None else read / part.size))
-
-    def is_cut(self, prompt: Prompt, read: int) -> bool:
-        """Whether a suspicious count is that of a cut prompt."""
-        ratio = self.ratio(prompt)
-        return read < (IMPOSSIBLE if ratio is None else CUT * ratio) * prompt.size
 
 
 def tokens_read(data: Any) -> int:

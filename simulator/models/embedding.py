@@ -8,15 +8,20 @@ few requests, each hardly slower than a single one. Equal texts are sent once.
 A request that fails for a reason that one text may be the cause of is halved until the texts at fault are
 alone. Where both halves are embedded, it was their number that the endpoint refused, and no later request has
 as many: some take ten texts, some only one. A refused key, or patience that is over, is nobody's text: then
-all of them fail at once.
+all of them fail at once. An endpoint without embeddings is asked once; no request goes out before the first
+one is over.
 """
 
 import asyncio
+import base64
 import itertools
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
+from simulator.core.messages import _
 
 # Seconds that a request waits for others; little compared with the 50 ms and more that embeddings take.
 TICK = 0.005
@@ -25,6 +30,17 @@ TICK = 0.005
 MOST_TEXTS, MOST_CHARACTERS = 64, 60_000
 # The kinds of failure after which a smaller request may succeed: one of the texts was too long, or empty.
 _SPLIT = ("error", "malformed", "refused", "timeout")
+# Statuses of an endpoint that has no embeddings, and what one says whose model is for chats, whatever its
+# status.
+_NOT_THERE = (403, 404, 405, 410, 501)
+_SAYS_NONE = re.compile(
+    r"embeddings?\b.*\b(?:not|n[o']t|unsupported|disabled)|(?:not|n't|unsupported|without|no)\b.*\bembedding",
+    re.IGNORECASE,
+)
+
+
+class NoEmbeddings(ModelFailure):
+    """An endpoint that has no embeddings, or none by this model."""
 
 
 class Embeddings(NamedTuple):
@@ -51,6 +67,8 @@ class EmbeddingBatcher:
         self._calls: list[_PendingCall] = []
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
+        self._first: asyncio.Event | None = None  # set once the first request is over
+        self._none: NoEmbeddings | None = None
 
     async def __call__(self, texts: list[str]) -> Embeddings:
         """The embeddings of these texts, with their share of the request's tokens."""
@@ -102,9 +120,9 @@ class EmbeddingBatcher:
             pieces = [texts[at : at + self.most] for at in range(0, len(texts), self.most)]
             return _merged(await asyncio.gather(*map(self._rows, pieces)))
         try:
-            embedded = await self.send(list(texts))
+            embedded = await self._request(list(texts))
         except ModelFailure as error:
-            is_final = isinstance(error, (AccessDenied, OutOfPatience))
+            is_final = isinstance(error, (AccessDenied, OutOfPatience, NoEmbeddings))
             if len(texts) == 1 or is_final or error.failure.kind not in _SPLIT:
                 return dict.fromkeys(texts, error), 0
         else:
@@ -115,6 +133,21 @@ class EmbeddingBatcher:
         if not any(isinstance(row, ModelFailure) for row in rows.values()):
             self.most = min(self.most, half)
         return rows, tokens
+
+    async def _request(self, texts: list[str]) -> Embeddings:
+        if self._first is not None:
+            await self._first.wait()
+            if self._none:
+                raise NoEmbeddings(self._none.failure.kind, self._none.message)
+            return await self.send(texts)
+        self._first = asyncio.Event()
+        try:
+            return await self.send(texts)
+        except NoEmbeddings as error:
+            self._none = error
+            raise
+        finally:
+            self._first.set()
 
 
 def _merged(parts: Sequence[tuple[dict[str, Any], int]]) -> tuple[dict[str, Any], int]:
@@ -151,3 +184,48 @@ def _share_out(calls: Sequence[_PendingCall], rows: Mapping[str, Any], tokens: i
     for call, (start, end) in zip(embedded, itertools.pairwise([0, *ends]), strict=True):
         if not call.reply.done():
             call.reply.set_result(Embeddings([rows[text] for text in call.texts], end - start))
+
+
+def rows_of(data: Any, count: int) -> list[Any]:
+    """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
+    rows = data["data"]
+    if len(rows) != count:
+        raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
+    # Endpoints may answer in another order, and say so by the index. Some leave it out, some only where it
+    # is 0, as protocol buffers do.
+    places = [row.get("index") for row in rows]
+    if places.count(None) == count:
+        return [row["embedding"] for row in rows]
+    numbers = [0 if place is None else int(place) for place in places]
+    if places.count(None) > 1 or (None in places and numbers.count(0) > 1):
+        raise ValueError(_("embeddings without an index"))
+    return [row["embedding"] for _unused, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]
+
+
+def vector_of(embedding: Any) -> list[float]:
+    """The floats of an embedding, sent as a list or as base64 of little-endian float32; else ValueError."""
+    import numpy as np  # only for runs with an embedding model
+
+    if isinstance(embedding, str):
+        # Far fewer bytes than a list of numbers, and quicker to read.
+        vector = np.frombuffer(base64.b64decode(embedding), dtype="<f4").astype(float)
+    else:
+        vector = np.asarray(embedding, dtype=float)
+    if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
+        raise ValueError(_("not a vector of numbers"))
+    return vector.tolist()  # type: ignore[no-any-return]
+
+
+def shows_none(error: ModelFailure) -> bool:
+    """Whether an endpoint that refuses embeddings has none, or none by this model."""
+    status = getattr(error.__cause__, "status_code", None)
+    if status in (400, 422):
+        return bool(_SAYS_NONE.search(str(error.__cause__)))
+    return status in _NOT_THERE
+
+
+def may_be_of_the_form(error: ModelFailure) -> bool:
+    """Whether a request may have failed for its form: it was refused, not for its key, pace or length."""
+    status = getattr(error.__cause__, "status_code", None)
+    is_final = isinstance(error, AccessDenied | OutOfPatience)
+    return status not in (None, 408, 409, 413, 429) and error.failure.kind == "error" and not is_final

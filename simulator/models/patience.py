@@ -1,51 +1,70 @@
-"""For how long one call goes on: its patience, the wait before another attempt, and what is said meanwhile.
+"""For how long it is worth asking: --patience of one call, and of all calls while a model answers nobody.
 
-Nobody waits twice for the same minute: time in the queue for a place among our own calls does not count as
---patience, whether they queue here or at the server (`Limiter.was_crowded_out`); a stop that the endpoint
-asked for does.
+`Patience` is one call's: the seconds of its attempts and of the waits between them. Nobody waits twice for
+the same minute: time in the queue for a place among our own calls does not count, whether they queue here or
+at the server (`Limiter.was_crowded_out`); a stop that the endpoint asked for does.
+
+`Availability` is the model's. One call that fails may be at fault itself: a prompt that is too long, a text
+that crashes a server. Where five in a row fail and nobody is answered in between, the model is away. Then
+
+- no conversation is begun (`back`), and calls wait in a row (`turn`);
+- the first of the row asks again after 1, 2, 4 seconds and so on, or as long as the endpoint names; where it
+  fails it goes to the end of the row, for it may be the one at fault;
+- the first answer lets all of them go on;
+- after --patience without one everybody gets Outage, which ends the run: interrupted, without a loss.
+
+Waiting in that row is nobody's own patience, and no limit of a bot's answer counts it.
 """
 
 import asyncio
+import math
+import random
+from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from enum import Enum, auto
 
-from tenacity import RetryCallState, wait_random_exponential
-from tenacity.wait import wait_base
-
-from simulator.core.clock import awake
+from simulator.core.clock import awake, uncounted
+from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import Message, _, say
 from simulator.models.exchange import NoAnswer
 from simulator.models.rates import Pause, Permit
 from simulator.models.waits import wait_of
 
-
-class RetryAfter(wait_base):
-    """Waits as long as the endpoint asks for, otherwise random-exponentially from 1 to 60 seconds.
-
-    Also where it has asked twice for less than a second in vain: all attempts would be over in no time.
-    """
-
-    def __init__(self, longest: float = 120.0) -> None:
-        """No single wait is longer than `longest` seconds."""
-        self.longest = longest
-        self.otherwise: wait_base = wait_random_exponential(multiplier=1, max=60)
-
-    def __call__(self, retry_state: RetryCallState) -> float:
-        """Seconds until the next attempt."""
-        # Of OpenAI's errors; NoAnswer has the answer to the provider's client, if any.
-        seconds = wait_of(retry_state.outcome.exception() if retry_state.outcome else None)
-        if seconds is None or (seconds < 1 and retry_state.attempt_number > 2):
-            return self.otherwise(retry_state)
-        return min(self.longest, seconds)
-
-
+# Seconds for a last attempt.
+LAST = 1.0
+# Failures in a row, of whichever calls, after which a model is away; fewer than the tries of a single call.
+IN_A_ROW = 5
+# Seconds of the first pause and of the longest while it is, unless the endpoint asks for more.
+FIRST, LONGEST = 1.0, 5.0
+# Seconds of the longest wait between two attempts of a call, unless the endpoint asks for more.
+LONGEST_WAIT = 60.0
 # Seconds of waiting that are worth a notice, and the seconds until the next one about the same endpoint:
 # whoever looks at a terminal that stands still should know why, and not read the same line for each of 64
 # calls.
 WORTH_TELLING, SILENCE = 5.0, 15.0
-# Seconds for a last attempt.
-LAST = 1.0
 # Time-outs of one call for which it is not to blame; a prompt that no server answers has an end.
 MOST_FORGIVEN = 4
+
+
+def wait_after(error: BaseException | None, tries: int, longest: float = math.inf) -> float:
+    """Seconds until the next attempt, after so many: as long as the endpoint asks for, up to `longest`.
+
+    Otherwise at random, of at most 1, 2, 4 and so on up to 60 seconds; also where it has asked twice for less
+    than a second in vain, or all attempts would be over in no time.
+    """
+    seconds = wait_of(error)
+    if seconds is None or (seconds < 1 and tries > 2):
+        return random.uniform(0, min(2.0 ** (tries - 1), LONGEST_WAIT))  # noqa: S311 - no secret
+    return min(seconds, longest)
+
+
+def _too_long(wait: float, patience: float) -> Message:
+    return _(
+        "it asks for {wait:,.0f} s before another call: --patience is {patience:g} s",
+        wait=wait,
+        patience=patience,
+    )
 
 
 class Patience(AbstractContextManager[None]):
@@ -53,14 +72,13 @@ class Patience(AbstractContextManager[None]):
 
     Neither waiting for a place among our own calls counts, nor the time for which the process was suspended.
     `with patience:` counts the time of its block, `tries` the attempts. `gave_up` says why nobody waits any
-    more, "" as long as somebody does.
+    more, "" as long as somebody does; `is_told`: because the endpoint named a wait that is too long.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.spent = seconds, 0.0
         self.tries = self.forgiven = 0
         self.gave_up: Message | str = ""
-        # Whether the endpoint itself named a wait that is too long.
         self.is_told = False
 
     @property
@@ -75,12 +93,9 @@ class Patience(AbstractContextManager[None]):
     def __exit__(self, *_error: object) -> None:
         self.spent += awake() - self._entered
 
-    def fitting(self, seconds: float, state: RetryCallState) -> float:
-        """A wait that leaves time for an attempt after it, unless the endpoint itself asked for it."""
-        error = state.outcome.exception() if state.outcome else None
-        if seconds < self.left or self.left <= LAST or wait_of(error) is not None:
-            return seconds
-        return self.left - LAST
+    def renew(self, seconds: float | None) -> None:
+        """As if only so many seconds were left, or all of them: what was waited for was everybody's."""
+        self.spent = 0.0 if seconds is None else max(0.0, self.seconds - seconds)
 
     def forgive(self, spent: float) -> None:
         """Takes back an attempt that stood behind our own calls, a few times; `spent` was spent before."""
@@ -89,31 +104,30 @@ class Patience(AbstractContextManager[None]):
             self.tries -= 1
             self.spent = spent
 
-    async def sleep(self, seconds: float) -> None:
-        """Waits before another attempt; the wait counts."""
-        with self:
-            await asyncio.sleep(seconds)
+    def fitting(self, seconds: float, error: BaseException) -> float | None:
+        """A wait after this error that leaves time for an attempt; None, and `gave_up`, where none does.
 
-    def is_over(self, state: RetryCallState) -> bool:
-        """Whether the next wait would use up the patience, so that no attempt could follow."""
-        # Without time for an attempt after it, a wait would be for nothing.
-        if state.upcoming_sleep < self.left:
-            return False
-        seconds = wait_of(state.outcome.exception() if state.outcome else None)
-        if seconds is None or seconds < self.left:
+        It is shortened for that, unless the endpoint itself asked for it.
+        """
+        asked_for = wait_of(error)
+        if asked_for is None and self.left > LAST:
+            seconds = min(seconds, self.left - LAST)
+        if seconds < self.left:
+            return seconds
+        if asked_for is None or asked_for < self.left:
             self.gave_up = _(
                 "given up after {spent:.0f} s: --patience is {patience:g} s",
                 spent=self.spent,
                 patience=self.seconds,
             )
         else:
-            self.is_told = True
-            self.gave_up = _(
-                "it asks for {wait:,.0f} s before another call: --patience is {patience:g} s",
-                wait=seconds,
-                patience=self.seconds,
-            )
-        return True
+            self.is_told, self.gave_up = True, _too_long(asked_for, self.seconds)
+        return None
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits before another attempt; the wait counts."""
+        with self:
+            await asyncio.sleep(seconds)
 
     async def queueing(self, permit: asyncio.Future[Permit], pause: Pause) -> Permit:
         """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
@@ -138,6 +152,175 @@ class Patience(AbstractContextManager[None]):
         finally:
             pause.watchers.remove(look)
             self.spent += pause.closed(clock()) - before
+
+
+class _Word(Enum):
+    """What a call that waits is told."""
+
+    ASK = auto()
+    BACK = auto()
+    LOST = auto()
+
+
+Place = asyncio.Future[_Word]
+
+
+class Availability:
+    """Of one model at one address; `answers` counts what it answered, refusals included."""
+
+    def __init__(self, where: str, patience: float, notice: Callable[..., bool]) -> None:
+        """`where` is the address as it is shown; `patience` in seconds; `notice` is that of `Notices`."""
+        self.where, self.patience, self.notice = where, patience, notice
+        self.answers = 0
+        self._failures = 0  # in a row
+        self._failure = ModelFailure("error", "")  # the last one
+        self._asked_for = 0.0  # the seconds that came with it
+        self._since: float | None = None  # it is away
+        self._tries = 0  # since then
+        self._row: deque[Place] = deque()  # calls
+        self._openers: list[Place] = []  # conversations
+        self._is_asking = self._was_noticed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._lost: Outage | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether nobody is answered."""
+        return self._since is not None
+
+    @property
+    def left(self) -> float:
+        """The seconds for which it may still be away."""
+        return self.patience - (awake() - self._since) if self._since is not None else self.patience
+
+    def answered(self) -> None:
+        """Somebody was answered: all that wait go on."""
+        self.answers += 1
+        self._failures = 0
+        if self._since is None:
+            return
+        if self._was_noticed:
+            seconds = awake() - self._since
+            say(_("{address} answers again, after {seconds:.0f} s.", address=self.where, seconds=seconds))
+        self._since, self._tries, self._was_noticed = None, 0, False
+        self.close()
+        self._tell_all(_Word.BACK)
+
+    def failed(self, failure: ModelFailure, wait: float | None) -> None:
+        """Somebody was not answered; `wait` is for how many seconds the endpoint asks to be left alone."""
+        self._failures += 1
+        self._failure, self._asked_for = failure, wait or 0.0
+        if self._since is None and self._failures >= IN_A_ROW:
+            self._since = awake()
+
+    def lost(self, failure: ModelFailure) -> Outage:
+        """The end of the run for this reason; nobody else is kept waiting either."""
+        if self._lost is None:
+            self._lost = Outage(failure.failure.kind, failure.message)
+            self._since = awake() if self._since is None else self._since
+            self.close()
+            self._tell_all(_Word.LOST)
+        return Outage(self._lost.failure.kind, self._lost.message)
+
+    async def turn(self) -> float | None:
+        """Waits while it is away. Seconds: this call asks again for all, and has so many for it.
+
+        It tells with `asked` that it has asked. None: it is back. Raises Outage when nobody asks any more.
+        """
+        place: Place = asyncio.get_running_loop().create_future()
+        self._row.append(place)
+        self._ask_next()
+        try:
+            with uncounted():
+                word = await place
+        except asyncio.CancelledError:
+            # Told to ask, and cancelled in the same moment.
+            if place.done() and not place.cancelled() and place.result() is _Word.ASK:
+                self.asked()
+            raise
+        if word is _Word.LOST:
+            raise self.lost(self._failure)
+        return max(self.left, LAST) if word is _Word.ASK else None
+
+    def asked(self) -> None:
+        """The call that asked for all is over, whatever came of it."""
+        self._is_asking = False
+        if self.is_away:
+            self._ask_next()
+
+    async def back(self) -> None:
+        """Waits with what need not begin while the model is away. Raises Outage once nobody waits for it."""
+        # Without a call that asks it would be waited for in vain.
+        if self.is_away and (self._is_asking or self._row or self._lost):
+            place: Place = asyncio.get_running_loop().create_future()
+            self._openers.append(place)
+            if self._lost or await place is _Word.LOST:
+                raise self.lost(self._failure)
+
+    def close(self) -> None:
+        """Ends a pause before the next try."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tell_all(self, word: _Word) -> None:
+        for place in (*self._row, *self._openers):
+            if not place.done():
+                place.set_result(word)
+        self._row.clear()
+        self._openers.clear()
+
+    def _ask_next(self) -> None:
+        """Lets the first of the row ask, after a pause; gives up where none is worth it."""
+        if self._lost is not None:
+            return self._tell_all(_Word.LOST)
+        if self._is_asking:
+            return None
+        while self._row and self._row[0].done():
+            self._row.popleft()
+        if not self._row:
+            # The call that has just asked may be about to stand in the row again.
+            asyncio.get_running_loop().call_soon(self._let_begin)
+            return None
+        left, pause = self.left, max(min(FIRST * 2**self._tries, LONGEST), self._asked_for)
+        if self._asked_for > left or left <= LAST:
+            self._give_up()
+            return None
+        pause = min(pause, max(left - LAST, 0.0))
+        self._tries, self._is_asking = self._tries + 1, True
+        why = _(
+            "{address} answers no call; no conversation begins until it does, for {left:.0f} s at most"
+            " (--patience): {reason}",
+            address=self.where,
+            left=left,
+            reason=self._failure.message,
+        )
+        noticed = self.notice(self.where, pause, why, since=self.patience - left)
+        self._was_noticed = noticed or self._was_noticed
+        self._timer = asyncio.get_running_loop().call_later(pause, self._let_ask)
+        return None
+
+    def _let_begin(self) -> None:
+        """Where no call is left that asks, whatever begins next does."""
+        if not (self._is_asking or self._row):
+            self._tell_all(_Word.BACK)
+
+    def _let_ask(self) -> None:
+        self._timer = None
+        while self._row:
+            if not (place := self._row.popleft()).done():
+                place.set_result(_Word.ASK)
+                return
+        self.asked()
+
+    def _give_up(self) -> None:
+        failure = self._failure
+        if self._asked_for:
+            why = _too_long(self._asked_for, self.patience)
+        else:
+            why = _("no call was answered for {patience:g} s (--patience)", patience=self.patience)
+        message = _("{failure} ({why})", failure=failure.message, why=why)
+        self.lost(ModelFailure(failure.failure.kind, message))
 
 
 class Notices:

@@ -20,7 +20,8 @@ from simulator.core.clock import TimeLimit
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
-from simulator.models.client import Body, Connections, Model
+from simulator.models.client import Body, Model
+from simulator.models.connections import Connections
 from simulator.models.exchange import NoAnswer, status_of
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger

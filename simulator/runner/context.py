@@ -59,7 +59,8 @@ from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
 from simulator.models.by_role import Models
-from simulator.models.client import Connections, Model
+from simulator.models.client import Model
+from simulator.models.connections import Connections
 from simulator.models.exchange import import_client
 from simulator.models.pricing import Ledger
 from simulator.privacy.redactor import Redactor

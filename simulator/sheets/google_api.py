@@ -30,7 +30,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
 from simulator.core.types import Value
-from simulator.models.patience import RetryAfter
+from simulator.models.patience import wait_after
 
 Json = dict[str, Any]
 SCHEME = "sheet:"
@@ -456,17 +456,15 @@ class SheetsClient:
             raise _one_line(error, name, self.account.email, writing=self._writing) from None
 
 
-_after = RetryAfter(longest=60.0)
-
-
 def _wait(state: RetryCallState) -> float:
     """Seconds until the next attempt: what Retry-After says, else exponential, after a 429 ten at least."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, Conflict):
         return 0.0
+    wait = wait_after(error, state.attempt_number, longest=60.0)
     # The quota is one of a minute, and Google does not say when it is over.
     names_wait = "retry-after" in getattr(getattr(error, "response", None), "headers", {})
-    return _after(state) if names_wait else max(_after(state), LEAST_WAIT if _code(error) == 429 else 0.0)
+    return wait if names_wait else max(wait, LEAST_WAIT if _code(error) == 429 else 0.0)
 
 
 def _http(credentials: Any, local: str) -> Any:

@@ -12,7 +12,7 @@ from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFil
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
 from simulator.grading import model_judge
 from simulator.grading.judge import FunctionJudge, JudgeCall, LexicalStandIn, Panel
-from simulator.models import outage
+from simulator.models import patience
 from simulator.models.client import SHORTEST
 from simulator.models.pricing import BudgetSpent
 from tests.run_helpers import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
@@ -150,7 +150,7 @@ async def test_done_judges_are_not_asked_again() -> None:
 )  # fmt: skip
 async def test_a_failed_judge_gives_no_grade(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The score says what failed and how; it has no value, and a malformed reply is kept."""
-    monkeypatch.setattr(outage, "FIRST", 0.0)
+    monkeypatch.setattr(patience, "FIRST", 0.0)
     said = json.dumps({name: {"reason": "良い。" * 999, "grade": 5} for name in RUBRICS}, ensure_ascii=False)
     reply = FAULTS[fault](said)
     # Where the endpoint answers nothing at all, the run would end.

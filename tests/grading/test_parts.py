@@ -4,17 +4,18 @@ import json
 from typing import Any
 
 import pytest
-from tenacity import wait_none
 
 from simulator.core.errors import AccessDenied, MalformedReply
 from simulator.core.replies import create_form
 from simulator.core.types import Score
 from simulator.grading.model_judge import ModelJudge
 from simulator.models.cache import ResponseCache
-from simulator.models.client import Connections, Model
+from simulator.models.client import Model
+from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from simulator.models.reading import most_tokens, parse_parts
 from tests.run_helpers import RUBRICS, SAYS, an_exhibit, at, endpoint, frame, grader, rubric
+from tests.scripted_models import AT_ONCE
 from tests.servers.faults import Reply, error, script
 from tests.servers.openai import OpenAIServer
 
@@ -44,7 +45,7 @@ class Desk:
 
     def __init__(self, server: OpenAIServer, cache: ResponseCache) -> None:
         self.server, self.ledger = server, Ledger({})
-        self.connections = Connections(calls=4, timeout=5, cache=cache, wait=wait_none())
+        self.connections = Connections(calls=4, timeout=5, cache=cache, wait=AT_ONCE)
         model = Model(endpoint(server, "judge"), self.connections, self.ledger, temperature=0.2)
         rubrics = [rubric(name) for name in RUBRICS]
         self.judging = ModelJudge(rubrics, frame(), model, seed=42, alone=False)

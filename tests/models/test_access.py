@@ -14,7 +14,8 @@ from simulator.core.errors import AccessDenied, InputError, ModelFailure
 from simulator.core.roles import Endpoint
 from simulator.core.types import Role
 from simulator.models.cache import ResponseCache
-from simulator.models.client import Connections, Model
+from simulator.models.client import Model
+from simulator.models.connections import Connections
 from simulator.models.exchange import proxy_for
 from simulator.models.pricing import Ledger
 from tests.commands import Command

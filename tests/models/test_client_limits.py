@@ -7,7 +7,8 @@ from pydantic import SecretStr
 
 from simulator.core.roles import DIALOGUE, GRADING, Endpoint
 from simulator.core.types import Role
-from simulator.models.client import Connections, Model
+from simulator.models.client import Model
+from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply

@@ -5,15 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tenacity import wait_fixed
 
 from simulator.core.clock import TimeLimit
 from simulator.core.errors import ModelFailure, Outage, OutOfPatience
-from simulator.models import outage
+from simulator.models import patience
 from simulator.models.client import SHORTEST
-from simulator.models.outage import IN_A_ROW, Availability
-from simulator.models.patience import Notices
-from tests.scripted_models import ASKED, connected, model_at
+from simulator.models.patience import IN_A_ROW, Availability, Notices
+from tests.scripted_models import ASKED, connected, model_at, waiting
 from tests.servers.faults import BAD_GATEWAY
 from tests.servers.openai import OpenAIServer, Reply
 from tests.virtual_time import run_virtually
@@ -148,7 +146,7 @@ def test_the_time_of_a_bot_is_not_that_of_an_outage() -> None:
 )
 async def test_calls_in_flight_wait_for_an_endpoint(failing: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it fails with, twenty calls are all answered, and in between few ask."""
-    monkeypatch.setattr(outage, "FIRST", 0.0)
+    monkeypatch.setattr(patience, "FIRST", 0.0)
     failures = 30
 
     def reply(_request: Any) -> str | Reply:
@@ -165,7 +163,7 @@ async def test_calls_in_flight_wait_for_an_endpoint(failing: Reply, monkeypatch:
 
 async def test_a_proxy_that_answers_for_it_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """While there is a page to log in at, all calls wait."""
-    monkeypatch.setattr(outage, "FIRST", 0.0)
+    monkeypatch.setattr(patience, "FIRST", 0.0)
 
     def reply(_request: Any) -> str | Reply:
         return Reply(body=b"<html>log in</html>") if server.counts["chat"] <= 50 else "yes"
@@ -179,7 +177,7 @@ async def test_a_proxy_that_answers_for_it_is_no_answer(monkeypatch: pytest.Monk
 
 async def test_an_endpoint_that_stays_away_is_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not the failure of a single call; who asks afterwards is told so without asking."""
-    monkeypatch.setattr(outage, "FIRST", 0.0)
+    monkeypatch.setattr(patience, "FIRST", 0.0)
     async with OpenAIServer(lambda _: Reply(status=500)) as server, connected() as made:
         made.patience = 1.2
         with pytest.raises(Outage, match=r"500: .* \(no call was answered for 1\.2 s \(--patience\)\)"):
@@ -197,7 +195,7 @@ async def test_a_request_that_alone_fails_is_no_outage() -> None:
     def at_fault(request: Any) -> str | Reply:
         return Reply(status=500) if request["messages"] == ASKED else "OK"
 
-    async with OpenAIServer(at_fault) as server, connected(wait=wait_fixed(0.2)) as made:
+    async with OpenAIServer(at_fault) as server, connected(wait=waiting(0.2)) as made:
         made.patience = 0.3
         with pytest.raises(OutOfPatience) as met:
             await model_at(server, made).say(ASKED)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from simulator.shelves.rag_adapters._limits import Limits, within
-from tenacity import wait_fixed
 
 from simulator import Answer, Query, Transient
 from simulator.core import shelves
@@ -17,10 +16,10 @@ from simulator.core.messages import shown
 from simulator.core.settings import load_settings
 from simulator.models.exchange import NoAnswer
 from simulator.models.limiter import Limiter
-from simulator.models.patience import Notices, Patience, RetryAfter
+from simulator.models.patience import Notices, Patience, wait_after
 from simulator.models.rates import Pause, Rates
 from tests.asking import FIRST
-from tests.scripted_models import ASKED, GOOD, connected, model_at
+from tests.scripted_models import ASKED, GOOD, connected, model_at, waiting
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer
 from tests.virtual_time import run_virtually
@@ -47,7 +46,7 @@ def test_patience_is_declared_once() -> None:
 )
 async def test_to_be_asked_again_tomorrow_ends_it_at_once(reply: Reply) -> None:
     """For all calls: it says how long the endpoint wants to be left alone, and is told in both languages."""
-    async with OpenAIServer(lambda _: reply) as server, connected(wait=RetryAfter(float("inf"))) as made:
+    async with OpenAIServer(lambda _: reply) as server, connected(wait=wait_after) as made:
         async with asyncio.timeout(20):
             with pytest.raises(Outage, match="it asks for 86,400 s before another call") as met:
                 await model_at(server, made).say(ASKED)
@@ -60,7 +59,7 @@ async def test_to_be_asked_again_tomorrow_ends_it_at_once(reply: Reply) -> None:
 async def test_attempts_and_waits_together_are_bounded() -> None:
     """Six attempts would take .8 s and more; the call is over after its .3 s, and says why."""
     busy = Reply(status=503, delay=0.05)
-    async with OpenAIServer(lambda _: busy) as server, connected(wait=wait_fixed(0.1)) as made:
+    async with OpenAIServer(lambda _: busy) as server, connected(wait=waiting(0.1)) as made:
         made.patience = 0.3
         with pytest.raises(Outage, match=r"\(given up after 0 s: --patience is 0\.3 s\)"):
             await model_at(server, made).say(ASKED)

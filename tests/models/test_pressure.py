@@ -5,12 +5,11 @@ import contextlib
 from typing import Any
 
 import pytest
-from tenacity import wait_fixed
 
 from simulator.core.errors import ModelFailure, Outage
-from simulator.models import outage
-from simulator.models.client import ATTEMPTS
-from tests.scripted_models import ASKED, GOOD, connected, model_at
+from simulator.models import patience
+from simulator.models.connections import ATTEMPTS
+from tests.scripted_models import ASKED, GOOD, connected, model_at, waiting
 from tests.servers.openai import OpenAIServer, Reply
 
 
@@ -52,12 +51,12 @@ async def said_by_all(model: Any, calls: int) -> list[Any]:
 
 async def test_a_server_with_one_slot_answers_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 25 calls at once most would be late twice, and then given up; so few are at the server at once."""
-    monkeypatch.setattr(outage, "FIRST", 0.1)
-    monkeypatch.setattr(outage, "LAST", 0.1)
+    monkeypatch.setattr(patience, "FIRST", 0.1)
+    monkeypatch.setattr(patience, "LAST", 0.1)
     served = OneByOne(0.06)
     server = await asyncio.start_server(served.answer, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    async with server, connected(calls=64, timeout=0.5, wait=wait_fixed(0.01)) as made:
+    async with server, connected(calls=64, timeout=0.5, wait=waiting(0.01)) as made:
         made.patience = 1.0
         said = await said_by_all(model_at(url, made), 25)
 
@@ -89,7 +88,7 @@ async def test_an_endpoint_that_is_only_busy_is_asked_until_patience_ends(
     status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not six times; also where it answers others, so that the model is not away."""
-    monkeypatch.setattr(outage, "IN_A_ROW", 1000)
+    monkeypatch.setattr(patience, "IN_A_ROW", 1000)
 
     def reply(_request: Any) -> str | Reply:
         return Reply(status=status) if server.counts["chat"] <= 3 * ATTEMPTS else GOOD

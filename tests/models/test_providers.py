@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
-from tenacity import wait_none
 
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, Outage
 from simulator.core.replies import NextLine
 from simulator.core.roles import Endpoint
 from simulator.models.cache import ResponseCache
-from simulator.models.client import Connections
+from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from simulator.models.providers import ProviderModel
+from tests.scripted_models import AT_ONCE
 from tests.servers.anthropic import AnthropicServer, speaks
 from tests.servers.loopback import on_thread
 
@@ -34,7 +34,7 @@ def server() -> Iterator[AnthropicServer]:
 
 def model(server: AnthropicServer, connections: Connections | None = None, **changes: Any) -> ProviderModel:
     given = {"role": "user", "model": "anthropic:claude-test", "url": server.url, "key": SecretStr("sk-hush")}
-    made = connections or Connections(calls=4, timeout=5, cache=ResponseCache("off"), wait=wait_none())
+    made = connections or Connections(calls=4, timeout=5, cache=ResponseCache("off"), wait=AT_ONCE)
     return ProviderModel(Endpoint.model_validate(given | changes), made, Ledger({}), temperature=0.7)
 
 
@@ -102,7 +102,7 @@ async def test_a_refused_key_or_model_stops_the_run(server: AnthropicServer, sta
 
 async def test_a_lost_endpoint_is_typed(server: AnthropicServer) -> None:
     """Nobody there for all of --patience: an outage of kind `unreachable`."""
-    hasty = Connections(calls=4, timeout=5, cache=ResponseCache("off"), wait=wait_none(), patience=0.5)
+    hasty = Connections(calls=4, timeout=5, cache=ResponseCache("off"), wait=AT_ONCE, patience=0.5)
     with pytest.raises(Outage) as error:
         await model(server, hasty, url="http://127.0.0.1:9").say(ASKED)
     assert error.value.failure.kind == "unreachable"
@@ -127,7 +127,7 @@ async def test_a_chat_model_without_structured_replies_is_read_as_text(server: A
 async def test_an_answer_that_comes_drop_by_drop_is_late(server: AnthropicServer) -> None:
     """The whole of it has `timeout` seconds, though the client never waits long for the next byte."""
     server.pace = 0.05
-    connections = Connections(calls=1, timeout=0.256, cache=ResponseCache("off"), wait=wait_none())
+    connections = Connections(calls=1, timeout=0.256, cache=ResponseCache("off"), wait=AT_ONCE)
     connections.attempts = 1
 
     with pytest.raises(ModelFailure, match=r"no reply within 0\.26 s") as error:

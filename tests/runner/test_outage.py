@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Ended, Results
-from simulator.models import outage
+from simulator.models import patience
 from simulator.storage.run_file import find_run, read_run
 from tests.commands import Command
 from tests.crash.trial import CASES, played
@@ -40,7 +40,7 @@ OPTIONS = (
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
     """Questions and a bot; whoever asks an endpoint that is away does so at once."""
-    monkeypatch.setattr(outage, "FIRST", 0.0)
+    monkeypatch.setattr(patience, "FIRST", 0.0)
     Path("cases.csv").write_text(CASES, encoding="utf-8")
     Path("bot.py").write_text(BOT, encoding="utf-8")
 

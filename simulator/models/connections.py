@@ -1,0 +1,148 @@
+"""What the models of one process share: connections, limits, the cache, and what endpoints have shown.
+
+How much is shared depends on what it is about:
+
+    a host                    the calls in flight: judge and customer at one server compete for it
+    an address and a model    what it supports, whether it answers anybody, how it counts tokens
+    the same, with a key      the rates of a minute, for accounts are limited by key; joined embeddings
+    ... and the headers       the connections themselves: two keys must not meet in one
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, NamedTuple
+
+from simulator.core.messages import _
+from simulator.core.roles import Endpoint
+from simulator.core.settings import Settings
+from simulator.models.cache import ResponseCache
+from simulator.models.context import ContextWindow
+from simulator.models.embedding import EmbeddingBatcher, Send
+from simulator.models.exchange import Transport, check_way
+from simulator.models.limiter import BotPlaces, Limiter
+from simulator.models.patience import Availability, Notices, wait_after
+from simulator.models.rates import REQUESTS, TOKENS, Rates, Window
+from simulator.models.refusals import Abilities
+
+# Tries of one request in all, as long as others are answered, with random waits of at most 1, 2, 4, 8 and
+# 16 s between them. Where nobody is, it is tried for as long as --patience lasts.
+ATTEMPTS = 6
+
+
+class ModelRecord(NamedTuple):
+    """What one model has shown: what it supports, whether it answers anybody, how it counts tokens."""
+
+    abilities: Abilities
+    availability: Availability
+    context_window: ContextWindow
+
+
+class Connections:
+    """The connections, limits and known abilities of one process; closed once, at the end."""
+
+    def __init__(
+        self,
+        *,
+        calls: int,
+        timeout: float,
+        cache: ResponseCache,
+        patience: float = 120.0,
+        wait: Callable[[BaseException, int], float] = wait_after,
+    ) -> None:
+        """At most `calls` in flight per endpoint; `timeout` seconds per attempt, `patience` per call.
+
+        `wait` tells the seconds after an error of so many attempts.
+        """
+        self.calls, self.timeout, self.patience, self.cache = calls, timeout, patience, cache
+        self.attempts, self.wait = ATTEMPTS, wait
+        self.max_tokens: int | None = None
+        self.notices = Notices()
+        self._transports: dict[tuple[Any, ...], Transport] = {}
+        self._checked: set[str] = set()
+        self._limiters: dict[str, Limiter] = {}
+        self._models: dict[tuple[str, str], ModelRecord] = {}
+        self._windows: dict[tuple[str, str, int, int], Window] = {}
+        self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
+        self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Connections":
+        """With the limits of these settings, and their cache."""
+        made = cls(
+            calls=settings.calls,
+            timeout=settings.timeout,
+            patience=settings.patience,
+            cache=ResponseCache(settings.cache),
+        )
+        made.max_tokens = settings.max_tokens
+        return made
+
+    def transport(self, endpoint: Endpoint) -> Transport:
+        """The shared connections to this address with this key."""
+        key = endpoint.key.get_secret_value()
+        where = (endpoint.url, key, tuple(endpoint.sent_headers.items()))
+        if where not in self._transports:
+            self._transports[where] = Transport(endpoint.url, key, self.calls, endpoint.sent_headers)
+        return self._transports[where]
+
+    def check(self, endpoint: Endpoint) -> None:
+        """Raises InputError for a proxy or certificates of the environment that cannot be used."""
+        if endpoint.url not in self._checked and not endpoint.of_provider:
+            check_way(endpoint.url)
+            self._checked.add(endpoint.url)
+
+    def limiter(self, endpoint: Endpoint) -> Limiter:
+        """The limit that all calls to this host share, whichever their keys and paths."""
+        where = endpoint.host
+        if where not in self._limiters:
+            why = _("{address} takes no more calls within this minute", address=endpoint.address)
+            on_wait = partial(self.notices.waiting, endpoint.address, why=why)
+            self._limiters[where] = Limiter(self.calls, on_wait, timeout=self.timeout)
+        return self._limiters[where]
+
+    def rates(self, endpoint: Endpoint) -> Rates:
+        """The rates of this model; configured ones count the calls to all models at the address."""
+        url, key = endpoint.url, endpoint.key.get_secret_value()
+        where = (url, key, endpoint.model, endpoint.rpm, endpoint.tpm)
+        if where not in self._rates:
+            limits = [
+                (kind, most) for kind, most in ((REQUESTS, endpoint.rpm), (TOKENS, endpoint.tpm)) if most
+            ]
+            # Accounts are limited by key, so models with the same one share a window.
+            windows = [self._windows.setdefault((url, key, *limit), Window(*limit)) for limit in limits]
+            self._rates[where] = Rates(windows)
+        return self._rates[where]
+
+    def places_of_bot(self, endpoint: Endpoint, own: AbstractAsyncContextManager[Any] | None) -> BotPlaces:
+        """The places of a bot that is asked at this address, within the limits of the models there."""
+        return BotPlaces(self.limiter(endpoint), Rates(self.rates(endpoint).configured), own)
+
+    def batches(self, endpoint: Endpoint, send: Send) -> EmbeddingBatcher:
+        """The shared batcher of this embedding model; the first caller's `send` is used."""
+        where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
+        return self._batches.setdefault(where, EmbeddingBatcher(send))
+
+    def record(self, endpoint: Endpoint) -> ModelRecord:
+        """What the model there has shown of itself, to whichever role."""
+        where = (endpoint.url, endpoint.model)
+        if where not in self._models:
+            availability = Availability(endpoint.address, self.patience, self.notices.waiting)
+            self._models[where] = ModelRecord(Abilities(), availability, ContextWindow())
+        return self._models[where]
+
+    async def back(self) -> None:
+        """Waits while one of the models answers nobody. Raises Outage where that outlasts --patience."""
+        for record in tuple(self._models.values()):
+            await record.availability.back()
+
+    async def close(self) -> None:
+        """Closes all connections, and the cache."""
+        for record in self._models.values():
+            record.availability.close()
+        for limiter in self._limiters.values():
+            limiter.close()
+        await asyncio.gather(*(batches.close() for batches in self._batches.values()))
+        await asyncio.gather(*(transport.close() for transport in self._transports.values()))
+        self.cache.close()
