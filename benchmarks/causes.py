@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
-from simulator.core.roles import GRADING, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import read_toml
 from simulator.core.types import (
@@ -47,6 +47,7 @@ from simulator.diagnosis.asking import open_answers
 from simulator.diagnosis.causes import RootCause, red_answers, root_causes
 from simulator.grading.cause import CauseJudge, CauseMaterial, JudgedCause, answer_key
 from simulator.models.by_role import Models
+from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise

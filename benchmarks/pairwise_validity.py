@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
 from simulator.core import shelves
-from simulator.core.roles import GRADING, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
 from simulator.data.rows import read_rows
@@ -30,6 +30,7 @@ from simulator.lab.compare.grade import (
     judge_pairs,
 )
 from simulator.models.by_role import Models
+from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.stats.intervals import interval_of_mean
 

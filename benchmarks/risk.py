@@ -15,13 +15,14 @@ from simulator.shelves.judges.risk import risk
 
 from simulator.core import shelves
 from simulator.core.concurrency import for_each
-from simulator.core.roles import GRADING, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import load_settings
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Score, Turn
 from simulator.grading.model_judge import FormFiller
 from simulator.grading.rubric import PromptFrame, load_form, read_rules
 from simulator.models.by_role import Models
+from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 
 HERE = Path(__file__).parent

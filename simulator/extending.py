@@ -46,7 +46,7 @@ from simulator.models.exchange import (
     whole_body,
 )
 from simulator.models.patience import Notices
-from simulator.models.waits import wait_asked_for
+from simulator.models.refusals import wait_asked_for
 from simulator.text import metrics
 from simulator.text.entities import Specific, located, specifics_of
 from simulator.text.normalise import is_quoted_from

@@ -45,8 +45,6 @@ PROVIDERS = frozenset((
     "anthropic", "bedrock", "bedrock_converse", "cohere", "deepseek", "fireworks", "google_genai",
     "google_vertexai", "groq", "huggingface", "ibm", "mistralai", "nvidia", "together", "xai",
 ))  # fmt: skip
-# Priorities of calls at an endpoint. A conversation waits for each of its calls; grades may come later.
-DIALOGUE, GRADING = 0, 1
 # The one table of default names: the smaller model where much is said and little depends on one line.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",

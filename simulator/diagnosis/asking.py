@@ -14,7 +14,6 @@ import json
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, InputError
 from simulator.core.messages import _, say
-from simulator.core.roles import GRADING
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.diagnosis.articles import Shelf
@@ -22,6 +21,7 @@ from simulator.diagnosis.causes import NOTE, STOPPED_NOTE, red_answers, searched
 from simulator.diagnosis.knowledge import articles_of
 from simulator.grading.cause import NEAREST, CauseJudge, CauseMaterial, answer_key
 from simulator.models.by_role import Models
+from simulator.models.limiter import GRADING
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.context import RunContext
 from simulator.stats.figures import Summary

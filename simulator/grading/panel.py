@@ -22,7 +22,7 @@ from typing import Any
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import GRADING, panelists
+from simulator.core.roles import panelists
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
@@ -52,6 +52,7 @@ from simulator.grading.rubric import (
 )
 from simulator.models.by_role import Models
 from simulator.models.client import Model
+from simulator.models.limiter import GRADING
 from simulator.text.embedding import hash_embed
 from simulator.text.normalise import tokenizer
 

@@ -7,7 +7,7 @@ cache        a reply that was paid for before; pricing: what one may cost, and w
 patience     whether it is worth another attempt, and whether anybody is answered there
 limiter      a place among the calls in flight; rates: the requests and tokens of a minute
 exchange     one request and its answer
-refusals     what is learnt of an answer that refuses; waits: for how long it asks to be left alone
+refusals     what an endpoint says that gives no reply; abilities: what is learnt of it
 failures     what is said of a call that failed
 completion   the text in an answer; reading: a form in that text; context: whether the whole prompt was read
 embedding    requests for vectors, joined

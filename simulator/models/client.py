@@ -26,10 +26,11 @@ from pydantic import BaseModel
 
 from simulator.core.errors import MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import _
-from simulator.core.roles import DIALOGUE, Endpoint
+from simulator.core.roles import Endpoint
 from simulator.core.types import Usage, usage_told
+from simulator.models.abilities import EMBEDDING_FORMS, MOST_LESSONS
 from simulator.models.cache import ResponseCache, request_key
-from simulator.models.completion import text_in
+from simulator.models.completion import Unusable, text_in
 from simulator.models.connections import Connections
 from simulator.models.context import tokens_read
 from simulator.models.embedding import (
@@ -40,14 +41,13 @@ from simulator.models.embedding import (
     shows_none,
     vector_of,
 )
-from simulator.models.exchange import NoAnswer, Refused, is_transient, status_of
 from simulator.models.failures import failure_at, failure_of, words_of
+from simulator.models.limiter import DIALOGUE
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
 from simulator.models.rates import Permit
 from simulator.models.reading import most_tokens, parse_reply, strict_schema
-from simulator.models.refusals import EMBEDDING_FORMS, MOST_LESSONS
-from simulator.models.waits import wait_of
+from simulator.models.refusals import NoAnswer, Refused, is_transient, status_of, wait_of
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Messages = list[dict[str, str]]
@@ -174,7 +174,12 @@ class Model:
         if reply_form is not None:
             most = self.connections.max_tokens or most_tokens(reply_form) * (LONGER if longer else 1)
         received = await self._reply(CHAT, lambda: self._body(messages, seed, reply_form, most))
-        said = text_in(received.data, reply_form, self.endpoint)
+        try:
+            said = text_in(received.data, reply_form)
+        except Unusable as error:
+            # Some answer every address, with a page or an error of their own.
+            lacks = self.endpoint.missing_of_address if error.is_foreign else None
+            raise self._failure(error.kind, error.words, advice=lacks) from error
         await self._check_was_read(messages, received.data)
         # An empty text is malformed, and would be so for every later run.
         if said.text and not received.is_cached:

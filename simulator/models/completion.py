@@ -9,14 +9,11 @@ anything else                                                      a failure: ma
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from simulator.core.messages import Message, _, encodable
-from simulator.core.roles import Endpoint
-from simulator.models.failures import failure_at
 from simulator.models.reading import lone_form, names_key_of
 
 # Fields of a message for what was thought, by servers and gateways.
@@ -35,9 +32,16 @@ class Said(NamedTuple):
     elsewhere: Message | None = None
 
 
-def text_in(data: Any, reply_form: type[BaseModel] | None, endpoint: Endpoint) -> Said:
-    """The text of a completion. Raises ModelFailure for a refusal, or where there is none."""
-    failed = partial(failure_at, endpoint)
+class Unusable(Exception):
+    """A completion without a text, its kind of failure and why; `is_foreign`: it is no completion at all."""
+
+    def __init__(self, kind: str, words: Message | str, *, is_foreign: bool = False) -> None:
+        super().__init__(kind, words)
+        self.kind, self.words, self.is_foreign = kind, words, is_foreign
+
+
+def text_in(data: Any, reply_form: type[BaseModel] | None) -> Said:
+    """The text of a completion. Raises Unusable for a refusal, or where there is none."""
     try:
         choice = data["choices"][0]
         message, ended = choice["message"], str(choice.get("finish_reason"))
@@ -46,19 +50,17 @@ def text_in(data: Any, reply_form: type[BaseModel] | None, endpoint: Endpoint) -
         if not text.strip():
             text, elsewhere = _besides_content(message, reply_form)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        # Some answer every address, with a page or an error of their own.
-        lacks = endpoint.missing_of_address
-        raise failed("malformed", _("the reply is not a chat completion"), advice=lacks) from error
+        raise Unusable("malformed", _("the reply is not a chat completion"), is_foreign=True) from error
     # Of structured outputs: a model that will not fill in the form says so in a field of its own.
     if refusal:
-        raise failed("refused", str(refusal))
+        raise Unusable("refused", str(refusal))
     if ended.lower() in FILTERED:
         msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=ended)
-        raise failed("refused", msg)
+        raise Unusable("refused", msg)
     if elsewhere and reply_form is None:
-        raise failed("malformed", elsewhere)
+        raise Unusable("malformed", elsewhere)
     if len(text) > LONGEST_REPLY:
-        raise failed("malformed", _("a reply of {n} characters", n=len(text)))
+        raise Unusable("malformed", _("a reply of {n} characters", n=len(text)))
     return Said(text, ended == "length", elsewhere)
 
 

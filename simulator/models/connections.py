@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from simulator.core.messages import _
 from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
+from simulator.models.abilities import Abilities
 from simulator.models.cache import ResponseCache
 from simulator.models.context import ContextWindow
 from simulator.models.embedding import EmbeddingBatcher, Send
@@ -24,7 +25,6 @@ from simulator.models.exchange import Transport, check_way
 from simulator.models.limiter import BotPlaces, Limiter
 from simulator.models.patience import Availability, Notices, wait_after
 from simulator.models.rates import REQUESTS, TOKENS, Rates, Window
-from simulator.models.refusals import Abilities
 
 # Tries of one request in all, as long as others are answered, with random waits of at most 1, 2, 4, 8 and
 # 16 s between them. Where nobody is, it is tried for as long as --patience lasts.

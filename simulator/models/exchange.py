@@ -37,7 +37,7 @@ from pydantic_core import from_json, to_json
 from simulator.core.clock import TimeLimit
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.models.refusals import INVALID_FORM, refusal_in
+from simulator.models.refusals import NoAnswer, Refused
 
 if TYPE_CHECKING:
     import httpx2
@@ -146,38 +146,6 @@ CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _OTHER_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 # OpenSSL's numbers (X509_V_ERR_...) for a chain that ends at nobody whom this machine trusts.
 _NOBODY_TRUSTED = (2, 18, 19, 20, 21, 27)
-
-
-class NoAnswer(Exception):
-    """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed.
-
-    `denied` is of what stands between this machine and the endpoint: no other call can succeed either.
-    `was_sent`: the request was, so that a reply may have been made, and billed, of which nothing arrived.
-    """
-
-    def __init__(
-        self,
-        kind: str,
-        message: Message | str,
-        *,
-        is_transient: bool = True,
-        was_sent: bool = True,
-        cause: Exception | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
-        # Status and headers, if the client's error has them.
-        self.status_code = getattr(cause, "status_code", None)
-        self.response = getattr(cause, "response", None)
-
-
-class Refused(Exception):
-    """An answer other than a reply: its status, headers and text, and the refusal that is in it."""
-
-    def __init__(self, status_code: int, headers: Mapping[str, str], text: str) -> None:
-        self.status_code, self.headers, self.text = status_code, headers, text
-        self.refusal = refusal_in(status_code, text)
-        super().__init__(self.refusal.words)
 
 
 def http_client(address: str = "", **options: Any) -> "httpx2.AsyncClient":
@@ -512,36 +480,6 @@ def _login_wanted(proxy: str | None) -> Message:
         " hosts to reach directly",
         proxy=shown_proxy(proxy or "?"),
     )
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
-
-    The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken (505)
-    there. An empty account (`insufficient_quota`) is not transient; a form that the model did not fill in
-    this once (Groq's `json_validate_failed`) is.
-    """
-    if isinstance(error, Refused):
-        status, code = error.status_code, error.refusal.code
-        transient = status in (408, 409, 429) or (status >= 500 and status not in (501, 505))
-        return code == INVALID_FORM or (transient and code != "insufficient_quota")
-    return isinstance(error, NoAnswer) and error.is_transient
-
-
-def status_of(error: BaseException | None) -> int | None:
-    """The status of an answer that a client's error came of, if any."""
-    status = getattr(error, "status_code", None) or getattr(
-        getattr(error, "response", None), "status_code", None
-    )
-    return status if isinstance(status, int) else None
-
-
-def reason_of(error: Refused) -> Message | str:
-    """The endpoint's reason for a refusal; for a redirect, its target."""
-    if 300 <= error.status_code < 400:
-        moved = error.headers.get("location", "").partition("?")[0] or _("another address")
-        return _("the endpoint has moved to {address}, which is not followed.", address=moved)
-    return error.refusal.words or _("no reason is given")
 
 
 def client_words(error: BaseException) -> Message | str:

@@ -21,10 +21,11 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.core.roles import DIALOGUE
 from simulator.models.patience import Patience
 from simulator.models.rates import Limit, Permit, Rates
 
+# Priorities of calls. A conversation waits for each of its calls; grades may come later.
+DIALOGUE, GRADING = 0, 1
 # After this many calls of the dialogue in a row a waiting grade goes first.
 DIALOGUE_IN_A_ROW = 7
 

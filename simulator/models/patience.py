@@ -27,9 +27,8 @@ from enum import Enum, auto
 from simulator.core.clock import awake, uncounted
 from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import Message, _, say
-from simulator.models.exchange import NoAnswer
 from simulator.models.rates import Pause, Permit
-from simulator.models.waits import wait_of
+from simulator.models.refusals import NoAnswer, wait_of
 
 # Seconds for a last attempt.
 LAST = 1.0

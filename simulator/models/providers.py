@@ -22,9 +22,9 @@ from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint
 from simulator.models.client import Body, Model
 from simulator.models.connections import Connections
-from simulator.models.exchange import NoAnswer, status_of
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
+from simulator.models.refusals import NoAnswer, status_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -1,46 +1,36 @@
-r"""What an endpoint refuses, in whichever shape it says so, and what is learnt of it.
+"""What an endpoint says that gives no reply, in whichever shape: its words, what it names, how long to wait.
 
-No endpoint supports everything that others do, and none says so before it is asked. So a call begins with the
-best form (a strict JSON schema, a seed, a temperature, a system message), and `Abilities` remembers what was
-refused: the next call, of any role with this model, begins without it.
+{"error": {"message": "Unsupported parameter: 'seed'", "param": "seed"}}     OpenAI
+{"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not ..."}]}   FastAPI, Mistral
+[{"error": {"message": "Unknown name 'seed': Cannot find field."}}]           Google
+{"error": "unknown field seed"}, {"message": ...}, plain text, a page        LM Studio, vLLM, proxies
+    -> `Refusal`: the words, and the parameters that they name by themselves
 
-    {"error": {"message": "Unsupported parameter: 'seed'", "param": "seed"}}     OpenAI
-    {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not ..."}]}   FastAPI, Mistral
-    [{"error": {"message": "Unknown name 'seed': Cannot find field."}}]           Google
-    {"error": "unknown field seed"}, {"message": ...}, plain text, a page        LM Studio, vLLM, proxies
-        -> `Refusal`: the words, and the parameters that it names by themselves
+retry-after-ms: 1500, Retry-After: 3, or a date                               RFC 9110, OpenAI
+{"error": {"details": [{"retryDelay": "25s"}]}}                               Google's RetryInfo
+{"retry_after": 12.5}, {"estimated_time": 20}                                 gateways, Hugging Face
+Please try again in 1m3s. / Please retry after 6 seconds. / 25秒後に再試行してください。
+    -> `wait_asked_for`: seconds
 
-What is named is left out from then on, whatever the status: gateways say 404, 500 or 501 of a parameter. A
-5xx teaches only where it says by words that something is not supported, for it may also be a passing fault.
-Names count only in the first words and not in a quoted request, which holds all of them.
+The two errors of a request: `Refused` for an answer that is none, `NoAnswer` where none was read.
 """
 
+import contextlib
 import html
 import json
+import math
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-# How a structured reply is requested, best first; an endpoint that refuses one gets the next.
-FORMATS = ("schema", "json", "text")
-# How embeddings are requested, best first: as base64, as numbers, and a single text that is no list.
-EMBEDDING_FORMS = ("base64", "numbers", "text")
-# The names of the limit of a reply, the usual one first; what reasons calls it otherwise.
-LIMITS = ("max_tokens", "max_completion_tokens")
-# Parameters that are left out for an endpoint that refuses them.
-DROPPABLE = ("temperature", "seed", "encoding_format", *LIMITS)
-# So many things can be learnt one after the other: what is left out, two forms less, and the system role.
-MOST_LESSONS = len(FORMATS) + len(DROPPABLE) + 1
+from simulator.core.messages import Message, _
+
 # The code of an endpoint (Groq) whose model did not fill in the form this once.
 INVALID_FORM = "json_validate_failed"
-# Replies in a form in a row that the endpoint itself could not complete; until then it is a passing fault.
-MOST_INVALID = 3
-
-# Statuses that say nothing of the request's form: keys, money, pace.
-_OF_THE_ACCOUNT = frozenset({401, 402, 403, 408, 409, 429})
-# Characters of an endpoint's words, and of these the ones in which a name counts.
-_MOST_WORDS, _FIRST_WORDS = 2_000, 500
+# Characters of an endpoint's words, characters of a body in which a wait counts, and levels of JSON.
+_MOST_WORDS, _MOST, _DEEPEST = 2_000, 4_000, 6
 # Where the words stand in a body, whatever wraps them, the likeliest first.
 _WORDS = (
     "message",
@@ -53,21 +43,32 @@ _WORDS = (
     "description",
     "title",
 )
-_DEEPEST = 6
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-# A quoted request: from its first key on, an object of some length.
-_QUOTED = re.compile(r'\{\s*"\w+"\s*:.{100,}', re.DOTALL)
-_NOT_SUPPORTED = re.compile(
-    r"unsupported|not (?:be )?(?:support|permit|allow|implement|enabl|available|recogni)|n't support"
-    r"|unknown|unrecogni[sz]ed|unexpected|extra (?:input|field)|invalid|deprecated"
+# Names in a body, without case and separators; what they hold is seconds, or text with a unit.
+_NAMES = frozenset({
+    "retrydelay", "retryafter", "retryafterseconds", "retryaftersecs", "retryin", "retryinseconds",
+    "estimatedtime",
+})  # fmt: skip
+_IN_MILLISECONDS = frozenset({"retryafterms", "retrydelayms", "retryinms", "retryaftermilliseconds"})
+_UNITS = {
+    "ms": 0.001, "milli": 0.001, "s": 1.0, "秒": 1.0, "m": 60.0, "分": 60.0, "h": 3600.0, "時": 3600.0,
+    "d": 86400.0, "日": 86400.0,
+}  # fmt: skip
+# One or more of these in a row are a span: 1m3s, 2 minutes and 5 seconds, 1分3秒.
+_NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
+_UNIT = (
+    r"(?:ms|milli(?:second|sec)s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?"
+    r"|秒間?|分間?|時間|日間?)(?![a-z])"
 )
-_FORM = re.compile(
-    r"response_format|json_?\s?(?:schema|object|mode)|structured output|guided|grammar|json|schema"
-)
-_SYSTEM = re.compile(
-    r"system[ _](?:role|message|prompt|instruction)|role[^a-z]{1,4}(?:is )?[\"'`]?system|[\"'`]system[\"'`]"
-    r"|developer instruction|roles must alternate"
+_PART = re.compile(rf"({_NUMBER})\s{{0,2}}({_UNIT})", re.IGNORECASE)
+_SPAN = rf"(?:{_NUMBER}\s{{0,2}}{_UNIT}(?:\s{{0,2}}(?:,|and)?\s{{0,2}})?){{1,4}}"
+# "try again in 20s", "retry your request after 30 seconds"; in Japanese the span is first.
+_ASKED = re.compile(rf"\b(?:re-?try|try|again|wait|available)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE)
+_ASKED_JA = re.compile(rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|待|お待ち|経って|たって|おいて|してから)")
+# Without a unit: "Retry-After: 30", and a RetryInfo that somebody printed.
+_BARE = re.compile(
+    rf"\bretry.?(?:after|delay)\b[^\w.-]{{1,5}}(?:seconds[^\w.-]{{1,3}})?({_NUMBER})(?![\w.])", re.IGNORECASE
 )
 
 
@@ -95,6 +96,8 @@ def refusal_in(status: int, body: str) -> Refusal:
         return Refusal(status, _one_line(value))
     texts, named, codes = list[str](), set[str](), list[str]()
     for key, text in _entries(value):
+        if not isinstance(text, str) or not text.strip():
+            continue
         if key in _WORDS:
             texts.append(text)
         elif key in ("param", "loc"):
@@ -106,20 +109,20 @@ def refusal_in(status: int, body: str) -> Refusal:
     )
 
 
-def _entries(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Every text in a body, with the key that it stands under; codes before the words around them."""
+def _entries(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """All that is in a body, with the key that it stands under; codes before the words around them."""
     if depth > _DEEPEST:
         return
+    if isinstance(value, list):
+        for item in value[:20]:
+            yield from _entries(item, key, depth + 1)
+        return
+    yield key, value
     if isinstance(value, Mapping):
         # `code` is the finer one of the two, where both are there.
         first = [name for name in ("code", "type", *_WORDS) if name in value]
-        for name in (*first, *(value.keys() - set(first))):
+        for name in (*first, *(name for name in value if name not in first)):
             yield from _entries(value[name], str(name), depth + 1)
-    elif isinstance(value, list):
-        for item in value[:10]:
-            yield from _entries(item, key, depth + 1)
-    elif isinstance(value, str) and value.strip():
-        yield key, value
 
 
 def _text_of_page(body: str) -> str:
@@ -134,107 +137,149 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:_MOST_WORDS]
 
 
-@dataclass
-class Abilities:
-    """What one model at one endpoint supports, as far as it has shown.
+class NoAnswer(Exception):
+    """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed.
 
-    `reply_format` is one of FORMATS and only ever goes down; `limit` is what the limit of a reply is called
-    there; `refused` are parameters that are left out; without `has_system` the system text begins the first
-    message of the user. `embedding_form` is one of EMBEDDING_FORMS, and `embeds` whether any text was.
+    `denied` is of what stands between this machine and the endpoint: no other call can succeed either.
+    `was_sent`: the request was, so that a reply may have been made, and billed, of which nothing arrived.
     """
 
-    reply_format: str = FORMATS[0]
-    limit: str = LIMITS[0]
-    refused: set[str] = field(default_factory=set)
-    has_system: bool = True
-    embedding_form: str = EMBEDDING_FORMS[0]
-    embeds: bool = False
-    _invalid: int = 0
-    _limits_tried: set[str] = field(default_factory=set)
-
-    def fitted(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A body without what this model refuses."""
-        sent = {key: value for key, value in body.items() if key not in self.refused}
-        if not self.has_system and "messages" in sent:
-            sent["messages"] = without_system(sent["messages"])
-        return sent
-
-    def succeeded(self) -> None:
-        """A reply came: what failed before was a passing fault."""
-        self._invalid = 0
-
-    def learn(self, refusal: Refusal, sent: Mapping[str, Any]) -> bool:
-        """Whether the refusal of a body names something to do without; remembers it."""
-        if refusal.status in _OF_THE_ACCOUNT:
-            return False
-        if refusal.is_passing:
-            self._invalid += 1
-            return self._invalid >= MOST_INVALID and self._take_form_down(sent)
-        said = _QUOTED.sub(" ", refusal.words)[:_FIRST_WORDS].lower()
-        if refusal.status >= 500 and refusal.status != 501 and not _NOT_SUPPORTED.search(said):
-            # A template that fails on a role has words of its own: "roles must alternate".
-            return self._do_without_system(said, sent)
-        return (
-            self._rename_limit(said, sent)
-            or self._drop(said, refusal.named, sent)
-            or self._do_without_system(said, sent)
-            or bool(
-                (refusal.named & {"response_format"} or _FORM.search(said)) and self._take_form_down(sent)
-            )
-        )
-
-    def _rename_limit(self, said: str, sent: Mapping[str, Any]) -> bool:
-        """By "use 'max_completion_tokens' instead", which names both; each name is tried once."""
-        for name, other in (LIMITS, LIMITS[::-1]):
-            if name in sent and other in said and other not in self._limits_tried:
-                self._limits_tried |= {name, other}
-                self.limit = other
-                return True
-        if "context length" in said and (limits := sent.keys() & set(LIMITS)):
-            # It counts the limit as if it were written: a long prompt leaves no room for it.
-            self.refused |= limits
-            return True
-        return False
-
-    def _drop(self, said: str, named: Collection[str], sent: Mapping[str, Any]) -> bool:
-        for name in DROPPABLE:
-            if name in sent and (name in named or re.search(rf"(?<!\w){name}(?!\w)", said)):
-                self.refused.add(name)
-                return True
-        # Of embeddings as base64 some name the format, others what they expected in its place.
-        if "encoding_format" in sent and "base64" in said:
-            self.refused.add("encoding_format")
-            return True
-        return False
-
-    def _do_without_system(self, said: str, sent: Mapping[str, Any]) -> bool:
-        roles = {message["role"] for message in sent.get("messages", ())}
-        if "system" not in roles or not _SYSTEM.search(said):
-            return False
-        self.has_system = False
-        return True
-
-    def _take_form_down(self, sent: Mapping[str, Any]) -> bool:
-        if "response_format" not in sent:
-            return False
-        # Several calls may be refused at once: go on from what was sent, not from what is known by now.
-        now = "schema" if sent["response_format"]["type"] == "json_schema" else "json"
-        following = FORMATS[FORMATS.index(now) + 1]
-        self.reply_format = max(self.reply_format, following, key=FORMATS.index)
-        self._invalid = 0
-        return True
+    def __init__(
+        self,
+        kind: str,
+        message: Message | str,
+        *,
+        is_transient: bool = True,
+        was_sent: bool = True,
+        cause: Exception | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
+        # Status and headers, if the client's error has them.
+        self.status_code = getattr(cause, "status_code", None)
+        self.response = getattr(cause, "response", None)
 
 
-def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
-    r"""The messages with what the system says at the beginning of the user's, and roles that alternate.
+class Refused(Exception):
+    """An answer other than a reply: its status, headers and text, and the refusal that is in it."""
 
-    system "Grade." and user "Hi" -> user "Grade.\n\nHi"; two lines of the same role become one.
+    def __init__(self, status_code: int, headers: Mapping[str, str], text: str) -> None:
+        self.status_code, self.headers, self.text = status_code, headers, text
+        self.refusal = refusal_in(status_code, text)
+        super().__init__(self.refusal.words)
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
+
+    The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken (505)
+    there. An empty account (`insufficient_quota`) is not transient; a form that the model did not fill in
+    this once (Groq's `json_validate_failed`) is.
     """
-    joined: list[dict[str, str]] = []
-    for message in messages:
-        role = "user" if message["role"] == "system" else message["role"]
-        if joined and joined[-1]["role"] == role:
-            joined[-1] = {**joined[-1], "content": f"{joined[-1]['content']}\n\n{message['content']}"}
-        else:
-            joined.append({**message, "role": role})
-    return joined
+    if isinstance(error, Refused):
+        status, code = error.status_code, error.refusal.code
+        transient = status in (408, 409, 429) or (status >= 500 and status not in (501, 505))
+        return code == INVALID_FORM or (transient and code != "insufficient_quota")
+    return isinstance(error, NoAnswer) and error.is_transient
+
+
+def status_of(error: BaseException | None) -> int | None:
+    """The status of an answer that a client's error came of, if any."""
+    status = getattr(error, "status_code", None) or getattr(
+        getattr(error, "response", None), "status_code", None
+    )
+    return status if isinstance(status, int) else None
+
+
+def reason_of(error: Refused) -> Message | str:
+    """The endpoint's reason for a refusal; for a redirect, its target."""
+    if 300 <= error.status_code < 400:
+        moved = error.headers.get("location", "").partition("?")[0] or _("another address")
+        return _("the endpoint has moved to {address}, which is not followed.", address=moved)
+    return error.refusal.words or _("no reason is given")
+
+
+def wait_asked_for(headers: Mapping[str, str], body: str = "") -> float | None:
+    """The seconds in retry-after-ms (of OpenAI), in Retry-After (RFC 9110: a number or a date), or in a body.
+
+    None when they are missing, invalid or in the past. "3" -> 3.0; "1500" of the first -> 1.5; a date 30 s
+    behind the header Date -> 30.0; "soon" -> None; a body with "try again in 1m3s" -> 63.0.
+    """
+    exact, retry_after = _number(headers.get("retry-after-ms")), headers.get("retry-after")
+    if exact is not None and exact >= 0:
+        return exact / 1000
+    seconds = _number(retry_after)
+    if seconds is None and retry_after:
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            # By the server's own clock, if it sent one.
+            seconds = (_http_date(retry_after) - _http_date(headers.get("date"))).total_seconds()
+    if seconds is not None and seconds >= 0:
+        return seconds
+    return _wait_in(body[:_MOST])
+
+
+def wait_of(error: BaseException | None) -> float | None:
+    """The seconds that the answer of a client's error asks for, in its headers or its body."""
+    # Other clients' errors hold the answer; ours is one itself.
+    response = getattr(error, "response", None)
+    response = error if response is None else response  # of requests, a refusal is false
+    text = ""
+    # Of a body that was not read, clients have no text.
+    with contextlib.suppress(Exception):
+        text = str(getattr(response, "text", "") or "")
+    return wait_asked_for(getattr(response, "headers", None) or {}, text)
+
+
+def _wait_in(body: str) -> float | None:
+    """What a field of a body names, else its words."""
+    with contextlib.suppress(ValueError, RecursionError):
+        for name, value in _entries(json.loads(body)):
+            key = re.sub(r"[\s_-]", "", name).lower()
+            if key in _NAMES | _IN_MILLISECONDS and (seconds := _held(value)) is not None:
+                return seconds / 1000 if key in _IN_MILLISECONDS else seconds
+    words = refusal_in(0, body).words or body
+    spans = [match[1] for pattern in (_ASKED, _ASKED_JA) for match in pattern.finditer(words)]
+    waits = [seconds for span in spans if (seconds := _seconds(span)) is not None]
+    if not waits and (bare := _BARE.search(words)):
+        waits = [float(bare[1])]
+    return max(waits, default=None)
+
+
+def _held(value: Any) -> float | None:
+    """25, "25", "25.5s" and {"seconds": 25, "nanos": 500000000} in seconds."""
+    seconds: float | None
+    if isinstance(value, Mapping):
+        whole, rest = _number(value.get("seconds", 0)), _number(value.get("nanos", 0))
+        seconds = None if whole is None or rest is None else whole + rest / 1e9
+    elif isinstance(value, bool):
+        seconds = None
+    else:
+        seconds = _number(value)
+        if seconds is None and isinstance(value, str):
+            seconds = _seconds(value)
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def _seconds(span: str) -> float | None:
+    """The sum of a span: "1m3s" -> 63, "2 minutes and 5 seconds" -> 125; None for none."""
+    parts: list[tuple[str, str]] = _PART.findall(span)
+    if not parts:
+        return None
+    return sum(float(number) * _unit(name.lower()) for number, name in parts)
+
+
+def _unit(name: str) -> float:
+    return next(_UNITS[short] for short in ("ms", "milli", name[0]) if name.startswith(short))
+
+
+def _http_date(text: str | None) -> datetime:
+    date = parsedate_to_datetime(text) if text else datetime.now(tz=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value or "") if isinstance(value, str | None) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

@@ -5,10 +5,11 @@ from itertools import islice
 
 from pydantic import SecretStr
 
-from simulator.core.roles import DIALOGUE, GRADING, Endpoint
+from simulator.core.roles import Endpoint
 from simulator.core.types import Role
 from simulator.models.client import Model
 from simulator.models.connections import Connections
+from simulator.models.limiter import DIALOGUE, GRADING
 from simulator.models.pricing import Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.core.roles import DIALOGUE, GRADING
-from simulator.models.limiter import Limiter
+from simulator.models.limiter import DIALOGUE, GRADING, Limiter
 from simulator.models.rates import REQUESTS, TOKENS, Permit, Rates, Window
 from tests.properties import examples
 from tests.virtual_time import run_virtually

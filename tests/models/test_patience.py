@@ -14,10 +14,10 @@ from simulator.core import shelves
 from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
-from simulator.models.exchange import NoAnswer
 from simulator.models.limiter import Limiter
 from simulator.models.patience import Notices, Patience, wait_after
 from simulator.models.rates import Pause, Rates
+from simulator.models.refusals import NoAnswer
 from tests.asking import FIRST
 from tests.scripted_models import ASKED, GOOD, connected, model_at, waiting
 from tests.servers.faults import Reply

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.models.rates import MINUTE, TOKENS, Rates, Window
-from simulator.models.waits import wait_asked_for
+from simulator.models.refusals import wait_asked_for
 from tests.properties import examples
 
 MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらですか。" * 30}]}

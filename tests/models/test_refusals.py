@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.models.refusals import Abilities, Refusal, refusal_in, without_system
+from simulator.models.abilities import Abilities, without_system
+from simulator.models.refusals import Refusal, refusal_in
 
 SYSTEM = [{"role": "system", "content": "Grade."}, {"role": "user", "content": "Hi"}]
 SCHEMA = {"type": "json_schema", "json_schema": {}}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.waits import wait_asked_for
+from simulator.models.refusals import wait_asked_for
 from tests.properties import examples
 
 

@@ -51,12 +51,13 @@ from simulator.core import shelves
 from simulator.core.errors import HOPELESS, InputError, ModelFailure
 from simulator.core.messages import Message as Sentence
 from simulator.core.messages import _
-from simulator.core.roles import GRADING, Endpoint, endpoints
+from simulator.core.roles import Endpoint, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message, Role, Spending
 from simulator.models.by_role import Models
 from simulator.models.client import Messages, Model
+from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.estimate import ANSWER, prompt_tokens, tokens
 from simulator.users.base import UserPrompts

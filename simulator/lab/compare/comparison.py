@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most
-from simulator.core.roles import GRADING, endpoints
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Spending, Value
 from simulator.lab.compare.grade import (
@@ -41,6 +41,7 @@ from simulator.lab.compare.grade import (
     matched,
 )
 from simulator.models.by_role import Models
+from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.runner.estimate import prompt_tokens
 from simulator.stats.agreement import spearman
