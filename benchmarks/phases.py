@@ -20,10 +20,10 @@ HELD = "conversations and grades, the client's import included"
 # Where a phase begins: the module, the function that begins it, and what the time up to there went into.
 BEGINNINGS = (
     ("simulator.runner.plan", "read_plan", "interpreter, command line, modules"),
-    ("simulator.cli.rehearsal", "announce", "questions, judges, prompts"),
+    ("simulator.api.run", "announce", "questions, judges, prompts"),
     ("simulator.runner.run", "perform", "forecast, with the table of prices"),
     ("simulator.runner.run", "rehearse", "the bot's start"),
-    ("simulator.cli.rehearsal", "FinishedRun.publish", HELD),
+    ("simulator.cli.publish", "publish", HELD),
 )
 LAST = "figures, report.html, summary"
 

@@ -11,17 +11,16 @@ from scripts.messages import commands
 from simulator import plugins
 from simulator.cli.app import command_tree, help_record, in_japanese
 from simulator.cli.list import shelf
-from simulator.cli.options import PANELS
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT, Language, shown
-from simulator.core.settings import PREFIX, Settings
+from simulator.core.settings import GROUPS, PREFIX, Settings
 
 PAGES: dict[Language, Path] = {
     "en": shelves.ROOT / "docs" / "reference.md",
     "ja": shelves.ROOT / "docs" / "reference.ja.md",
 }
 # Of settings, those that have an option; the others stand in the settings file alone.
-OPTIONS = {name: title for title, names in PANELS.items() for name in names}
+OPTIONS = {name: title for title, names in GROUPS.items() for name in names}
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
     "Made by `python -m scripts.reference` from the program itself: change nothing here.": (
@@ -92,7 +91,7 @@ def page(language: Language) -> str:
         yield say(
             "In the file a setting has its variable's name in small letters, without the prefix: `turns = 5`."
         )
-        for title, names in PANELS.items():
+        for title, names in GROUPS.items():
             yield f"\n### {told(title)}"
             yield from table(
                 ("option", "environment", "meaning"),

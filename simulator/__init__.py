@@ -11,13 +11,17 @@ are written with besides is in simulator/extending.py.
 from simulator.api import (
     RunResults,
     acompare,
+    adiff,
     aevaluate,
     agrade,
     arehearse,
+    areview,
     compare,
+    diff,
     evaluate,
     grade,
     rehearse,
+    review,
 )
 from simulator.core.answers import passages_of
 from simulator.core.errors import BotFailure, InputError, RehearsalError, Transient
@@ -68,15 +72,19 @@ __all__ = [
     "Usage",
     "__version__",
     "acompare",
+    "adiff",
     "aevaluate",
     "agrade",
     "arehearse",
+    "areview",
     "compare",
+    "diff",
     "evaluate",
     "grade",
     "open_run",
     "passages_of",
     "rehearse",
+    "review",
 ]
 
 

@@ -1,8 +1,10 @@
 """The program as Python calls, as a plugin of pytest, and as a step of a workflow."""
 
 import asyncio
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,19 +15,24 @@ from typing import Any
 import pytest
 import yaml
 
+import simulator
 from simulator import (
     Case,
     InputError,
     Message,
     acompare,
+    adiff,
     aevaluate,
     agrade,
     arehearse,
+    areview,
     compare,
+    diff,
     evaluate,
     grade,
     open_run,
     rehearse,
+    review,
 )
 
 CASES = [
@@ -118,27 +125,80 @@ def test_it_works_within_an_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def both() -> tuple[float | None, ...]:
         steps = [await arehearse(answer, **OPTIONS), rehearse(answer, **OPTIONS)]
-        steps += [await aevaluate(answer, CASES, offline=True), await agrade(GRADED, offline=True)]
+        steps += [await aevaluate(answer, CASES, offline=True)]
+        steps += [await agrade(steps[2], judges="contains", offline=True)]
         compared = await acompare(steps[0], steps[1], offline=True)
         assert (compared["pairs"], compared["asked"], compared["failed"]) == (3, 0, 0)  # the same answers
         return tuple(step.score for step in steps)
 
     first, second, rows, graded = asyncio.run(both())
     assert first == second
-    assert (rows, graded) == (evaluate(answer, CASES, offline=True).score, 1.0)
+    assert rows == graded == evaluate(answer, CASES, offline=True).score
 
 
 GRADED = [{"question": "q", "answer": ANSWER, "reference": ANSWER}]
 
 
-def test_answers_are_graded_and_runs_compared() -> None:
+def test_recorded_answers_are_compared() -> None:
     """What a file would hold comes as rows; a run is named by itself or by its path."""
-    one, other = grade(GRADED, offline=True), grade([{**GRADED[0], "answer": "わかりません。"}], offline=True)
+    right = evaluate("recorded", GRADED, offline=True)
+    wrong = evaluate("recorded", [{**GRADED[0], "answer": "わかりません。"}], offline=True)
 
-    assert (one.score, other.score) == (1.0, 0.0)
-    [duel] = compare(one, other.path, offline=True)["duels"]
+    assert (right.score, wrong.score) == (1.0, 0.0)
+    [duel] = compare(right, wrong.path, offline=True)["duels"]
     assert (duel["wins_a"], duel["ties"], duel["wins_b"]) == (1, 0, 0)
-    assert compare(one.path, other, offline=True)["duels"] == [duel]
+    assert compare(right.path, wrong, offline=True)["duels"] == [duel]
+
+
+def test_a_finished_run_is_graded_by_more_judges() -> None:
+    """The run is the same, with one column of grades more; what is there already is asked again on demand."""
+    before = rehearse(answer, **OPTIONS)
+    names = {*before.as_dict()["judges"]}
+    graded = grade(before, judges=["contains"], offline=True)
+
+    assert graded.path == before.path
+    judges = graded.as_dict()["judges"]
+    assert judges.keys() - names == {"contains"}
+    assert grade(graded, again=True, judges="contains", offline=True).as_dict()["judges"] == judges
+
+
+def test_two_runs_are_held_against_each_other(capfd: pytest.CaptureFixture[str]) -> None:
+    """A bot that no longer knows anything is a regression; the folder of the runs is not left."""
+    good = rehearse(answer, **OPTIONS)
+    poor = rehearse(lambda question: "申し訳ございません、わかりません。", **OPTIONS)
+    told = diff(good, poor)
+
+    assert (told["paired"], told["regression"]) == (2, False)
+    assert {change["case"] for change in told["turned_red"]} == {"fee"}
+    assert asyncio.run(adiff(good.path.parent.name, runs=good.path.parent.parent)) == told
+    with pytest.raises(InputError, match="Both are the same run"):
+        diff(good, good)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_people_say_is_read_from_rows() -> None:
+    """Blind grades as dicts; once stored, they are there without them, too."""
+    run = rehearse(answer, **OPTIONS)
+    [first, *_] = run.conversations
+    grades = [{"conversation": first.id, "turn": 1, "reviewer": "aoki", "grade": 5, "comment": "OK"}]
+    told = review(run, grades)
+
+    assert (told["read"]["new"], told["read"]["blind"], told["labels"]) == (1, 1, 1)
+    again = asyncio.run(areview(run, grades))
+    assert (again["read"]["new"], again["read"]["known"]) == (0, 1)
+    assert review(run.path)["read"] is None
+    with pytest.raises(InputError, match=r"grades: 1 row is invalid"):
+        review(run, [{**grades[0], "turn": 99}])
+    with pytest.raises(InputError, match="no columns conversation, turn and grade"):
+        review(run, [{"name": "x"}])
+
+
+def test_every_public_call_is_tried_here() -> None:
+    """With objects; whoever adds one writes its test."""
+    own = Path(__file__).read_text(encoding="utf-8")
+    calls = [name for name in dir(simulator) if inspect.isfunction(getattr(simulator, name))]
+
+    assert [name for name in calls if not re.search(rf"\b{name}\(", own)] == ["passages_of"]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from typing import Any
 from simulator import plugins
 from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
+from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import judged, spent_json
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
-from simulator.cli.terminal import exit_code_of_failures, say, stdout_to_stderr
+from simulator.cli.terminal import exit_code_of_failures, say
 from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext
 from simulator.core.roles import with_judging_for

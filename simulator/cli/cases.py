@@ -21,18 +21,11 @@ from simulator.addons.testset.checks import RejectedQuestion, TestSet
 from simulator.addons.testset.logs import FROM_LOGS
 from simulator.addons.testset.make import TestSetRequest, TestSetRun
 from simulator.addons.testset.plan import WORDINGS
-from simulator.cli.forecast import show_calls, spent_json, total
+from simulator.api.forecast import total
+from simulator.api.progress import progress_bar
+from simulator.cli.forecast import show_calls, spent_json
 from simulator.cli.options import argument, option, takes
-from simulator.cli.show import write_atomically
-from simulator.cli.terminal import (
-    ExitCode,
-    exit_code_of_failures,
-    print_json,
-    progress_bar,
-    reason_of,
-    saved_in_cache,
-    say,
-)
+from simulator.cli.terminal import ExitCode, exit_code_of_failures, print_json, reason_of, saved_in_cache, say
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import (
     Message,
@@ -48,6 +41,7 @@ from simulator.core.messages import (
 from simulator.core.roles import check_one_player
 from simulator.core.settings import load_settings
 from simulator.core.types import Case, Language
+from simulator.data.files import write_atomically
 from simulator.models.pricing import check_prices
 from simulator.privacy.patterns import mask
 

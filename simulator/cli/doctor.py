@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from simulator import plugins
-from simulator.cli.destinations import check_destinations
+from simulator.api.destinations import check_destinations
+from simulator.api.progress import stdout_to_stderr
+from simulator.api.run import check_folder, check_target, run_settings
 from simulator.cli.options import option, takes_settings
-from simulator.cli.rehearsal import check_folder, check_target, run_settings
-from simulator.cli.terminal import ExitCode, padded, print_json, stdout_to_stderr
+from simulator.cli.terminal import ExitCode, padded, print_json
 from simulator.core.errors import BotFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.replies import NextLine, create_form

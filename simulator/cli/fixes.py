@@ -12,14 +12,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.options import RUN, option, settings_of_run, takes
-from simulator.cli.publish import report_language
-from simulator.cli.show import show_report, write_atomically, write_for_user
+from simulator.api.outputs import report_language
+from simulator.cli.options import RUN, option, takes
+from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, say, unread_output_allowed
 from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown
-from simulator.core.settings import load_settings
+from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.types import Results
+from simulator.data.files import write_atomically
 from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
 from simulator.diagnosis.recommendations import Fix, improvements_of_run
 from simulator.diagnosis.recommendations import as_json as fixes_json

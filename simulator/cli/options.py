@@ -13,7 +13,7 @@ same rules.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
@@ -21,47 +21,14 @@ import typer
 from pydantic.fields import FieldInfo
 
 from simulator.core.roles import DEFAULT_MODELS
-from simulator.core.settings import Protocol, Settings, flag, stored_settings
+from simulator.core.settings import GROUPS, Protocol, Settings, flag, foreign_settings
 
-# The options by the titles under which help shows them, in its order. Each stands here once.
-PANELS = {
-    "Bot": (
-        "adapter", "set", "cases", "language", "limit", "columns", "repeats", "seed", "redact",
-        "redact_patterns",
-    ),
-    "Customers": (
-        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script", "likeness",
-        "user_temperature", "customer_faults",
-    ),
-    "Judges": (
-        "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
-        "causes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
-    ),
-    "Gate": ("target", "max_major", "confidence", "sequential", "max_failed", "min_graded"),
-    "Running": (
-        "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
-        "cache", "max_tokens", "prices", "jpy_per_usd", "shard", "engine", "scheduler", "workers",
-    ),
-    "Load": ("customers", "arrival", "think"),
-    "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
-    "Output": (
-        "runs", "to", "sheet", "new_sheet", "worksheet", "folder", "json_output", "verbose", "quiet",
-        "open_page",
-    ),
-}  # fmt: skip
 # The settings that help shows first; it has the others with --help-all.
 USUAL = frozenset({
     "adapter", "set", "cases", "language", "limit", "persona", "turns", "user_model", "replay", "judges",
     "judge_model", "knowledge", "target", "max_major", "confidence", "offline", "dry_run", "resume", "runs",
-    "to", "sheet", "json_output", "verbose", "quiet", "open_page", *PANELS["Rows"],
+    "to", "sheet", "json_output", "verbose", "quiet", "open_page", *GROUPS["Rows"],
 })  # fmt: skip
-# The settings that only the rows of a data set have, and those that only conversations with customers have.
-OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
-    "single_turn": frozenset(PANELS["Rows"]),
-    "dialogue": frozenset({
-        *PANELS["Customers"], *PANELS["Load"],
-    }),
-}  # fmt: skip
 # What every command takes that has models grade or write, and keeps nothing but their answers.
 MODEL_WORK = (
     "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout", "seed", "max_failed", "dry_run",
@@ -139,30 +106,8 @@ def takes_settings(
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
     foreign = foreign_settings(protocol)
-    names = (name for names in PANELS.values() for name in names if name not in foreign | without)
+    names = (name for names in GROUPS.values() for name in names if name not in foreign | without)
     return takes(*names, **looks)
-
-
-def settings_of_run(
-    stored: Mapping[str, Any], flags: Mapping[str, Any], today: Settings, always: Iterable[str] = ()
-) -> Settings:
-    """The settings of a stored run, with the flags of today's command line; `always` are today's anyway.
-
-    So `report RUN` reports as the run was made, and `report RUN --target 90` with that one difference. Values
-    of rehearsal.toml and the environment count for `always` alone: they may be meant for another bot by now.
-    """
-    names = (*given_flags(flags), *always)
-    return stored_settings({**stored, **{name: getattr(today, name) for name in names}})
-
-
-def given_flags(flags: Mapping[str, Any]) -> list[str]:
-    """The names of the options that stand on the command line."""
-    return [name for name, value in flags.items() if value not in (None, False, [], ())]
-
-
-def foreign_settings(protocol: Protocol) -> frozenset[str]:
-    """The settings that only runs of another protocol have."""
-    return frozenset(name for other, names in OWN_SETTINGS.items() if other != protocol for name in names)
 
 
 def takes(
@@ -187,7 +132,7 @@ def takes(
         def parsed(**values: Any) -> int:
             return command({name: values.pop(name) for name in names}, **values)
 
-        titles: dict[str, str | None] = {name: title for title, members in PANELS.items() for name in members}
+        titles: dict[str, str | None] = {name: title for title, members in GROUPS.items() for name in members}
         if len(names) < len(titles) / 2:  # a few options need no titles
             titles = dict.fromkeys(titles)
         options = [

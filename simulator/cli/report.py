@@ -7,10 +7,10 @@ program may therefore show an old run in another way, but with the grades that i
 from typing import Any
 
 from simulator import plugins
-from simulator.cli.destinations import check_destinations
-from simulator.cli.options import RUN, settings_of_run, takes
+from simulator.api.destinations import check_destinations
+from simulator.cli.options import RUN, takes
 from simulator.cli.publish import publish
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.stats.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 

@@ -1,6 +1,6 @@
 """Reports on the terminal, and files that are written whole or not at all."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ from simulator.cli.terminal import print_json, say
 from simulator.core.document import Report, View
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, system_error
-from simulator.data.files import REPORT_AGAIN, replaced
+from simulator.data.files import write_atomically
 from simulator.report.painters.console import print_report
 
 
@@ -22,18 +22,6 @@ def show_report(
     print_report(report, as_json=as_json, view=view)
     if as_json:
         print_json(figures)
-
-
-def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it.
-
-    A process that is killed meanwhile leaves a file of another name, which the next one takes away. Raises
-    RunFileError, whose line ends with how to write the report again.
-    """
-    pieces = [content] if isinstance(content, str | bytes) else content
-    with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
-        for piece in pieces:
-            file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
 
 
 def write_for_user(path: str | Path, text: str) -> None:

@@ -850,6 +850,41 @@ class Settings(RowSettings):
         return stored | {"set": without_secrets(self.set)}
 
 
+# The settings in groups, by the titles under which help shows them, in its order. Each stands here once.
+GROUPS = {
+    "Bot": (
+        "adapter", "set", "cases", "language", "limit", "columns", "repeats", "seed", "redact",
+        "redact_patterns",
+    ),
+    "Customers": (
+        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script", "likeness",
+        "user_temperature", "customer_faults",
+    ),
+    "Judges": (
+        "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
+        "causes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
+    ),
+    "Gate": ("target", "max_major", "confidence", "sequential", "max_failed", "min_graded"),
+    "Running": (
+        "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
+        "cache", "max_tokens", "prices", "jpy_per_usd", "shard", "engine", "scheduler", "workers",
+    ),
+    "Load": ("customers", "arrival", "think"),
+    "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
+    "Output": (
+        "runs", "to", "sheet", "new_sheet", "worksheet", "folder", "json_output", "verbose", "quiet",
+        "open_page",
+    ),
+}  # fmt: skip
+# The settings that only the rows of a data set have, and those that only conversations with customers have.
+OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
+    "single_turn": frozenset(GROUPS["Rows"]),
+    "dialogue": frozenset({
+        *GROUPS["Customers"], *GROUPS["Load"],
+    }),
+}  # fmt: skip
+
+
 def setting_text(value: Any) -> str:
     """A TOML value as `--set` would give it; lists and tables as JSON."""
     if isinstance(value, (bool, list, dict)):
@@ -935,6 +970,28 @@ def stored_settings(stored: Mapping[str, Any], **changes: Any) -> Settings:
     return _validated(
         values, {key: _("{key} of the run:", key=key) for key in values}, _("(stored with the run)")
     )
+
+
+def settings_of_run(
+    stored: Mapping[str, Any], flags: Mapping[str, Any], today: Settings, always: Iterable[str] = ()
+) -> Settings:
+    """The settings of a stored run, with the flags of today's command line; `always` are today's anyway.
+
+    So `report RUN` reports as the run was made, and `report RUN --target 90` with that one difference. Values
+    of rehearsal.toml and the environment count for `always` alone: they may be meant for another bot by now.
+    """
+    names = (*given_flags(flags), *always)
+    return stored_settings({**stored, **{name: getattr(today, name) for name in names}})
+
+
+def given_flags(flags: Mapping[str, Any]) -> list[str]:
+    """The names of the options that stand on the command line."""
+    return [name for name, value in flags.items() if value not in (None, False, [], ())]
+
+
+def foreign_settings(protocol: Protocol) -> frozenset[str]:
+    """The settings that only runs of another protocol have."""
+    return frozenset(name for other, names in OWN_SETTINGS.items() if other != protocol for name in names)
 
 
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:

@@ -30,7 +30,7 @@ import weakref
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -571,3 +571,15 @@ def _is_clean_utf8(path: Path) -> bool:
     except (OSError, ValueError, EOFError, zlib.error):
         return False
     return filled
+
+
+def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it.
+
+    A process that is killed meanwhile leaves a file of another name, which the next one takes away. Raises
+    RunFileError, whose line ends with how to write the report again.
+    """
+    pieces = [content] if isinstance(content, str | bytes) else content
+    with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
+        for piece in pieces:
+            file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)

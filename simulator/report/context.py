@@ -1,7 +1,7 @@
 """What every report of a run shares: its context, the gate in words, notes to read before relying on it.
 
 `ReportContext` is what the page, worksheets, Markdown and files are made from. It is made once for a run
-(`cli/publish.py`), and what is costly about it is made at the first look: titles, sections, causes.
+(`api/outputs.py`), and what is costly about it is made at the first look: titles, sections, causes.
 
 Notes come in three tones, in this order: alarms, without which the figures are misread ("Fluency, failed
 grades: 1 of 13 ..."), good news (what stopping early saved), and small print, which says what shaped the

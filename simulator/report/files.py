@@ -1,7 +1,7 @@
 """A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML.
 
 Their columns and keys are documented in docs/outputs.md, and programs rely on them: a new one may be added,
-one that goes or changes its meaning raises `JSON_SCHEMA` (`cli/destinations.py`). Names are English, whatever
+one that goes or changes its meaning raises `JSON_SCHEMA` (`api/destinations.py`). Names are English, whatever
 the run's language is. Rows come one at a time from the run file, so that a run of any size fits into memory.
 """
 

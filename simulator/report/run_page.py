@@ -56,7 +56,7 @@ from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
 # Room for the conversations of a page, in bytes, and the estimated markup around each part of one. A page
-# stays below 8 MB (`LARGEST` in cli/publish.py); the rest of it has 1.2 MB. Where the estimate was too low,
+# stays below 8 MB (`LARGEST` in api/outputs.py); the rest of it has 1.2 MB. Where the estimate was too low,
 # the page is drawn once more with less.
 _CONVERSATIONS_SIZE = 6_800_000
 _CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 500, 130

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.options import OWN_SETTINGS, PANELS
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT
-from simulator.core.settings import SETTINGS_FILE, Settings, flag
+from simulator.core.settings import GROUPS, OWN_SETTINGS, SETTINGS_FILE, Settings, flag
 from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.golden_files import compare
@@ -70,7 +69,7 @@ def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
 
 def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     """Each field is in one panel, but for the tables of the file, and fits the page."""
-    fields = [name for names in PANELS.values() for name in names]
+    fields = [name for names in GROUPS.values() for name in names]
     shown = run("simulate", "--help-all").out
 
     without_an_option = {"red", "greeting", "protocol"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator.api.outputs import improvements_for
 from simulator.cli.app import main
-from simulator.cli.publish import improvements_for
 from simulator.core.settings import stored_settings
 from simulator.data.cases import read_cases
 from simulator.stats.summary import figures_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cli import terminal
+from simulator.api import progress
 from simulator.cli.app import main
 from simulator.core.messages import _
 
@@ -42,7 +42,7 @@ def log() -> Log:
 
 def test_a_log_says_how_far_a_run_is(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also while nothing happens."""
-    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
 
     with redirect_stderr(log):
         assert main([*FEW]) == 0
@@ -58,8 +58,8 @@ def test_what_counts_by_itself_says_so_too(
 ) -> None:
     """As `grade` and `calibrate` count, in the language of the terminal."""
     monkeypatch.setenv("LC_ALL", locale)
-    monkeypatch.setattr(terminal, "EVERY", 0.01)
-    with redirect_stderr(log), terminal.progress_bar(7, _("graded")):
+    monkeypatch.setattr(progress, "EVERY", 0.01)
+    with redirect_stderr(log), progress.progress_bar(7, _("graded")):
         assert TOLD.wait(30)
 
     assert told in log.getvalue()
@@ -72,4 +72,4 @@ def test_a_short_run_says_nothing_of_it(log: Log) -> None:
     with redirect_stderr(log):
         assert main([*FEW]) == 0
     assert "After" not in log.getvalue()
-    assert terminal.EVERY == 30
+    assert progress.EVERY == 30

@@ -27,7 +27,7 @@ MEGABYTE = 1 << 20
 _ADDRESSES = 6 << 30
 # Loaded once, not in each child: for tables, and then for documents, whose memory no table pays for.
 _FOR_TABLES = (
-    "simulator.cli.rehearsal", "simulator.data.logs", "simulator.data.workbooks",
+    "simulator.api.run", "simulator.data.logs", "simulator.data.workbooks",
 )  # fmt: skip
 _FOR_DOCUMENTS = (
     "simulator.shelves.rag_adapters.demo", "simulator.data.office", "langchain_core.vectorstores", "faiss",

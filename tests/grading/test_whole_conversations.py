@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.grade import regrade
+from simulator.api.regrade import regrade
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings, target_conditions
 from simulator.core.types import (

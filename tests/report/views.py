@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from simulator.cli.publish import page_html
+from simulator.api.outputs import page_html
 from simulator.core.types import Language, Results
 from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report.comparison import compared, comparison_report

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from simulator.cli.rehearsal import Tally, progress_on_stderr
+from simulator.api.run import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.types import Score, Usage
 from simulator.users.persona import PersonaUser

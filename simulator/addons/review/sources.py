@@ -22,7 +22,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -32,8 +32,9 @@ from simulator.core.messages import Message, _, message_of, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
 from simulator.data.files import plain_suffix, printable, quote
 from simulator.data.rows import read_rows
+from simulator.data.structured import object_rows
 from simulator.data.tables import WORKBOOKS
-from simulator.data.values import is_empty, normalised
+from simulator.data.values import Row, is_empty, normalised, raise_faults
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import target as target_sheet
 from simulator.sheets.google_sheets import pull
@@ -42,6 +43,9 @@ from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_an
 from simulator.stats.figures import Summary
 from simulator.stats.review import blind_sample, blind_verdicts, review_keys
 
+# Blind grades that a program has, and what errors call these.
+GradeRows: TypeAlias = Sequence[Mapping[str, Any]]
+GRADES = "grades"
 LOWEST, HIGHEST = 1, 5
 # The label of blind grades in what `--export` writes.
 LABEL = "human"
@@ -100,26 +104,32 @@ class Taken:
         self.faults.append((place, why))
 
 
-def taken_from(name: str, target: "ReviewTarget") -> Taken:
+def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
     """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
 
-    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades.
+    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades, and
+    so are rows that a program has.
     """
     taken = Taken(target.results)
+    if not isinstance(source, str):
+        path = Path(GRADES)
+        _take_grades(path, raise_faults(object_rows(path, source)), taken)
+        return taken
+    name = source
     if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
         _take_sheet(name, target, taken)
     elif edited := _our_workbook(Path(name)):
         take_rows(edited.rows, target, taken)
         _take_notes(edited, taken)
     else:
-        _take_grades(Path(name), taken)
+        _take_grades(Path(name), read_rows(Path(name), _fits), taken)
     return taken
 
 
 # --- a file of blind grades ---
 
 
-def _take_grades(path: Path, taken: Taken) -> None:
+def _take_grades(path: Path, rows: Iterable[Row], taken: Taken) -> None:
     """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS).
 
     Either the columns conversation, turn, reviewer, grade (1-5) and comment, a grade in each row; or, in
@@ -128,7 +138,7 @@ def _take_grades(path: Path, taken: Taken) -> None:
     """
     given = datetime.now(UTC)
     # All grades of a file have one time: that of its reading.
-    for number, row in enumerate(read_rows(path, _fits)):
+    for number, row in enumerate(rows):
         if not number and not _fits(row.values, whole=row.cells):
             msg = _(
                 "{path}, {place}: no columns conversation, turn and grade, nor id and labels (there are:"

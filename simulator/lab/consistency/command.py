@@ -11,15 +11,16 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.api.outputs import report_language
+from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import show_calls
-from simulator.cli.options import RUN, option, settings_of_run, takes
-from simulator.cli.publish import report_language
+from simulator.cli.options import RUN, option, takes
 from simulator.cli.show import show_report
-from simulator.cli.terminal import ExitCode, exit_code_of_failures, run_async, say, stdout_to_stderr
+from simulator.cli.terminal import ExitCode, exit_code_of_failures, run_async, say
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import _
 from simulator.core.roles import check_one_player, endpoints
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.core.types import CONVERSATION, Run
 from simulator.lab.consistency import across
 from simulator.lab.consistency.figures import consistency, judged_of

@@ -9,10 +9,11 @@ Grades the answers, unless they were graded before and are in the cache; changes
 from pathlib import Path
 from typing import Any, cast
 
+from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import judged
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
-from simulator.cli.terminal import exit_code_of_failures, stdout_to_stderr
+from simulator.cli.terminal import exit_code_of_failures
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import load_settings

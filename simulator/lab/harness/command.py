@@ -3,15 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from simulator.cli.destinations import check_destinations
-from simulator.cli.options import OWN_SETTINGS, PANELS, option, takes
+from simulator.api.destinations import check_destinations
+from simulator.api.progress import stdout_to_stderr
+from simulator.api.run import check_folder, progress_on_stderr, run_settings
+from simulator.cli.options import option, takes
 from simulator.cli.publish import publish
-from simulator.cli.rehearsal import check_folder, progress_on_stderr, run_settings
-from simulator.cli.terminal import say, stdout_to_stderr
+from simulator.cli.terminal import say
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.secrets import restore_secrets
-from simulator.core.settings import NOT_STORED, Settings, load_settings, stored_settings
+from simulator.core.settings import GROUPS, NOT_STORED, OWN_SETTINGS, Settings, load_settings, stored_settings
 from simulator.lab.harness.tasks import TaskRequest, check_installed, prepare_library, sources_of
 from simulator.runner.bot_choice import is_bundled, unknown_bot_error
 from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
@@ -24,7 +25,7 @@ _WITHOUT = frozenset({
     *(OWN_SETTINGS["single_turn"] - {"shots"}),
     *(OWN_SETTINGS["dialogue"] - {"turns", "user_model", "user_temperature"}),
 })  # fmt: skip
-_OPTIONS = tuple(name for names in PANELS.values() for name in names if name not in _WITHOUT)
+_OPTIONS = tuple(name for names in GROUPS.values() for name in names if name not in _WITHOUT)
 
 
 @takes(*_OPTIONS)

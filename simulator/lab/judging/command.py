@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import judged, spent_json
-from simulator.cli.terminal import exit_code_of_failures, print_json, say, stdout_to_stderr
+from simulator.cli.terminal import exit_code_of_failures, print_json, say
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.settings import Settings

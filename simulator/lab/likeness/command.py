@@ -1,7 +1,8 @@
 """`doctor --customers`: every persona with a perfect, a useless, a rude and an inventing bot."""
 
+from simulator.api.progress import stdout_to_stderr
 from simulator.cli.show import show_report
-from simulator.cli.terminal import ExitCode, stdout_to_stderr
+from simulator.cli.terminal import ExitCode
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import check_one_player, endpoints

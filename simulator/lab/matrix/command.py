@@ -24,13 +24,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from simulator import plugins
-from simulator.cli.destinations import check_destinations, push_to_sheet
-from simulator.cli.forecast import show_forecast, total
-from simulator.cli.publish import page_html, report_context
-from simulator.cli.rehearsal import check_folder, run_settings, start
-from simulator.cli.resume import resume
-from simulator.cli.show import show_report, write_atomically
-from simulator.cli.terminal import ExitCode, say, say_stopped, stdout_to_stderr
+from simulator.api.destinations import check_destinations, push_to_sheet
+from simulator.api.forecast import total
+from simulator.api.outputs import page_html, report_context
+from simulator.api.progress import stdout_to_stderr
+from simulator.api.resume import resume
+from simulator.api.run import check_folder, run_settings, start
+from simulator.cli.forecast import show_forecast
+from simulator.cli.show import show_report
+from simulator.cli.terminal import ExitCode, say, say_stopped
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _
@@ -38,7 +40,7 @@ from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Spending
-from simulator.data.files import replaced
+from simulator.data.files import replaced, write_atomically
 from simulator.lab.matrix import plan as matrices
 from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared
@@ -209,8 +211,8 @@ class _MatrixRun(NamedTuple):
             run_id = new_run_id(now, ["-".join(filter(None, (cell.data, cell.prompt, cell.model)))])
             self.file.change(at, run=run_id, error="")
             finished = start(settings, run_id)
-        if isinstance(finished, int):
-            return _("interrupted") if finished == ExitCode.INCOMPLETE else None
+        if isinstance(finished, Forecast):
+            return None
         error = write_page(finished.path, finished.settings)
         if finished.stopped is None:
             self.file.change(at, error=str(error))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator.api.outputs import page_html
 from simulator.cli.app import main
-from simulator.cli.publish import page_html
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Conversation, GradingContext, Language, Results, Score
 from simulator.lab.datasets.choice import choice

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cli.rehearsal import run_settings
+from simulator.api.run import run_settings
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import CONTEST_NAMES

@@ -1,4 +1,4 @@
-"""The program as Python calls: `rehearse`, `evaluate`, `grade`, `compare`, and their async twins.
+"""The program as Python calls: `rehearse`, `evaluate`, `grade`, `diff`, `review`, and their async twins.
 
     from simulator import rehearse
 
@@ -9,7 +9,9 @@ Keyword names are those of the flags (`turns=3`, `judges="turn,facts"`, `target=
 environment and rehearsal.toml as on the command line, keys from the environment alone. Nothing is printed.
 What is wrong is raised as a RehearsalError, whose text is the line that the command would print.
 
-A run made from Python is a run like any other: `report`, `fixes` and `diff` take it.
+A run made from Python is a run like any other: `report`, `fixes` and `diff` take it. The commands call what
+these calls call, with `Settings`, and print what comes back: `make` (api/runs.py), `grade_run`
+(api/regrade.py), `difference` (api/comparison.py), `reviewed` (api/verdicts.py).
 """
 
 import asyncio
@@ -20,26 +22,22 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Unpack
 
 from simulator import plugins
-from simulator.cli.terminal import only_the_verdict
-from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import _, shown
+from simulator.api.progress import only_the_verdict
+from simulator.core.errors import UnknownName
+from simulator.core.messages import Message, _, shown
 from simulator.core.run_options import RunOptions
 from simulator.core.settings import Protocol as RunProtocol
-from simulator.core.settings import load_settings
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Case, Conversations
-from simulator.storage.results import without_superseded
-from simulator.storage.run_file import read_run
 
 if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulator` loads no engine
     from pandas import DataFrame
 
-    from simulator.cli.rehearsal import FinishedRun
+    from simulator.api.outputs import RunOutputs
     from simulator.report.context import ReportContext
     from simulator.stats.figures import RedTurn
 
 Returned = TypeVar("Returned")
-# The file of a report by its suffix; a page is made without one.
-_REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
 
 
 class Runnable(Protocol):
@@ -51,8 +49,9 @@ class Runnable(Protocol):
         ...
 
 
-Bot: TypeAlias = Callable[..., Any] | Runnable | str | None
+AnyBot: TypeAlias = Callable[..., Any] | Runnable | str | None
 Cases: TypeAlias = str | Path | Iterable[Case] | Iterable[Mapping[str, Any]] | None
+Source: TypeAlias = str | Path | Iterable[Mapping[str, Any]] | None
 
 
 class RunResults:
@@ -62,16 +61,20 @@ class RunResults:
     Figures are worked out at the first look, and are those of the report.
     """
 
-    def __init__(self, finished: "FinishedRun") -> None:
+    def __init__(self, path: Path, settings: Settings, stopped: Message | str | None = None) -> None:
         """Reads the run when it is first looked at."""
-        self.path, self._settings = finished.path, finished.settings
-        self.stopped = None if finished.stopped is None else shown(finished.stopped, "en")
+        self.path, self._settings = path, settings
+        self.stopped = None if stopped is None else shown(stopped, "en")
 
     @cached_property
-    def _context(self) -> "ReportContext":
-        from simulator.cli import publish
+    def _outputs(self) -> "RunOutputs":
+        from simulator.api.outputs import RunOutputs
 
-        return publish.report_context(self.path, without_superseded(read_run(self.path)), self._settings)
+        return RunOutputs(self.path, self._settings)
+
+    @property
+    def _context(self) -> "ReportContext":
+        return self._outputs.context
 
     @property
     def score(self) -> float | None:
@@ -118,29 +121,15 @@ class RunResults:
 
     def as_dict(self) -> dict[str, Any]:
         """The object of --json."""
-        from simulator.cli import publish
-
-        return publish.json_object(self._context, self.path)
+        return self._outputs.json_object
 
     def report(self, path: str | Path) -> Path:
         """Writes the report as .html, .md, .json, .csv, .xlsx or .xml (JUnit), whatever the suffix says.
 
         It is a copy of what `--to` writes beside the run: a workbook has what people wrote in earlier ones.
         """
-        from simulator.cli import destinations, publish
-        from simulator.report.run import run_report
-
-        path, context = Path(path), self._context
-        if path.suffix == ".html":
-            path.write_bytes(publish.page_html(context))
-            return path
-        if path.suffix not in _REPORTS:
-            raise UnknownName(_("kind of report"), path.suffix or path.name, (".html", *_REPORTS))
-        output = destinations.ReportOutput(
-            context, run_report(context), self.path.parent, self._settings, self.as_dict()
-        )
-        path.write_bytes(Path(destinations.write_report(_REPORTS[path.suffix], output)).read_bytes())
-        return path
+        self._outputs.write(Path(path))
+        return Path(path)
 
     def __repr__(self) -> str:
         """The score, the verdict and the number of red turns."""
@@ -149,7 +138,10 @@ class RunResults:
         )
 
 
-def rehearse(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+RunName: TypeAlias = RunResults | str | Path
+
+
+def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """Has customers talk with the bot, grades every turn, and returns the run.
 
     `bot` is a function of a question, or of question and history, that returns a text, or a text and its
@@ -160,19 +152,63 @@ def rehearse(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]
     return _quietly(lambda: _made("dialogue", bot, cases, options))
 
 
-def evaluate(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+def evaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """Asks each row of a data set once, grades the answers, and returns the run; see `rehearse`."""
     return _quietly(lambda: _made("single_turn", bot, cases, options))
 
 
-def grade(cases: Cases, **options: Unpack[RunOptions]) -> RunResults:
-    """Grades answers that are in the rows already, with their contexts; see `rehearse`."""
-    return _quietly(lambda: _made("single_turn", "recorded", cases, options))
+def grade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -> RunResults:
+    """Grades a finished run with more judges, without any new conversation, and returns it.
+
+    `run` is a result, or what names a run on the command line: an id, its start, "latest", a path. With
+    `again` grades that are there are replaced. Raises RehearsalError.
+    """
+
+    def work() -> RunResults:
+        from simulator.api.regrade import grade_run
+
+        graded = grade_run(_name(run), _flags(options), again=again)
+        return RunResults(graded.path, graded.settings, graded.stopped)
+
+    return _quietly(work)
 
 
-def compare(
-    first: RunResults | str | Path, second: RunResults | str | Path, **options: Unpack[RunOptions]
-) -> dict[str, Any]:
+def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None = None) -> dict[str, Any]:
+    """Whether the bot got better from one run to a later one, and what broke; asks no model.
+
+    Returns what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them. Names
+    are looked up in the folder `runs`. Raises InputError where the two have no question in common.
+    """
+
+    def work() -> dict[str, Any]:
+        from simulator.api.comparison import difference
+
+        folder = Path(load_settings({"runs": runs and str(runs)}).runs)
+        return difference(_name(before), _name(after), folder).as_json()
+
+    return _quietly(work)
+
+
+def review(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
+    """Stores what people say about a run, and holds its judge against it; asks no model.
+
+    `source` is a workbook of `--to xlsx`, a file of blind grades, "sheet" or its address, or a list of dicts
+    with the columns conversation, turn, reviewer, grade (1 to 5) and comment; without it only what was stored
+    before is read. Returns what `review --json` prints. Raises InputError where nothing of it fits the run.
+    """
+
+    def work() -> dict[str, Any]:
+        from simulator.api.verdicts import reviewed
+
+        settings = load_settings({"runs": runs and str(runs)})
+        given = str(source) if isinstance(source, (str, Path)) else tuple(source or ())
+        sheet = (None, None), (settings.sheet, settings.worksheet)
+        return reviewed(_name(run), given, settings.runs, sheet).as_json()
+
+    return _quietly(work)
+
+
+def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
     Both are results, or what names a run on the command line: an id, its start, "latest", a path.
@@ -180,57 +216,52 @@ def compare(
     """
 
     def work() -> dict[str, Any]:
-        names = [str(run.path if isinstance(run, RunResults) else run) for run in (first, second)]
-        return plugins.comparing()(names, load_settings(_flags(options)))
+        return plugins.comparing()([_name(first), _name(second)], load_settings(_flags(options)))
 
     return _quietly(work)
 
 
-async def arehearse(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+async def arehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """`rehearse`, awaited."""
     return await asyncio.to_thread(lambda: rehearse(bot, cases, **options))
 
 
-async def aevaluate(bot: Bot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+async def aevaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
     """`evaluate`, awaited."""
     return await asyncio.to_thread(lambda: evaluate(bot, cases, **options))
 
 
-async def agrade(cases: Cases, **options: Unpack[RunOptions]) -> RunResults:
+async def agrade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -> RunResults:
     """`grade`, awaited."""
-    return await asyncio.to_thread(lambda: grade(cases, **options))
+    return await asyncio.to_thread(lambda: grade(run, again=again, **options))
 
 
-async def acompare(
-    first: RunResults | str | Path, second: RunResults | str | Path, **options: Unpack[RunOptions]
+async def adiff(
+    before: RunName, after: RunName = "latest", *, runs: str | Path | None = None
 ) -> dict[str, Any]:
+    """`diff`, awaited."""
+    return await asyncio.to_thread(lambda: diff(before, after, runs=runs))
+
+
+async def areview(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
+    """`review`, awaited."""
+    return await asyncio.to_thread(lambda: review(run, source, runs=runs))
+
+
+async def acompare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
     """`compare`, awaited."""
     return await asyncio.to_thread(lambda: compare(first, second, **options))
 
 
-def _made(protocol: RunProtocol, bot: Bot, cases: Cases, options: Mapping[str, Any]) -> RunResults:
-    from simulator.cli import rehearsal
-    from simulator.cli.resume import resume
-    from simulator.data.cases import GIVEN
+def _made(protocol: RunProtocol, bot: AnyBot, cases: Cases, options: Mapping[str, Any]) -> RunResults:
+    from simulator.api.runs import make_with_objects
 
-    flags = _flags(options)
-    listed: tuple[Any, ...] | None = None if cases is None or isinstance(cases, (str, Path)) else tuple(cases)
-    objects = rehearsal.RunObjects(None if isinstance(bot, str) else bot, listed)
-    if bot is not None:
-        flags["adapter"] = bot if isinstance(bot, str) else _name_of(bot)
-    if cases is not None:
-        flags["cases"] = GIVEN if listed is not None else str(cases)
-    settings = rehearsal.run_settings(load_settings(flags), protocol)
-    if settings.resume is None:
-        finished = rehearsal.start(settings, objects=objects)
-    else:
-        finished = resume(settings, bot=objects.bot)
-    if isinstance(finished, int):
-        raise InputError(_("nothing was run."))
-    # Ctrl-C reached the run, which stored what it had; in a notebook it has to reach the cell as well.
-    if read_run(finished.path).run.status == "interrupted":
-        raise KeyboardInterrupt
-    return RunResults(finished)
+    made = make_with_objects(protocol, bot, cases, _flags(options))
+    return RunResults(made.path, made.settings, made.stopped)
+
+
+def _name(run: RunName) -> str:
+    return str(run.path if isinstance(run, RunResults) else run)
 
 
 def _flags(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,22 +270,6 @@ def _flags(options: Mapping[str, Any]) -> dict[str, Any]:
         if name not in RunOptions.__annotations__:
             raise UnknownName(_("keyword"), name, RunOptions.__annotations__)
     return {name: str(value) if isinstance(value, PurePath) else value for name, value in options.items()}
-
-
-def _name_of(bot: object) -> str:
-    """What reports and errors call a bot: the name of its function or class, behind that of its module.
-
-    `shop.rag:answer`, so that a run of a bot that can be imported is resumed from a command line, too.
-    """
-    if not callable(bot) and not hasattr(bot, "invoke") and not hasattr(bot, "ainvoke"):
-        msg = _(
-            "bot is {type}, not a function, an object with invoke, or the name of an adapter.",
-            type=type(bot).__name__,
-        )
-        raise InputError(msg)
-    module = getattr(bot, "__module__", None) or "__main__"
-    name = str(getattr(bot, "__name__", type(bot).__name__))
-    return f"{module}:{name if name.isidentifier() else 'bot'}"
 
 
 def _quietly(work: Callable[[], Returned]) -> Returned:

@@ -1,7 +1,7 @@
 """A run from its settings to its reports: made anew, or finished with --resume.
 
-Whatever makes a run (`simulate`, `evaluate`, a cell of a matrix) does it by `run_or_resume` (cli/runs.py) or
-`start`; what finishes one is in cli/resume.py. In this order:
+Whatever makes a run (`rehearse`, `evaluate`, a cell of a matrix) does it by `make` (api/runs.py) or `start`;
+what finishes one is in api/resume.py. In this order:
 
     run_settings      settings of the other protocol, which rehearsal.toml may hold, are unset
     read_plan         questions and personas become conversations (`runner/plan.py`)
@@ -27,21 +27,12 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from simulator import plugins
-from simulator.cli.forecast import announce_cost, show_forecast
-from simulator.cli.options import foreign_settings
-from simulator.cli.terminal import (
-    ExitCode,
-    ProgressBar,
-    print_json,
-    progress_bar,
-    say,
-    say_stopped,
-    stdout_to_stderr,
-)
+from simulator.api.forecast import announce_cost
+from simulator.api.progress import ProgressBar, progress_bar, stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
-from simulator.core.messages import Message, _, listed, ngettext, sentences
+from simulator.core.messages import Message, _, listed, ngettext, say, sentences
 from simulator.core.roles import check_players, endpoints, with_judging_for
-from simulator.core.settings import Protocol, Settings
+from simulator.core.settings import Protocol, Settings, foreign_settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.data.cases import CaseObjects
@@ -52,7 +43,7 @@ from simulator.models.pricing import Ledger, money
 from simulator.runner import run
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
-from simulator.runner.estimate import forecast
+from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
 from simulator.runner.run import StoppingRule, create_run
 from simulator.stats.red import primary_judge, red_marks
@@ -75,31 +66,26 @@ class RunObjects(NamedTuple):
 NO_OBJECTS = RunObjects()
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C for the second time: the run at `path` holds what was done, and can be continued."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+
+
 class FinishedRun(NamedTuple):
     """A run that is over: its file, its settings, and why it stopped early, None where it did not.
 
     Stopped early are runs that were interrupted, out of budget, or whose disk was full. One that stopped
-    because the answer was certain (--sequential) is simply finished.
+    because the answer was certain (--sequential) is simply finished. An empty one, of a shard without
+    questions, has nothing to report.
     """
 
     path: Path
     settings: Settings
     stopped: Message | str | None = None
-
-    def publish(self) -> int:
-        """Writes the reports, and returns the exit code. A shard has no gate of its own."""
-        settings = self.settings
-        if settings.shard and settings.target is not None:
-            say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
-            settings = settings.model_copy(update={"target": None, "confidence": None})
-        from simulator.cli.publish import publish  # the first question does not wait for the reports
-
-        try:
-            return publish(self.path, settings, self.stopped)
-        except RehearsalError:
-            raise
-        except Exception as error:
-            raise Unforeseen(self.path) from error
+    is_empty: bool = False
 
 
 # --- Before it: what rules it out ---
@@ -277,8 +263,8 @@ def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Ite
 # --- A new run ---
 
 
-def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS) -> int | FinishedRun:
-    """Makes a new run; returns it, or the exit code where there is nothing to report.
+def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS) -> FinishedRun | Forecast:
+    """Makes a new run; returns it, or with --dry-run what it will take.
 
     The bot among the `objects` is called `settings.adapter`, and their cases `settings.cases`.
     `run_id` is given where the id is known beforehand, as in the record of a matrix; else it is made of time
@@ -376,21 +362,19 @@ def play(
     unfinished: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     notes: Mapping[str, JsonValue],
-) -> int | FinishedRun:
-    """Holds the unfinished conversations of a plan, and has them graded; or says what that will take.
+) -> FinishedRun | Forecast:
+    """Holds the unfinished conversations of a plan, and has them graded; with --dry-run, what that will take.
 
     `open_file` makes or reopens the run file, and is called as late as possible: until then nothing exists
-    that would have to be tidied up. Returns the exit code with --dry-run, where a shard has no questions, and
-    on a second Ctrl-C, which does not wait for answers in flight.
+    that would have to be tidied up. Raises Interrupted on a second Ctrl-C, which does not wait for answers in
+    flight.
     """
     settings = context.settings
     added = plugins.asked_by(settings)
     preparing = next((each.preparation for each in added if each.preparation), None)
     preparation = preparing(context, notes) if preparing else None
     if settings.dry_run:
-        estimate = forecast(context, unfinished, settings.runs)
-        show_forecast(estimate, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
-        return ExitCode.DONE
+        return forecast(context, unfinished, settings.runs)
     check_folder(settings.runs)
     if not plan:
         return _finish_empty(open_file(), settings)
@@ -420,8 +404,7 @@ def play(
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
-        say_stopped(opened[0].path, _("interrupted"))
-        return ExitCode.INCOMPLETE
+        raise Interrupted(opened[0].path) from None
     # Of a mistake of ours the line has to name the run, which holds everything up to there.
     except BaseException as error:
         if not opened or isinstance(error, (RehearsalError, SystemExit)):
@@ -430,11 +413,9 @@ def play(
     return FinishedRun(path, settings, stopped)
 
 
-def _finish_empty(file: RunFile, settings: Settings) -> int:
-    """Finishes the run of a shard that has no questions; returns the exit code."""
+def _finish_empty(file: RunFile, settings: Settings) -> FinishedRun:
+    """Finishes the run of a shard that has no questions."""
     file.finish("finished", 0.0)
     file.close()
     say(_("Shard {shard} has no questions, so there is nothing to run.", shard=settings.shard))
-    if settings.json_output:
-        print_json({"run": file.path.parent.name, "store": str(file.path), "turns": 0})
-    return ExitCode.DONE
+    return FinishedRun(file.path, settings, is_empty=True)

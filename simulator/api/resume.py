@@ -8,32 +8,31 @@ made it stop.
 """
 
 import contextlib
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Collection
 from typing import Any
 
-from simulator.cli.options import given_flags
-from simulator.cli.rehearsal import FinishedRun, play
-from simulator.cli.terminal import say, stdout_to_stderr
+from simulator.api.progress import stdout_to_stderr
+from simulator.api.run import FinishedRun, play
 from simulator.core.errors import InputError
-from simulator.core.messages import _, ngettext
+from simulator.core.messages import _, ngettext, say
 from simulator.core.roles import endpoints, models_named
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import NOT_STORED, Settings, flag, stored_settings
 from simulator.core.types import Run
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
+from simulator.runner.estimate import Forecast
 from simulator.storage.run_file import HARNESS_NOTE, RunFile, find_run, read_run
 
 
 def resume(
-    settings: Settings, flags: Mapping[str, Any] = MappingProxyType({}), bot: object | None = None
-) -> int | FinishedRun:
+    settings: Settings, given: Collection[str] = (), bot: object | None = None
+) -> FinishedRun | Forecast:
     """Finishes a run with the options it was started with.
 
     Of a finished one that lost nothing only the reports are written.
 
-    Of the options on the command line, `flags`, those that say anything else are named as unused. A `bot`
+    Of the settings that were `given` today, those that say anything else are named as unused. A `bot`
     that is there already goes on under the name that the run has for it.
     """
     path = find_run(str(settings.resume), settings.runs)
@@ -42,7 +41,7 @@ def resume(
     if HARNESS_NOTE in results.notes and results.run.status != "finished":
         raise InputError(_("{run} is a run of lm_eval: python run.py harness --resume {run}", run=name))
     today, settings = settings, _as_started(results.run, settings)
-    if names := tuple(flag(name) for name in given_flags(flags) if _differs(today, settings, name)):
+    if names := tuple(flag(name) for name in given if _differs(today, settings, name)):
         say(_("--resume goes on with the options of the run; not used: {names}.", names=names))
     if results.run.status == "finished":
         lost = len(results.conversations.select("unfinished"))

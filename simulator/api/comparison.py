@@ -1,0 +1,91 @@
+"""Whether a bot got better from one run to a later one: two runs side by side, without any call of a model.
+
+It is worked out in `stats/comparison.py` and worded in `report/comparison.py`.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from simulator.api.outputs import report_language
+from simulator.core.document import Report
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.messages import _, sentences
+from simulator.core.settings import stored_settings
+from simulator.core.types import RedRules
+from simulator.report.comparison import compared, comparison_report
+from simulator.stats.comparison import RunComparison, RunFigures, comparison_json
+from simulator.stats.gate import gate_of
+from simulator.stats.summary import figures_of
+from simulator.storage.results import without_superseded
+from simulator.storage.run_file import find_run, read_run, run_ids
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two runs, what changed between them, and where the page about it belongs.
+
+    `page` is the address that report and JSON name; empty where it could not be written.
+    """
+
+    earlier: RunFigures
+    later: RunFigures
+    changes: RunComparison
+    path: Path
+    page: str
+
+    @cached_property
+    def report(self) -> Report:
+        """The comparison as painters draw it."""
+        gate = gate_of(*self.later, stored_settings(self.later.results.run.settings))
+        language = report_language(self.later.results)
+        return comparison_report(self.earlier, self.later, self.changes, language, self.page, gate=gate)
+
+    def without_page(self) -> "Difference":
+        """The same, where the page could not be written."""
+        return replace(self, page="")
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of --json."""
+        said = self.report.text(self.report.sections[0].line)
+        return {**comparison_json(self.changes), "said": said, "page": self.page or None}
+
+
+def difference(before: str, after: str, runs: Path) -> Difference:
+    """Compares two runs of the folder, by the later one's rules for red.
+
+    Raises InputError where both are the same, or have no question in common, and RehearsalError where that is
+    because one was cut short.
+    """
+    paths = [find_run(name, runs) for name in (before, after)]
+    one, other = (path.resolve().parent for path in paths)
+    if one == other:
+        ids = run_ids(runs)
+        older = ids[: ids.index(one.name)] if one.name in ids else []
+        same = _("Both are the same run, {one}. All runs: python run.py history.", one=one.name)
+        previous = _("The one before it: {run}.", run=older[-1]) if older else None
+        raise InputError(sentences(same, previous))
+    # The later run first: its rules for red hold for both.
+    later = _figures(paths[1])
+    earlier = _figures(paths[0], later.summary.rules)
+    changes = compared(earlier, later)
+    if not changes.paired:
+        names = {"before": changes.before.run, "after": changes.after.run}
+        apart = _("{before} and {after} have no question in common.", **names)
+        if changes.cut_short:
+            cut = " ".join(run.run for run in changes.cut_short)
+            raise RehearsalError(sentences(apart, _("Not finished: {names}", names=cut)))
+        raise InputError(apart)
+    path = paths[1].with_name("side-by-side.html")
+    return Difference(earlier, later, changes, path, str(path))
+
+
+def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:
+    """A finished run with its figures, red by its own settings or by the rules of the other one.
+
+    Both are held to the rules of the later run: no turn turns red because a limit was moved.
+    """
+    results = without_superseded(read_run(path))
+    settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
+    return RunFigures(results, figures_of(results, settings))

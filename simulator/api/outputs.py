@@ -1,0 +1,171 @@
+"""What is made of a finished run: the context of its reports, its page, and the object of --json."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from simulator import plugins
+from simulator.api.destinations import ReportOutput, write_report
+from simulator.core.document import Report, Section
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _, say
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import LEXICAL, Language, Results
+from simulator.diagnosis.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
+from simulator.report.context import ReportContext
+from simulator.report.judges import judge_trusts
+from simulator.report.run import run_report
+from simulator.report.run_page import run_page
+from simulator.report.trust import JudgeTrusts
+from simulator.report.verdict import verdict
+from simulator.runner.masking import masks_of
+from simulator.stats.answerability import answerability, handovers, unjudged_reason
+from simulator.stats.figures import Summary
+from simulator.stats.gate import as_json, gate_of
+from simulator.stats.summary import figures_of
+from simulator.storage.results import english_share, without_superseded
+from simulator.storage.run_file import read_run, replay_of
+
+# A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
+# one is drawn again, with fewer conversations.
+LARGEST = 8_000_000
+ATTEMPTS = 4
+# The file of a report by its suffix; a page is made without one.
+_REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
+
+
+class RunOutputs:
+    """What a finished run says, each part worked out when it is first asked for."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        """`path` is the run file; `settings` may be today's."""
+        self.path, self.settings = path, settings
+
+    @cached_property
+    def context(self) -> ReportContext:
+        """The figures of the reports."""
+        return report_context(self.path, without_superseded(read_run(self.path)), self.settings)
+
+    @cached_property
+    def report(self) -> Report:
+        """The report that painters draw."""
+        return run_report(self.context)
+
+    @cached_property
+    def json_object(self) -> dict[str, Any]:
+        """The object of --json."""
+        return json_object(self.context, self.path)
+
+    @property
+    def files(self) -> ReportOutput:
+        """What the reports of --to are made from."""
+        return ReportOutput(self.context, self.report, self.path.parent, self.settings, self.json_object)
+
+    def page(self) -> bytes:
+        """The page of the run."""
+        return page_html(self.context, self.report)
+
+    def write(self, path: Path) -> None:
+        """Writes the report that a suffix says; raises UnknownName for a suffix of none."""
+        if path.suffix == ".html":
+            path.write_bytes(self.page())
+            return
+        if path.suffix not in _REPORTS:
+            raise UnknownName(_("kind of report"), path.suffix or path.name, (".html", *_REPORTS))
+        path.write_bytes(Path(write_report(_REPORTS[path.suffix], self.files)).read_bytes())
+
+
+def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:
+    """All that the reports of a run are made from; `path` is the run file, beside which the page stands.
+
+    `settings` may be today's: `report --target 90` decides anew on the figures of an old run.
+    """
+    summary, language = figures_of(results, settings), report_language(results)
+    # Stand-ins that counted words are not judged.
+    is_plain = not (
+        results.notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
+    )
+    is_judged = not is_plain or results.run.models.get("judge") != LEXICAL
+    trusts = judge_trusts(results, summary, language) if is_judged else JudgeTrusts()
+    lines = summary.turns - summary.finished
+    added = plugins.reporting(results, settings, is_judged=is_judged, lines=lines)
+    return ReportContext(
+        results=results,
+        summary=summary,
+        gate=gate_of(results, summary, settings),
+        language=language,
+        improvements=improvements_for(results, summary, settings),
+        trusts=trusts,
+        page=str(path.with_name("report.html")),
+        check=settings.check_format,
+        added=tuple(added_sections(results, summary, settings, added)),
+        remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
+    )
+
+
+def added_sections(
+    results: Results, summary: Summary, settings: Settings, added: Iterable[plugins.Plugin]
+) -> Iterator[Section]:
+    """The sections that plug-ins have of this run."""
+    builders = (build for plugin in added for build in plugin.sections)
+    yield from filter(None, (build(results, summary, settings) for build in builders))
+
+
+def page_html(context: ReportContext, report: Report | None = None) -> bytes:
+    """The page of a run with as many conversations as fit; a `report` that was made is drawn as it is."""
+    share, shown = 1.0, report or run_report(context)
+    for _attempt in range(ATTEMPTS):
+        page = run_page(context, shown, share)
+        if len(page) <= LARGEST:
+            break
+        share *= 0.9 * LARGEST / len(page)
+    return page
+
+
+def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
+    """The object of --json: the summary, how far its judges agree with people, and parts of the report.
+
+    Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
+    """
+    results, shown = context.results, as_json(context.summary, context.gate, str(path))
+    shown["verdict"] = str(verdict(context.gate, context.summary.score, trial=context.summary.trial))
+    for name, judge in shown["judges"].items():
+        judge_trust = context.trusts.judges.get(name)
+        agreement = judge_trust and judge_trust.calibration
+        judge["calibration"] = context.text(agreement) if agreement else None
+        judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
+    masks = stored_settings(results.run.settings).redacts
+    shown["redacted"] = masks_of(results) if masks else None
+    shown["drift"] = results.notes.get("drift")
+    shown["replay_of"] = replay_of(results.run)
+    shown |= {section.key: section.figures for section in (*context.sections, *context.folded)}
+    shown["simulator"]["likeness"] = shown.pop("likeness", None)
+    for name, figures in shown.get("classification", {}).items():
+        shown["judges"][name] |= figures
+    for name, places in {"answerability": answerability(results), "handover": handovers(results)}.items():
+        # A key of its own, and only where something is missing.
+        why = unjudged_reason(places.unjudged, results)
+        shown[name] = places.as_json() | ({"why": context.text(why)} if why else {})
+    return shown
+
+
+def improvements_for(results: Results, summary: Summary, settings: Settings) -> Improvements | None:
+    """What to fix, None where no turn is red; without the bot's articles where they can no longer be read.
+
+    The folder of --knowledge may be gone by the time of a report: causes then rest on what was retrieved
+    alone.
+    """
+    if not summary.reddest:
+        return None
+    try:
+        found = improvements_of_run(results, summary, settings, MOST_FIXES)
+    except InputError as error:
+        say(_("{error} Causes are given without it.", error=error))
+        found = improvements_of(results, summary, most=MOST_FIXES)
+    return found
+
+
+def report_language(results: Results) -> Language:
+    """The language most cases are in; Japanese on a tie."""
+    return "en" if english_share(results) > 0.5 else "ja"

@@ -1,0 +1,128 @@
+"""What people wrote about a run, read and held against its judge.
+
+    sheet, workbook, file or rows of grades -> verdicts, one for each turn with that answer
+    verdicts                                -> the run file; those that are there already count as known
+    all verdicts of the run                 -> shares, agreement, the corrected score, and a new page
+
+The first is done by `addons/review/sources.py`, the last by `stats/review.py`.
+
+What cannot be read is named with its place and skipped. Only where nothing fits the run is it refused, for
+then it is most likely the sheet of another one.
+"""
+
+import contextlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulator.addons.review.report import ReadCounts, ReviewOutcome
+from simulator.addons.review.sources import GRADES, GradeRows, ReviewTarget, Taken, taken_from
+from simulator.api.outputs import page_html, report_context, report_language
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, ngettext, say, sentences
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import Results
+from simulator.data.files import write_atomically
+from simulator.stats import review
+from simulator.stats.review import blind_agreement, review_findings
+from simulator.stats.summary import figures_of
+from simulator.storage.run_file import RunFile, find_run, read_run
+
+# Sheet and worksheet: of the command line, and of all settings.
+SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
+# The name of a sheet or file, or rows of grades.
+Source = str | GradeRows
+
+
+class Review(NamedTuple):
+    """A run with what people said of it, and the figures of that."""
+
+    path: Path
+    results: Results
+    outcome: ReviewOutcome
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of --json."""
+        return _as_json(self.outcome, self.path)
+
+
+def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions) -> Review:
+    """Stores what the source says about a run of the folder, and works out what all verdicts come to.
+
+    Raises InputError where nothing of the source fits the run.
+    """
+    path = find_run(run, runs)
+    read = _read(path, source, sheet) if source else None
+    results = read_run(path)
+    return Review(path, results, _outcome(path, results, stored_settings(results.run.settings), read))
+
+
+def _read(path: Path, source: Source, sheet: SheetOptions) -> ReadCounts:
+    """Stores what fits the run, and names what does not. Raises InputError where nothing fits."""
+    results = read_run(path)
+    summary = figures_of(results, stored_settings(results.run.settings))
+    target = ReviewTarget(results, summary, report_language(results), *sheet)
+    taken = taken_from(source, target)
+    name = source if isinstance(source, str) else GRADES
+    is_of_run = bool(taken.verdicts or taken.empty)
+    is_refused = not is_of_run and bool(taken.faults or taken.other_runs)
+    for place, why in taken.notes:
+        say(_("{place}: {why}.", place=_("{source}, {place}", source=name, place=place), why=why))
+    for place, why in taken.faults:
+        at = _("{source}, {place}", source=name, place=place) if place else name
+        line = _("{place}: {why}.", place=at, why=why)
+        say(line if is_refused else _("{place}: {why}; skipped.", place=at, why=why))
+    if is_refused:
+        raise InputError(_refused(name, taken, results.run.id))
+    with contextlib.closing(RunFile.reopen(path)) as file:
+        new = file.save_verdicts(taken.verdicts)
+    # `new` are those that the run file had not: reading the same sheet twice adds nothing.
+    kinds = [verdict.source for verdict in taken.verdicts]
+    return ReadCounts(
+        name, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
+        review=kinds.count("review"), blind=kinds.count("blind"), answers=taken.answers,
+    )  # fmt: skip
+
+
+def _refused(source: str, taken: Taken, run: str) -> Message:
+    if not taken.faults:
+        return _(
+            "{source}: none of its {n} rows is about {run}. Was another run written there?",
+            source=source,
+            n=taken.other_runs,
+            run=run,
+        )
+    refused = ngettext(
+        "{source}: {n} row is invalid, so nothing was stored.",
+        "{source}: {n} rows are invalid, so nothing was stored.",
+        n=len(taken.faults),
+        source=source,
+    )
+    return sentences(refused, _("Is it a file of another run?"))
+
+
+def _outcome(path: Path, results: Results, settings: Settings, read: ReadCounts | None) -> ReviewOutcome:
+    """The figures of the review; the page of the run is written again, with them on it."""
+    context = report_context(path, results, settings)
+    summary, page = context.summary, Path(context.page)
+    write_atomically(page, page_html(context))
+    found = review_findings(results, summary)
+    blind = blind_agreement(results, summary)
+    return ReviewOutcome(summary, context.gate, blind, read, context.language, page, found)
+
+
+def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
+    summary, read = outcome.summary, outcome.read
+    return {
+        "run": summary.run,
+        "store": str(path),
+        "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
+        "review": review.findings_json(outcome.findings),
+        "agreement": review.agreement_json(outcome.review),
+        "score": None if summary.score is None else round(summary.score, 4),
+        "corrected": summary.corrected and summary.corrected.as_json(),
+        "labels": summary.labels,
+        "labels_missing": summary.shortage.more if summary.shortage else 0,
+        "target": outcome.gate.asked,
+        "passed": outcome.gate.passed,
+        "reasons": list(outcome.gate.reasons),
+    }
