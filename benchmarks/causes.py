@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
-from simulator.core.roles import endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import read_toml
 from simulator.core.types import (
@@ -227,7 +227,7 @@ async def asked(
 ) -> None:
     """Asks the judge's model about what is not `known` of this prompt and model, by the answers' keys."""
     models = Models(endpoints(settings), settings, Ledger.of(settings))
-    model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
+    model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
     if model is None:
         raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
     judge = CauseJudge(model, settings.seed)

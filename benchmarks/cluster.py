@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.measured import ROOT, Measured, measure, middle
+from simulator import plugins
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings
+from simulator.core.settings import stored_settings
 from simulator.lab.dask.driver import perform
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -75,9 +76,9 @@ def hold(repeats: int, bound: str, workers: int) -> None:
         Path("bot.py").write_text(BOT, encoding="utf-8")
         slow = {"adapter": "bot.py:answer", "concurrency": AT_ONCE * workers}
         repeats = max(1, repeats // 4)
-    settings = Settings(
-        offline=True, cache="off", persona=PERSONAS, repeats=repeats, engine="dask", workers=workers, **slow
-    )
+    plain = {"offline": True, "cache": "off", "persona": PERSONAS, "repeats": repeats, **slow}
+    plugins.offer()
+    settings = stored_settings({**plain, "engine": "dask", "workers": workers})
     plan, personas, *_ = read_plan(settings)
     context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
     began = 0.0

@@ -129,7 +129,7 @@ def rows_of(play: str, languages: Sequence[Language]) -> list[Row]:
 def settings_of(play: str, **more: Any) -> Settings:
     """One call for all judges of a row, as most runs ask, or a short one for each judge of small models."""
     judging = {"judging": "small"} if play == "small" else {}
-    return load_settings({"judges": list(PLAYS[play]), **judging, "judge_temperature": 0.0, **more})
+    return load_settings({"judges": list(PLAYS[play]), **judging, **more})
 
 
 async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
 from simulator.core import shelves
-from simulator.core.roles import endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
 from simulator.data.rows import read_rows
@@ -246,7 +246,7 @@ def _show_biases(figures: PairwiseFigures) -> None:
 async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[Outcome]:
     """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
     models = Models(endpoints(settings), settings, ledger)
-    model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
+    model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
     judge: PairJudge = PairLexicalJudge()
     if model is not None:
         prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")

@@ -81,9 +81,9 @@ async def verdicts_on(row: Labelled, reply: Mapping[str, Any]) -> dict[str, str]
 
 async def record(rows: Sequence[Labelled]) -> dict[str, Any]:
     """The replies of the judge's model, row by row."""
-    settings = load_settings({"judge_temperature": 0.0})
+    settings = load_settings({})
     models = Models(endpoints(settings), settings, Ledger.of(settings))
-    model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
+    model = models.role("judge", temperature=0.0, priority=GRADING)
     if model is None:
         raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
     fill = FormFiller(load_form, FRAME, model, settings.seed)

@@ -13,14 +13,15 @@ from simulator.cli.app import command_tree, help_record, in_japanese
 from simulator.cli.list import shelf
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT, Language, shown
-from simulator.core.settings import GROUPS, PREFIX, Settings
+from simulator.core.settings import PREFIX, Settings, groups, setting_fields
 
 PAGES: dict[Language, Path] = {
     "en": shelves.ROOT / "docs" / "reference.md",
     "ja": shelves.ROOT / "docs" / "reference.ja.md",
 }
 # Of settings, those that have an option; the others stand in the settings file alone.
-OPTIONS = {name: title for title, names in GROUPS.items() for name in names}
+plugins.offer()
+OPTIONS = {name: title for title, names in groups().items() for name in names}
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
     "Made by `python -m scripts.reference` from the program itself: change nothing here.": (
@@ -91,7 +92,7 @@ def page(language: Language) -> str:
         yield say(
             "In the file a setting has its variable's name in small letters, without the prefix: `turns = 5`."
         )
-        for title, names in GROUPS.items():
+        for title, names in groups().items():
             yield f"\n### {told(title)}"
             yield from table(
                 ("option", "environment", "meaning"),
@@ -102,16 +103,13 @@ def page(language: Language) -> str:
                 ),
             )
         yield f"\n### {say('Only in rehearsal.toml')}\n"
-        yield "".join(
-            f"`{name}` " for name in sorted({*Settings.model_fields} - {*OPTIONS, "protocol"})
-        ).strip()
+        yield "".join(f"`{name}` " for name in sorted({*setting_fields()} - {*OPTIONS, "protocol"})).strip()
         yield f"\n## {say('Commands')}"
         for path, command, context in tree:
             if path and not isinstance(command, TyperGroup):
                 yield f"\n### {path}\n\n{told(_first(command.help))}"
                 yield from _command(context, told, say, table, f"{CHECKOUT} {path}")
         yield f"\n## {say('Judges')}\n\n{say('More: [judges](judges.md).')}"
-        plugins.offer()
         judges = shelf(shelves.JUDGES, shelves.judge_names())
         default = Settings().judges
         yield from table(

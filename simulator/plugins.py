@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from simulator.core.choosing import Chooser, MakeChooser, Post, offer_choosing
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _, say
-from simulator.core.settings import Settings, flag
+from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings
 from simulator.core.shelves import offer_judges
 from simulator.data.formats import Format, offer_formats
 from simulator.grading.outputs import offer_outputs
@@ -180,17 +180,19 @@ class Plugin:
 
     A command is a function whose parameters are its options (as Typer reads them, or with
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
-    as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs. `engines`
-    are values of `--engine`; `outputs` reads the file of `--outputs`, `chooser`
-    weighs choices by their log-likelihoods. `check` raises InputError for settings
-    that cannot be used together, before anything is read; `settled` returns the settings as its run has
-    them. `printed` is None for a run that prints its summary.
+    as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs. `settings`
+    are options, variables and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has them in its
+    settings.py, which imports nothing else of it. `engines` are values of `--engine`; `outputs` reads the
+    file of `--outputs`, `chooser` weighs choices by their log-likelihoods. `check` raises InputError for
+    settings that cannot be used together, before anything is read; `settled` returns the settings as its run
+    has them. `printed` is None for a run that prints its summary.
     """
 
     name: str
     commands: Mapping[str, Callable[..., int] | Subcommands] = field(default_factory=dict)
     judges: Mapping[str, Callable[..., Any] | Path] = field(default_factory=dict)
     readers: tuple[Format, ...] = ()
+    settings: type[AddedSettings] | None = None
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
     engines: Mapping[str, Engine] = field(default_factory=dict)
@@ -258,7 +260,7 @@ LAB: Mapping[str, Room] = {
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},
-        settings=("outputs", "scoring", "choosing"),
+        settings=("outputs", "scoring", "choosing", "positive"),
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),
@@ -353,6 +355,22 @@ def printed(results: "Results", settings: Settings) -> Printed | None:
     return next(filter(None, made), None)
 
 
+class AddedByPlugins:
+    """The settings of plug-ins, for `core.settings.offer_settings`; those of a room without its rest."""
+
+    @cache  # noqa: B019 - there is one
+    def models(self) -> tuple[type[AddedSettings], ...]:
+        """Those of rooms that are there, and of third parties."""
+        lab = Path(__file__).with_name("lab")
+        rooms = (name for name in LAB if (lab / name / "settings.py").is_file())
+        ours = tuple(_part_of_room(name, "settings").SETTINGS for name in rooms)
+        return (*ours, *(plugin.settings for plugin in third_party() if plugin.settings))
+
+    def missing(self, name: str) -> InputError | None:
+        """What is said of a setting of a room that is not there; None for any other name."""
+        return missing_setting(name)
+
+
 class Judges:
     """The judges of plug-ins, for the shelf (`core.shelves.offer_judges`)."""
 
@@ -375,6 +393,7 @@ class Judges:
 def offer() -> None:
     """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
     offer_judges(Judges())
+    offer_settings(AddedByPlugins())
     offer_outputs(_outputs)
     if _is_there("datasets"):
         offer_choosing(_chooser)
@@ -439,10 +458,16 @@ def missing(asked: Message | str, room: str) -> InputError:
     )
 
 
+def missing_setting(name: str) -> InputError | None:
+    """What is said of a setting of a room that is not there; None for any other name."""
+    room = next((key for key, room in LAB.items() if name in room.settings), None)
+    return missing(flag(name), room) if room and not _is_there(room) else None
+
+
 def _is_set(settings: Settings, name: str) -> bool:
     if name == "check":  # its other values say how grades are shown
         return settings.calibration_file is not None
-    return bool(getattr(settings, name) != Settings.model_fields[name].get_default())
+    return is_set(settings, name)
 
 
 def _part(part: Part | None) -> Part:
@@ -466,9 +491,12 @@ def _room(name: str) -> Plugin | None:
     """The plug-in of a room; None where its folder is not there."""
     if not _is_there(name):
         return None
-    module = import_module(f".lab.{name}.plugin", __package__)
-    plugin: Plugin = module.PLUGIN
+    plugin: Plugin = _part_of_room(name, "plugin").PLUGIN
     return plugin
+
+
+def _part_of_room(name: str, part: str) -> Any:
+    return import_module(f".lab.{name}.{part}", __package__)
 
 
 def third_party() -> tuple[Plugin, ...]:

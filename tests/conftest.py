@@ -63,7 +63,10 @@ OF_THE_LAB = {
     "tests/runner/test_prompted_runs.py": ("",),
     "tests/runner/test_bot_choice.py": ("test_lm_eval_asks_no_bot_unsaid",),
     "tests/stats/test_simulators.py": ("test_where_one_customer_plays_one_model_is_named",),
-    "tests/test_api.py": ("test_it_works_within_an_event_loop", "test_answers_are_graded_and_runs_compared"),
+    "tests/test_api.py": (
+        "test_it_works_within_an_event_loop", "test_recorded_answers_are_compared",
+        "test_settings_of_the_lab",
+    ),
     "tests/test_pages.py": ("test_every_command_is_one",),
     "tests/test_seed_systems.py": (
         "test_prompts_by_id_times_data_sets_times_models", "test_a_task_file_of_the_harness",

@@ -214,13 +214,23 @@ def test_every_public_call_is_tried_here() -> None:
         ({"cases": ["送料は？"]}, "row 1: not an object"),
         ({"cases": [*CASES, Case(id="x", question="q", language="ja")]}, "not both"),
         ({"cases": [{"question": "q", "id": float("nan")}], "columns": {"question": "Q"}}, "'Q'"),
-        ({"engine": "dask"}, "finds the bot by a name"),
     ],
 )
 def test_a_mistake_is_one_sentence(flags: dict[str, Any], said: str) -> None:
     """The line that the command would print."""
     with pytest.raises(InputError, match=said):
         rehearse(**({"bot": answer} | OPTIONS | flags))
+
+
+def test_settings_of_the_lab_have_a_keyword_of_their_own() -> None:
+    """A load rehearsal; a misspelt one is told, and so is a bot that other machines cannot find."""
+    result = rehearse(answer, **OPTIONS, added={"customers": 2})
+
+    assert result.as_dict()["load"]["customers"] == 2
+    with pytest.raises(InputError, match=r"unknown setting: 'custmers'. Did you mean customers"):
+        rehearse(answer, **OPTIONS, added={"custmers": 2})
+    with pytest.raises(InputError, match="finds the bot by a name"):
+        rehearse(answer, **OPTIONS, engine="dask", added={"workers": 1})
 
 
 @pytest.mark.parametrize(("name", "language"), [("rehearse_bot.py", "ja"), ("rehearse_bot_en.py", "en")])

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from simulator import plugins
+from simulator import open_run, plugins
 from tests.paths import ROOT
 
 # The package of the documentation: a command, a judge, a section of every report.
@@ -64,6 +64,41 @@ def test_a_package_adds_a_judge_and_a_section(packages: Path) -> None:
     assert "turns at the desk" in page
     assert "Whether an answer begins with a greeting." in program(packages, "list").stdout
     assert "plug-in            desk" in program(packages, "doctor", "--offline").stdout
+
+
+SETTINGS = """
+import sys
+
+from simulator.core.settings import AddedSettings, setting
+from simulator.plugins import Plugin
+
+class DeskSettings(AddedSettings):
+    group = "The desk"
+    shapes = {"hours": "FROM-TO"}
+    hours: str = setting("When the desk is open.", "9-17")
+
+def check(settings):
+    sys.stderr.write(f"open {DeskSettings.of(settings).hours}\\n")
+
+PLUGIN = Plugin(name="desk", settings=DeskSettings, check=check)
+"""
+
+
+def test_a_package_brings_settings(packages: Path) -> None:
+    """Of the file, in the help, kept with the run; an unknown one is still refused."""
+    (packages / "desk_plugin.py").write_text(SETTINGS, encoding="utf-8")
+    options = RUN[: RUN.index("--judges")]
+
+    file = packages.parent / "rehearsal.toml"
+    file.write_text('hours = "7-22"\n', encoding="utf-8")
+    done = program(packages, *options, "--json")
+    assert "open 7-22" in done.stderr
+    assert open_run(json.loads(done.stdout)["store"]).run.settings["hours"] == "7-22"
+    shown = program(packages, "simulate", "--help-all").stdout
+    assert "--hours FROM-TO" in shown
+    assert "When the desk is open. [default: 9-17]" in " ".join(shown.split())
+    file.write_text('hour = "7-22"\n', encoding="utf-8")
+    assert "Did you mean hours?" in program(packages, *options).stderr
 
 
 @pytest.mark.parametrize(("code", "why"), [

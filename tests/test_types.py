@@ -15,7 +15,7 @@ CACHE = ROOT / ".mypy_cache"
 # What a command does with the run, and the parts of a run that a call takes as arguments.
 COMMAND_LINE = {
     "protocol", "cases", "dry_run", "json_output", "verbose", "quiet", "open_page", "to", "sheet",
-    "worksheet", "new_sheet", "folder",
+    "worksheet",
 }  # fmt: skip
 
 

@@ -269,7 +269,8 @@ def _flags(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in options:
         if name not in RunOptions.__annotations__:
             raise UnknownName(_("keyword"), name, RunOptions.__annotations__)
-    return {name: str(value) if isinstance(value, PurePath) else value for name, value in options.items()}
+    flags = {name: value for name, value in options.items() if name != "added"} | options.get("added", {})
+    return {name: str(value) if isinstance(value, PurePath) else value for name, value in flags.items()}
 
 
 def _quietly(work: Callable[[], Returned]) -> Returned:

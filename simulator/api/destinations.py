@@ -29,8 +29,8 @@ from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
 from simulator.sheets.excel import save
-from simulator.sheets.google_api import Target, account, target
-from simulator.sheets.google_sheets import new_sheet, push
+from simulator.sheets.google_api import account, target
+from simulator.sheets.google_sheets import push
 from simulator.storage.run_file import RUN_FILE, add_note, run_ids
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
@@ -96,22 +96,20 @@ def _sheets(output: ReportOutput) -> str:
 
 def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, str]:
     """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
-    suffix = settings.worksheet or ""
-    if settings.new_sheet:
-        key = new_sheet(settings.new_sheet, settings.folder or "")
-        sheet = Target(key=key, suffix=suffix, fresh=True)
-    else:
-        sheet = target(settings.sheet or "", suffix)
+    sheet = target(settings.sheet or "", settings.worksheet or "")
     pushed = push(sheets, sheet, language=language)
     return sheet, "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def _check_sheet(settings: Settings) -> None:
     """Raises InputError where no sheet is named, its name is invalid, or there are no credentials."""
-    if not (settings.new_sheet or settings.sheet):
-        msg = _("--to sheets: which sheet? Add --sheet with its key or address, or --new-sheet TITLE.")
+    if not settings.sheet:
+        msg = _(
+            "--to sheets: which sheet? Add --sheet with its key or address: python run.py sheets connect"
+            " makes one."
+        )
         raise InputError(msg)
-    target("x" * 20 if settings.new_sheet else settings.sheet or "", settings.worksheet or "")
+    target(settings.sheet, settings.worksheet or "")
     account()
 
 

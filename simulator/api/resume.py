@@ -17,7 +17,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext, say
 from simulator.core.roles import endpoints, models_named
 from simulator.core.secrets import restore_secrets
-from simulator.core.settings import NOT_STORED, Settings, flag, stored_settings
+from simulator.core.settings import Settings, flag, stored_settings
 from simulator.core.types import Run
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -75,7 +75,7 @@ def resume(
 
 def _as_started(run: Run, settings: Settings) -> Settings:
     """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
-    today = {name: getattr(settings, name) for name in NOT_STORED}
+    today = settings.unstored_values()
     models = models_named(run.models)
     stored_prices: Any = run.settings.get("prices") or {}
     money: dict[str, Any] = {"prices": {**stored_prices, **settings.prices}}
@@ -87,5 +87,5 @@ def _as_started(run: Run, settings: Settings) -> Settings:
 
 def _differs(today: Settings, run: Settings, name: str) -> bool:
     """Whether a setting of today is not what the run goes on with; of a table, any part of it."""
-    given, kept = getattr(today, name), getattr(run, name)
+    given, kept = today.value(name), run.value(name)
     return not given.items() <= kept.items() if isinstance(given, dict) else bool(given != kept)

@@ -97,7 +97,9 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
     Raises InputError for a way of scoring that does not fit the judges.
     """
     values: dict[str, Any] = {"protocol": protocol}
-    values |= {name: Settings.model_fields[name].get_default() for name in foreign_settings(protocol)}
+    foreign = foreign_settings(protocol)
+    values |= {name: field.get_default() for name, field in Settings.model_fields.items() if name in foreign}
+    values["added"] = {name: value for name, value in settings.added.items() if name not in foreign}
     if protocol == "single_turn":
         values["turns"] = 1
     # `passed` is the judge of a row's outputs, and means nothing of a conversation.
@@ -322,8 +324,6 @@ def _with_whole_paths(settings: Settings) -> Settings:
     if settings.knowledge:
         read_knowledge(settings.knowledge)  # refuses what has no articles; reads none
         changes["knowledge"] = str(Path(settings.knowledge).resolve())
-    if settings.likeness:
-        changes["likeness"] = str(Path(settings.likeness).resolve())
     return settings.model_copy(update=changes)
 
 
@@ -417,5 +417,5 @@ def _finish_empty(file: RunFile, settings: Settings) -> FinishedRun:
     """Finishes the run of a shard that has no questions."""
     file.finish("finished", 0.0)
     file.close()
-    say(_("Shard {shard} has no questions, so there is nothing to run.", shard=settings.shard))
+    say(_("Shard {shard} has no questions, so there is nothing to run.", shard=settings.added.get("shard")))
     return FinishedRun(file.path, settings, is_empty=True)

@@ -405,6 +405,7 @@ def _read_env_file() -> None:
 @cache
 def command_tree() -> Any:
     """Every command with its options and help, as the parser has it; scripts/reference.py reads it, too."""
+    plugins.offer()
     app = typer.Typer(
         cls=Program, help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -531,7 +532,9 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
     kind, option = type(error).__name__, getattr(error, "option_name", "")
     name = error.param.get_error_hint() if getattr(error, "param", None) else ""
     mistake: Message | str = str(error.format_message())
-    if kind == "NoSuchOption":
+    if kind == "NoSuchOption" and (missing := plugins.missing_setting(option.lstrip("-").replace("-", "_"))):
+        mistake = missing.message
+    elif kind == "NoSuchOption":
         near = tuple(error.possibilities or ())[:2]  # the nearest first
         did_you_mean = _("Did you mean {names}?", names=near) if near else None
         mistake = sentences(_("No such option: {option}.", option=option), did_you_mean)

@@ -23,7 +23,7 @@ from simulator.stats import judge_trust
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "judge_temperature", "max_tokens", "judging",
+    "offline", "judge_model", "embed_model", "max_tokens", "judging",
     "guidelines", "contacts", "ng_words", "rules", *MODEL_WORK, "json_output",
 )  # fmt: skip
 def command(  # noqa: PLR0917 - one for each option

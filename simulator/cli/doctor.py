@@ -26,7 +26,7 @@ from simulator.cli.terminal import ExitCode, padded, print_json
 from simulator.core.errors import BotFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
 from simulator.core.replies import NextLine, create_form
-from simulator.core.roles import Endpoint, endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import RowSettings, Settings, load_settings
 from simulator.core.templates import request
@@ -114,7 +114,7 @@ async def _examine(settings: Settings) -> int:
         } | checks
     checks[_("bot")] = partial(_check_bot, context, plan)
     checks[_("runs folder")] = partial(_check_runs, settings.runs)
-    if settings.sheet or settings.new_sheet or "sheets" in settings.to:
+    if settings.sheet or "sheets" in settings.to:
         checks[_("Google account")] = _check_account
     if settings.sheet:
         checks[_("Google Sheet")] = partial(_check_sheet, settings.sheet, settings.worksheet or "")
@@ -218,7 +218,7 @@ async def _check_model(
     if endpoint is None:
         return _("played by a lexical stand-in")
     address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
-    temperature = context.settings.judge_temperature if role == "judge" else None
+    temperature = JUDGE_TEMPERATURE if role == "judge" else None
     model = context.model_factory.at(endpoint, temperature=temperature)
     if role == "embed":
         vectors = await model.embed(["ok"])

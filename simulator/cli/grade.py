@@ -18,8 +18,8 @@ from simulator.core.types import PASSED
 @takes(
     "judges", "outputs", "judging", "causes", "retest", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "target", "max_major", "confidence", "min_graded", "offline", "judge_model",
-    "embed_model", "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls",
-    "timeout", "to", "sheet", "worksheet", "new_sheet", "folder", "runs", "json_output", "verbose", "quiet",
+    "embed_model", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls",
+    "timeout", "to", "sheet", "worksheet", "runs", "json_output", "verbose", "quiet",
 )  # fmt: skip
 def command(
     flags: dict[str, Any],

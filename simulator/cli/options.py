@@ -21,7 +21,15 @@ import typer
 from pydantic.fields import FieldInfo
 
 from simulator.core.roles import DEFAULT_MODELS
-from simulator.core.settings import GROUPS, Protocol, Settings, flag, foreign_settings
+from simulator.core.settings import (
+    GROUPS,
+    Protocol,
+    added_settings,
+    flag,
+    foreign_settings,
+    groups,
+    setting_fields,
+)
 
 # The settings that help shows first; it has the others with --help-all.
 USUAL = frozenset({
@@ -36,7 +44,7 @@ MODEL_WORK = (
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
 # in `--turns N`, `--cases FILE`.
 _SHAPES = {
-    "FILE": "cases guidelines contacts ng_words rules check prices script outputs likeness",
+    "FILE": "cases guidelines contacts ng_words rules check prices script outputs",
     "KEY=VALUE": "set",
     "CASE=FILE,...": "columns",
     "REGEX": "redact_patterns",
@@ -45,25 +53,26 @@ _SHAPES = {
     "RUN": "resume replay",
     "FOLDER": "runs",
     "KEY": "sheet",
-    "TITLE": "new_sheet",
-    "ID": "folder",
     "SCORE": "target",
     "SHARE": "max_failed min_graded max_major confidence retest",
     "HOW": "customer_faults judging causes",
     "PATH": "knowledge",
     "AMOUNT": "budget",
     "YEN": "jpy_per_usd",
-    "K/N": "shard",
     "N[:SEED]": "sample",
-    "LABEL": "positive",
-    "ADDRESS": "scheduler",
-    "RATE": "arrival",
-    "SECONDS": "think timeout patience",
+    "SECONDS": "timeout patience",
     "MODEL": "user_model judge_model embed_model demo_model",
-    "N": "limit turns repeats seed concurrency calls rpm tpm max_tokens customers workers shots",
-    "X": "user_temperature judge_temperature",
+    "N": "limit turns repeats seed concurrency calls rpm tpm max_tokens shots",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
+
+
+def _shape(name: str) -> str:
+    """What a value looks like in help; empty where it is a name or one of a few words."""
+    added = (model.shapes[name] for model in added_settings() if name in model.shapes)
+    return _METAVARS.get(name) or next(added, "")
+
+
 # A second, short spelling.
 _SHORT = {"runs": ("-o",)}
 # Takes the flags, and parameters of its own; returns the exit code.
@@ -106,7 +115,7 @@ def takes_settings(
 ) -> Callable[[Command], Callable[..., int]]:
     """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
     foreign = foreign_settings(protocol)
-    names = (name for names in GROUPS.values() for name in names if name not in foreign | without)
+    names = (name for names in groups().values() for name in names if name not in foreign | without)
     return takes(*names, **looks)
 
 
@@ -128,12 +137,16 @@ def takes(
 
     def with_options(command: Command) -> Callable[..., int]:
         _, *own = inspect.signature(command).parameters.values()
+        titles: dict[str, str | None] = {
+            name: title for title, members in groups().items() for name in members
+        }
+        # A setting of a room that is not there is no option.
+        there = tuple(name for name in names if name in titles)
 
         def parsed(**values: Any) -> int:
-            return command({name: values.pop(name) for name in names}, **values)
+            return command({name: values.pop(name) for name in there}, **values)
 
-        titles: dict[str, str | None] = {name: title for title, members in GROUPS.items() for name in members}
-        if len(names) < len(titles) / 2:  # a few options need no titles
+        if len(there) < len(titles) / 2:  # a few options need no titles
             titles = dict.fromkeys(titles)
         options = [
             _parameter(
@@ -144,7 +157,7 @@ def takes(
                 text=texts.get(name),
                 usual=usual,
             )
-            for name in names
+            for name in there
         ]
         # Typer reads a signature: this one has the command's own parameters, then one for each setting.
         parameters = [*own, *options]
@@ -169,13 +182,13 @@ def _parameter(
 
     bool -> a switch; Literal -> its words as the metavar (`ja|en`); a tuple or dict -> may be repeated.
     """
-    field = Settings.model_fields[name]
+    field = setting_fields()[name]
     kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
     is_switch = bool in kinds
     # Prices are one file.
     is_list = repeated or (name != "prices" and (tuple in kinds or dict in kinds))
     words = get_args(kinds.get(Literal))
-    metavar = None if is_switch else _METAVARS.get(name, "|".join(words) or "NAME")
+    metavar = None if is_switch else _shape(name) or "|".join(words) or "NAME"
     text = text or f"{field.description}{_shown(default or _default_of(name, field))}"
     option = typer.Option(
         *_SHORT.get(name, ()), flag(name), help=text, metavar=metavar, rich_help_panel=title,

@@ -35,8 +35,8 @@ from simulator.stats.findings import Gate
 def publish_run(finished: FinishedRun) -> int:
     """Writes the reports of a run that is over, and returns the exit code. A shard has no gate of its own."""
     settings = finished.settings
-    if settings.shard and settings.target is not None:
-        say(_("Shard {shard}: the target is for the merged run.", shard=settings.shard))
+    if (shard := settings.added.get("shard")) and settings.target is not None:
+        say(_("Shard {shard}: the target is for the merged run.", shard=shard))
         settings = settings.model_copy(update={"target": None, "confidence": None})
     try:
         return publish(finished.path, settings, finished.stopped)

@@ -10,13 +10,13 @@ from simulator import plugins
 from simulator.api.destinations import check_destinations
 from simulator.cli.options import RUN, takes
 from simulator.cli.publish import publish
-from simulator.core.settings import Settings, load_settings, settings_of_run
+from simulator.core.settings import load_settings, settings_of_run, stored_settings
 from simulator.stats.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
 # How to report it; all other settings stay those of the run, but for what the command line names.
 REPORTING = (
-    "to", "sheet", "worksheet", "new_sheet", "folder", "check", "json_output", "verbose", "quiet",
+    "to", "sheet", "worksheet", "check", "json_output", "verbose", "quiet",
     "open_page", "runs",
 )  # fmt: skip
 # No run follows for which a judge could be checked.
@@ -44,8 +44,8 @@ def command(flags: dict[str, Any], run: str = RUN) -> int:
     check_destinations(today)
     path = find_run(run, today.runs)
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
-    if flags["likeness"]:
-        plugins.check(Settings(likeness=settings.likeness))
+    if logs := flags.get("likeness"):
+        plugins.check(stored_settings({"likeness": logs}))
     if flags["confidence"] is not None:
         check_certainty(settings)
         # With `off` the gate goes by the figures, even of a run that had to be certain to stop early.

@@ -25,7 +25,8 @@ from simulator.core.messages import Message, _, localised, safe_text
 from simulator.core.settings import SETTINGS_FILE, load_settings
 from simulator.sheets import connect as connection
 from simulator.sheets.google_api import APIS, VARIABLES, Refused, SheetsClient, account, key_of
-from simulator.sheets.google_sheets import new_sheet, write_test_cell
+from simulator.sheets.google_sheets import new_sheet as create_sheet
+from simulator.sheets.google_sheets import write_test_cell
 
 ABOUT = "Connect a Google Sheet, for results to be reviewed there."
 # Google's pages on which an account for the program, or a client to sign in to, is made.
@@ -37,14 +38,17 @@ DOWNLOADS = Path("~/Downloads")
 _NOT_ALLOWED = ("403", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
 
 
-@takes("sheet", "new_sheet", "folder")
+@takes("sheet")
 def command(
     flags: dict[str, Any],
+    new_sheet: str | None = option("--new-sheet TITLE", "Create a Google Sheet with this title."),
+    folder: str = option("--folder ID", "Folder of a shared drive for --new-sheet.", ""),
     key: str | None = option(
         "--key FILE",
         "The JSON file from Google's console: a service account's key, or an OAuth client to sign in to.",
     ),
     share: str | None = option("--share EMAIL", "Who reviews: becomes an editor of the sheet."),
+    *,
     yes: bool = option("--yes", "Ask nothing and agree to everything; what is missing ends the command."),
 ) -> int:
     """Connect a Google Sheet: from the key file to a sheet that is shared, each step tried before the next.
@@ -58,10 +62,10 @@ def command(
         guide.say(_("1. The key"), indent="")
         _take_key(guide, key)
         guide.say(_("2. The sheet"), indent="")
-        if settings.sheet and not flags["new_sheet"]:
+        if settings.sheet and not new_sheet:
             sheet = _existing(guide, settings.sheet)
         else:
-            sheet = _made(guide, settings.new_sheet, settings.folder or "")
+            sheet = _made(guide, new_sheet, folder)
         guide.say(_("3. The reviewer"), indent="")
         _share(guide, sheet, share)
     except KeyboardInterrupt:
@@ -255,7 +259,7 @@ def _made(guide: Guide, title: str | None, folder: str) -> str:
             with _uninterrupted():
                 # What stands behind /folders/ in an address, or the id itself.
                 place = folder.rpartition("/folders/")[2].partition("?")[0].strip("/ ")
-                sheet = _address(new_sheet(title, place))
+                sheet = _address(create_sheet(title, place))
                 guide.ok(_("“{title}” was made", title=title))
                 _name_sheet(guide, sheet)
             break

@@ -45,6 +45,8 @@ PROVIDERS = frozenset((
     "anthropic", "bedrock", "bedrock_converse", "cohere", "deepseek", "fireworks", "google_genai",
     "google_vertexai", "groq", "huggingface", "ibm", "mistralai", "nvidia", "together", "xai",
 ))  # fmt: skip
+# People are not all alike, and grades are to be the same again.
+USER_TEMPERATURE, JUDGE_TEMPERATURE = 0.7, 0.2
 # The one table of default names: the smaller model where much is said and little depends on one line.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",

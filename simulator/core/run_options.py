@@ -38,8 +38,6 @@ class RunOptions(TypedDict, total=False):
     replay_diverged: Literal["go-on", "end", "keep"]
     voice_opening: bool
     script: File
-    likeness: File
-    user_temperature: float
     customer_faults: Literal["keep", "exclude", "replay"]
     greeting: Mapping[str, str]
     # Judges
@@ -49,7 +47,6 @@ class RunOptions(TypedDict, total=False):
     knowledge: File
     embed_model: str
     demo_model: str
-    judge_temperature: float
     causes: Literal["model", "ids"]
     retest: float
     panel: Names
@@ -81,21 +78,15 @@ class RunOptions(TypedDict, total=False):
     max_tokens: int
     prices: File | Mapping[str, Table]
     jpy_per_usd: float
-    shard: str
     engine: str
-    scheduler: str
-    workers: int
-    customers: int
-    arrival: str
-    think: float
     runs: File
+    # What plug-ins and the lab add, by its name: {"customers": 50}
+    added: Table
     # Rows of a data set
     prompt: str
     shots: int
     choosing: Literal["auto", "likelihood", "generation"]
     labels: Names
-    positive: str
     outputs: File
-    scoring: Literal["contest"]
     sample: int | str
     strict: bool

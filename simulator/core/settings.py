@@ -29,9 +29,10 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Protocol as TypingProtocol
 
 from pydantic import (
     AfterValidator,
@@ -39,11 +40,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from simulator.core.errors import InputError, UnknownName, value_problem
 from simulator.core.messages import Message, _
@@ -379,23 +382,8 @@ def missing_price(role: str, model: str) -> Message:
     )
 
 
-# "2/5"; "200" and "200:7"; "2/s", "0.5/sec", "30/min", "100/hour".
-_SHARD = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
+# "200" and "200:7".
 _SAMPLE = re.compile(r"(\d{1,9})(?:\s*:\s*(\d{1,18}))?")
-_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-class Shard(NamedTuple):
-    """Part `number` (from 1) out of `parts` of a plan."""
-
-    number: int
-    parts: int
-
-    @property
-    def text(self) -> str:
-        """As it is written."""
-        return f"{self.number}/{self.parts}"
 
 
 class Sample(NamedTuple):
@@ -405,30 +393,12 @@ class Sample(NamedTuple):
     seed: int = 0
 
 
-def read_shard(text: str) -> Shard:
-    """Part and parts of `2/5`; ValueError says what is wrong with it."""
-    found = _SHARD.fullmatch(text.strip())
-    shard = Shard(*map(int, found.groups())) if found else None
-    if shard is None or not 1 <= shard.number <= shard.parts:
-        raise ValueError(_("write 2/5 for the second of five"))
-    return shard
-
-
 def read_sample(text: str) -> Sample:
     """Size and seed of `200` (seed 0) or `200:7`; ValueError says what is wrong with it."""
     found = _SAMPLE.fullmatch(text.strip())
     if found is None or not int(found[1]):
         raise ValueError(_("write 200 for 200 rows, or 200:7 with a seed of your own"))
     return Sample(int(found[1]), int(found[2] or 0))
-
-
-def read_arrival(text: str) -> float:
-    """Customers a second: 2 of `2/s`, 0.5 of `30/min`; ValueError says what is wrong with it."""
-    found = _RATE.fullmatch(text.strip())
-    rate = float(found[1]) / _SECONDS[found[2][0].lower()] if found else 0.0
-    if not 0 < rate < 1e6:
-        raise ValueError(_("write how many customers come: 2/s or 30/min"))
-    return rate
 
 
 def read_patterns(value: Any) -> Any:
@@ -570,8 +540,6 @@ class RowSettings(BaseModel):
     labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = setting(
         "All labels (default: of the prompt or data).", {}
     )
-    positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.")
-    scoring: Literal["contest"] | None = setting("contest: five metrics, 1-5, and a total.")
 
     @model_validator(mode="before")
     @classmethod
@@ -600,7 +568,7 @@ SETTINGS_FILE = "rehearsal.toml"
 # or paints it again says so anew.
 NOT_STORED = frozenset({
     "resume", "dry_run", "to", "json_output", "verbose", "quiet", "open_page", "runs", "sheet", "worksheet",
-    "new_sheet", "folder", "engine", "scheduler", "workers",
+    "engine",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
@@ -610,7 +578,6 @@ Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
-Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
 class Settings(RowSettings):
@@ -681,22 +648,8 @@ class Settings(RowSettings):
     calls: Count = setting("Model calls in flight at each endpoint.", 64)
     rpm: Positive | None = setting("Requests per minute that each endpoint allows.")
     tpm: Positive | None = setting("Tokens per minute that each endpoint allows.")
-    customers: Count | None = setting(
-        "Load rehearsal: so many customers at once; grading waits until all have left."
-    )
-    arrival: Annotated[
-        str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
-    ] = setting("How many customers come: 2/s, 30/min. Default: all at once.")
-    think: Annotated[float, Field(ge=0, le=3600)] | None = setting(
-        "Seconds in which a customer reads and types before the next line (median)."
-    )
     engine: str = setting(
         "Where conversations are held: in this process, or on workers (extra dask).", "local"
-    )
-    scheduler: str | None = setting("Dask scheduler of workers: tcp:// or tls://host:8786.")
-    workers: Count | None = setting("Workers to start here, or with --scheduler to wait for.")
-    shard: Annotated[str | None, AfterValidator(lambda text: text and read_shard(text).text)] = setting(
-        "Only this part of the questions (2/5); `merge` joins them."
     )
     timeout: Seconds = setting("Seconds to wait for an answer from the bot or a model.", 60.0)
     patience: Seconds = Field(
@@ -717,8 +670,6 @@ class Settings(RowSettings):
     judge_model: str | None = setting("Model that grades.")
     embed_model: str | None = setting("Embeddings for the cosine judge.")
     demo_model: str | None = setting("Model behind the demo bot; `lexical` is its stand-in.")
-    user_temperature: Temperature = setting("Temperature of the customer's model.", 0.7)
-    judge_temperature: Temperature = setting("Temperature of the grading model.", 0.2)
     max_tokens: Positive | None = setting("Most tokens of a customer's line or a grading.")
     voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
     script: str | None = setting("What customers say before they go on alone (a file).")
@@ -750,7 +701,6 @@ class Settings(RowSettings):
         "left out (exclude), or their conversations held once more (replay).",
         "keep",
     )
-    likeness: str | None = setting("Your desk's logs, to compare customers with them.")
     knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
     max_failed: Share = setting("Maximum share of grades or customer turns that may fail.", 0.05)
     min_graded: Annotated[Share, BeforeValidator(read_share)] = setting(
@@ -780,8 +730,6 @@ class Settings(RowSettings):
     )
     sheet: str | None = setting("The Google Sheet to write to and read back: key or address.")
     worksheet: str | None = setting("Suffix of worksheet names, to share one spreadsheet.")
-    new_sheet: str | None = setting("Create a Google Sheet with this title.")
-    folder: str | None = setting("Folder of a shared drive for --new-sheet.")
     runs: Path = setting("Folder of the runs.", Path("runs"))
     resume: str | None = setting("Finish a run that was interrupted or lost something: id, latest, or path.")
     dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
@@ -789,6 +737,8 @@ class Settings(RowSettings):
     verbose: bool = setting("Print every figure, not only what to read first.", False)
     quiet: bool = setting("Print only the verdict.", False)
     open_page: bool = setting("Open report.html in the browser.", False)
+    # What plug-ins add (`AddedSettings`), by its name: no option itself.
+    added: dict[str, JsonValue] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -805,7 +755,9 @@ class Settings(RowSettings):
         """`--judging small` names its judges, unless judges are named or chosen otherwise."""
         if not isinstance(values, dict) or values.get("judging") != "small":
             return values
-        chosen = any(values.get(key) for key in ("judges", "outputs", "scoring"))
+        chosen = any(
+            {**values, **values.get("added", {})}.get(key) for key in ("judges", "outputs", "scoring")
+        )
         return values if chosen else {**values, "judges": SMALL_JUDGES}
 
     @property
@@ -846,8 +798,24 @@ class Settings(RowSettings):
 
         As JSON: tuples are lists, paths are texts, and secrets among `set` are `***`.
         """
-        stored = self.model_dump(mode="json", exclude=set(NOT_STORED))
-        return stored | {"set": without_secrets(self.set)}
+        unstored = self._unstored()
+        stored = self.model_dump(mode="json", exclude={*unstored, "added"})
+        added = {name: value for name, value in self.added.items() if name not in unstored}
+        return stored | added | {"set": without_secrets(self.set)}
+
+    def unstored_values(self) -> dict[str, Any]:
+        """What no run stores, and whoever resumes one says anew."""
+        return {name: self.value(name) for name in self._unstored()}
+
+    def value(self, name: str) -> Any:
+        """The value of a setting by its name, also of one that a plug-in has added."""
+        if name in Settings.model_fields:
+            return getattr(self, name)
+        return self.added.get(name, setting_fields()[name].get_default())
+
+    @staticmethod
+    def _unstored() -> frozenset[str]:
+        return NOT_STORED.union(*(model.unstored for model in added_settings()))
 
 
 # The settings in groups, by the titles under which help shows them, in its order. Each stands here once.
@@ -857,32 +825,109 @@ GROUPS = {
         "redact_patterns",
     ),
     "Customers": (
-        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script", "likeness",
-        "user_temperature", "customer_faults",
+        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script",
+        "customer_faults",
     ),
     "Judges": (
-        "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model", "judge_temperature",
+        "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",
         "causes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
     ),
     "Gate": ("target", "max_major", "confidence", "sequential", "max_failed", "min_graded"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
-        "cache", "max_tokens", "prices", "jpy_per_usd", "shard", "engine", "scheduler", "workers",
+        "cache", "max_tokens", "prices", "jpy_per_usd", "engine",
     ),
-    "Load": ("customers", "arrival", "think"),
-    "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
+    "Rows": ("prompt", "shots", "choosing", "labels", "outputs", "sample", "strict"),
     "Output": (
-        "runs", "to", "sheet", "new_sheet", "worksheet", "folder", "json_output", "verbose", "quiet",
+        "runs", "to", "sheet", "worksheet", "json_output", "verbose", "quiet",
         "open_page",
     ),
 }  # fmt: skip
-# The settings that only the rows of a data set have, and those that only conversations with customers have.
-OWN_SETTINGS: Mapping[Protocol, frozenset[str]] = {
-    "single_turn": frozenset(GROUPS["Rows"]),
-    "dialogue": frozenset({
-        *GROUPS["Customers"], *GROUPS["Load"],
-    }),
-}  # fmt: skip
+
+
+def own_settings() -> Mapping[Protocol, frozenset[str]]:
+    """The settings that only rows of a data set have, and those that only conversations have."""
+    own = {"single_turn": {*GROUPS["Rows"]}, "dialogue": {*GROUPS["Customers"]}}
+    for model in added_settings():
+        if model.protocol:
+            own[model.protocol].update(model.model_fields)
+    return {"single_turn": frozenset(own["single_turn"]), "dialogue": frozenset(own["dialogue"])}
+
+
+def foreign_settings(protocol: Protocol) -> frozenset[str]:
+    """The settings that only runs of another protocol have."""
+    return frozenset(name for other, names in own_settings().items() if other != protocol for name in names)
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """All settings by the titles under which help shows them, those of plug-ins included."""
+    titles = dict(GROUPS)
+    for model in added_settings():
+        titles[model.group] = (*titles.get(model.group, ()), *model.model_fields)
+    return titles
+
+
+# --- What plug-ins add ---
+
+
+class AddedSettings(BaseModel):
+    """Settings that a plug-in brings: options, variables and keys of rehearsal.toml like all others.
+
+    `group` is the title under which help shows them, `protocol` the only kind of run that has them (None:
+    any), `shapes` what their values look like there (`N`, `SECONDS`), `unstored` the names of those that say
+    how to start a run, not what it is. `of` reads them from the settings of a run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    group: ClassVar[str]
+    protocol: ClassVar[Protocol | None] = None
+    shapes: ClassVar[Mapping[str, str]] = {}
+    unstored: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Those of a run; defaults where nothing was given."""
+        return cls.model_validate(
+            {name: value for name, value in settings.added.items() if name in cls.model_fields}
+        )
+
+
+class AddedBy(TypingProtocol):
+    """Knows what plug-ins add."""
+
+    def models(self) -> Sequence[type[AddedSettings]]:
+        """The settings of those that are there."""
+        ...
+
+    def missing(self, name: str) -> InputError | None:
+        """What is said of a setting whose plug-in is not there; None for any other name."""
+        ...
+
+
+_ADDED_BY: list[AddedBy] = []
+
+
+def offer_settings(added: AddedBy) -> None:
+    """Makes the settings of plug-ins known; said by whoever starts the program."""
+    _ADDED_BY[:] = [added]
+
+
+def added_settings() -> Sequence[type[AddedSettings]]:
+    """The settings of plug-ins, each as a model."""
+    return [model for added in _ADDED_BY for model in added.models()]
+
+
+def setting_fields() -> dict[str, FieldInfo]:
+    """Every setting by its name, those of plug-ins included."""
+    fields = {name: field for name, field in Settings.model_fields.items() if name != "added"}
+    return fields | {name: field for model in added_settings() for name, field in model.model_fields.items()}
+
+
+def is_set(settings: Settings, name: str) -> bool:
+    """Whether a setting is not at its default."""
+    field = setting_fields().get(name)
+    return field is not None and bool(settings.value(name) != field.get_default())
 
 
 def setting_text(value: Any) -> str:
@@ -928,7 +973,7 @@ def load_settings(
     # A list is read from commas; a table has no form in a variable.
     variables = {
         name: text
-        for name in Settings.model_fields
+        for name in setting_fields()
         if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
     }
     from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
@@ -981,7 +1026,7 @@ def settings_of_run(
     of rehearsal.toml and the environment count for `always` alone: they may be meant for another bot by now.
     """
     names = (*given_flags(flags), *always)
-    return stored_settings({**stored, **{name: getattr(today, name) for name in names}})
+    return stored_settings({**stored, **{name: today.value(name) for name in names}})
 
 
 def given_flags(flags: Mapping[str, Any]) -> list[str]:
@@ -989,18 +1034,20 @@ def given_flags(flags: Mapping[str, Any]) -> list[str]:
     return [name for name, value in flags.items() if value not in (None, False, [], ())]
 
 
-def foreign_settings(protocol: Protocol) -> frozenset[str]:
-    """The settings that only runs of another protocol have."""
-    return frozenset(name for other, names in OWN_SETTINGS.items() if other != protocol for name in names)
-
-
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
     """`shown` is what a key is called where it was given."""
-    unknown = [key for key in values if key not in Settings.model_fields]
-    if unknown:
-        raise UnknownName(_("setting"), unknown[0], Settings.model_fields, where)
+    known = setting_fields()
+    for key in values:
+        if key not in known:
+            missing = next(filter(None, (added.missing(key) for added in _ADDED_BY)), None)
+            raise missing or UnknownName(_("setting"), key, known, where)
     try:
-        return Settings.model_validate(values)
+        own = {key: value for key, value in values.items() if key in Settings.model_fields}
+        added: dict[str, Any] = {}
+        for model in added_settings():
+            given = {key: values[key] for key in model.model_fields if key in values}
+            added |= model.model_validate(given).model_dump(mode="json", exclude_unset=True) if given else {}
+        return Settings.model_validate({**own, "added": added})
     except ValidationError as error:
         first = error.errors()[0]
         # Of several mistakes one is told: whoever mends it meets the next.

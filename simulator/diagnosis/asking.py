@@ -14,6 +14,7 @@ import json
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, InputError
 from simulator.core.messages import _, say
+from simulator.core.roles import JUDGE_TEMPERATURE
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.diagnosis.articles import Shelf
@@ -54,7 +55,7 @@ async def ask_for_causes(file: RunFile, settings: Settings, models: Models, *, a
     that is away end it; which of them it was is noted, and the run is as good as before.
     """
     results = without_superseded(file.results())
-    model = models.role("judge", temperature=settings.judge_temperature, priority=GRADING)
+    model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
     if settings.causes != "model" or model is None:
         return
     summary = figures_of(results, settings)

@@ -22,7 +22,7 @@ from typing import Any
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import panelists
+from simulator.core.roles import JUDGE_TEMPERATURE, panelists
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
@@ -181,7 +181,7 @@ class Grading:
             ]
             return stand_ins + self._function_calls(judges, None, seed)
         first, *further = (
-            self.models.at(each, temperature=self.settings.judge_temperature, priority=GRADING)
+            self.models.at(each, temperature=JUDGE_TEMPERATURE, priority=GRADING)
             for each in (endpoint, *self.panelists)
         )
         calls = self._model_calls(rubrics, first, seed) + self._function_calls(judges, first, seed)

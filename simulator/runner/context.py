@@ -37,7 +37,7 @@ from simulator.core import shelves
 from simulator.core.choosing import choosing_for
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import OPENAI, Endpoint, host_of, players
+from simulator.core.roles import OPENAI, USER_TEMPERATURE, Endpoint, host_of, players
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
@@ -233,8 +233,7 @@ class RunContext:
     def _player(self, conversation: Conversation) -> Model | None:
         """The model that plays the customer of a conversation; None where a stand-in does."""
         endpoint = self.players.get(conversation.user_model, self.endpoints["user"])
-        temperature = self.settings.user_temperature
-        return self.model_factory.at(endpoint, temperature=temperature) if endpoint else None
+        return self.model_factory.at(endpoint, temperature=USER_TEMPERATURE) if endpoint else None
 
     def _seed(self, conversation: Conversation) -> int:
         return stable_int(self.settings.seed, conversation.like_others)

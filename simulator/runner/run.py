@@ -112,11 +112,13 @@ class Runner:
         """Plays all open conversations, `--concurrency` at a time, and grades all ungraded turns."""
         async with asyncio.TaskGroup() as tasks:
             conversations = self._resumed(tasks)
-            settings = self.context.settings
-            # A load rehearsal has as many customers at once as it says, whatever --concurrency is.
-            workers = min(settings.customers or settings.concurrency, len(self._plan))
-            for _unused in range(workers):
+            for _unused in range(min(self.places, len(self._plan))):
                 tasks.create_task(self._play_all(conversations, tasks))
+
+    @property
+    def places(self) -> int:
+        """How many conversations are held at the same time."""
+        return self.context.settings.concurrency
 
     def _resumed(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations in order; each turn that an interruption left ungraded is graded.

@@ -49,14 +49,10 @@ _LONGEST_SUFFIX = 60
 
 
 class Target(Value):
-    """A spreadsheet, and the suffix that tells one team's worksheets in it from another's.
-
-    `fresh`: it was made for this push, so its empty first worksheet goes.
-    """
+    """A spreadsheet, and the suffix that tells one team's worksheets in it from another's."""
 
     key: str
     suffix: str = ""
-    fresh: bool = False
 
 
 def target(sheet: str, suffix: str = "") -> Target:

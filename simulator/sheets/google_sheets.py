@@ -734,7 +734,7 @@ class _Push:
             )
             self.notes[note] = None
         if work := [changes for changes in work if changes.groups or changes.values]:
-            self._write(work, spreadsheet)
+            self._write(work)
             self._verify(work)
 
     def _free_title(self, sheet: Worksheet, spreadsheet: Spreadsheet) -> str:
@@ -746,12 +746,8 @@ class _Push:
         names = chain([title], (f"{title} ({number})" for number in count(2)))
         return next(name for name in names if name.casefold() not in taken)
 
-    def _write(self, work: Sequence[Changes], spreadsheet: Spreadsheet) -> None:
+    def _write(self, work: Sequence[Changes]) -> None:
         groups = [group for changes in work for group in changes.groups]
-        # A spreadsheet needs one worksheet, so the empty one that it came with goes only after ours are
-        # there.
-        if self.target.fresh and any(changes.created for changes in work):
-            groups += [[{"deleteSheet": {"sheetId": tab.id}}] for tab in spreadsheet.tabs if not tab.tags]
         # Structure and new rows before values: these go by the metadata that the first may have made.
         for batch in packed(groups):
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})

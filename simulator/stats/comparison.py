@@ -56,9 +56,9 @@ Kind = Literal[
 ]  # fmt: skip
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable. In a
 # replay the customers say what they said before, so that their settings do not matter.
-_OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "user_temperature", "language", "greeting")
+_OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language", "greeting")
 _OF_THE_GRADING = (
-    "judging", "retest", "judge_temperature", "guidelines", "contacts", "ng_words", "rules",
+    "judging", "retest", "guidelines", "contacts", "ng_words", "rules",
     "tokenizer", "customer_faults", "seed",
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")

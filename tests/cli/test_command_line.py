@@ -14,7 +14,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT
-from simulator.core.settings import GROUPS, OWN_SETTINGS, SETTINGS_FILE, Settings, flag
+from simulator.core.settings import SETTINGS_FILE, flag, groups, own_settings, setting_fields
 from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.golden_files import compare
@@ -69,14 +69,14 @@ def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
 
 def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     """Each field is in one panel, but for the tables of the file, and fits the page."""
-    fields = [name for names in GROUPS.values() for name in names]
+    fields = [name for names in groups().values() for name in names]
     shown = run("simulate", "--help-all").out
 
     without_an_option = {"red", "greeting", "protocol"}
-    assert sorted(fields) == sorted(Settings.model_fields.keys() - without_an_option)
+    assert sorted(fields) == sorted(setting_fields().keys() - without_an_option)
     for name in fields:
-        assert Settings.model_fields[name].description
-        assert (f" {flag(name)} " in shown) is (name not in OWN_SETTINGS["single_turn"])
+        assert setting_fields()[name].description
+        assert (f" {flag(name)} " in shown) is (name not in own_settings()["single_turn"])
     assert max(map(len, shown.splitlines())) <= 100
 
 
@@ -109,14 +109,14 @@ def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
 
 def test_flags_reach_the_settings(run: Any) -> None:
     """A 0 is a 0, also over the file's number; repeated and comma-separated names are names."""
-    file = "max_failed = 0.5\nuser_temperature = 1\njudge_temperature = 1\nseed = 7"
+    file = "max_failed = 0.5\nretest = 0.5\nseed = 7"
     Path(SETTINGS_FILE).write_text(file, encoding="utf-8")
-    flags = "--max-failed 0 --user-temperature 0 --seed 0 --persona angry --persona calm,beginner --target 85"
+    flags = "--max-failed 0 --retest 0 --seed 0 --persona angry --persona calm,beginner --target 85"
     done = run("doctor", "--json", *OWN, *flags.split())
     shown = json.loads(done.out)["settings"]
 
-    assert {key: shown[key] for key in ("max_failed", "user_temperature", "seed", "persona", "target")} == {
-        "max_failed": "0", "user_temperature": "0", "seed": "0", "persona": "angry, calm, beginner",
+    assert {key: shown[key] for key in ("max_failed", "retest", "seed", "persona", "target")} == {
+        "max_failed": "0", "retest": "0", "seed": "0", "persona": "angry, calm, beginner",
         "target": "0.85",
     }  # fmt: skip
 
@@ -133,7 +133,7 @@ WRONG = [
     ("report none", "no run 'none'"),
     ("--turns 0", "--turns 0: must be at least 1."),
     ("--target 101", "--target 101: must be between 0 and 1, or a percentage from 2 to 100."),
-    ("--user-temperature nan", "--user-temperature nan"),
+    ("--timeout nan", "--timeout nan"),
     ("--language fr", "--language fr: must be 'ja', 'en' or 'all'."),
     ("--set novalue", "--set novalue: 'novalue' is not key=value."),
     ("--set x=1", "unknown --set of adapter"),

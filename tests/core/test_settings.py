@@ -76,14 +76,14 @@ def test_every_setting_can_stand_in_the_environment() -> None:
     found = load_settings({}, environ={
         "REHEARSAL_PERSONA": "angry, calm", "REHEARSAL_SET": "url=http://x,model=m",
         "REHEARSAL_MAX_FAILED": "0", "REHEARSAL_LABELS": "fees, returns",
-        "REHEARSAL_USER_TEMPERATURE": "0", "REHEARSAL_LANGUAGE": "en", "REHEARSAL_JSON_OUTPUT": "yes",
+        "REHEARSAL_RETEST": "0", "REHEARSAL_LANGUAGE": "en", "REHEARSAL_JSON_OUTPUT": "yes",
         "REHEARSAL_JUDGE_KEY": "secret", "REHEARSAL_RED": "x", "TURNS": "9",
     })  # fmt: skip
 
     assert found.persona == ("angry", "calm")
     assert found.set == {"url": "http://x", "model": "m"}
     assert found.labels == {"fees": ("fees",), "returns": ("returns",)}
-    assert (found.max_failed, found.user_temperature, found.language, found.json_output) == (0, 0, "en", True)
+    assert (found.max_failed, found.retest, found.language, found.json_output) == (0, 0, "en", True)
     assert found.turns == 3
     assert "secret" not in repr(found)
 
@@ -126,7 +126,7 @@ def test_ninety_means_nine_tenths(given: Any, kept: float) -> None:
 WRONG: dict[str, Any] = {
     "limit": -1, "turns": 51, "repeats": 101, "judging": "both", "language": "fr", "concurrency": 0,
     "calls": 0,
-    "timeout": 3601, "cache": "yes", "user_temperature": 2.1, "judge_temperature": -0.1, "seed": "x",
+    "timeout": 3601, "cache": "yes", "retest": 2.1, "seed": "x",
     "max_failed": 1.1, "budget": -5, "offline": "perhaps", "dry_run": "perhaps", "json_output": "perhaps",
     "judges": [","], "persona": [""], "to": [" "], "set": ["no-equals-sign"],
 }  # fmt: skip

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most
-from simulator.core.roles import endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Spending, Value
 from simulator.lab.compare.grade import (
@@ -323,7 +323,7 @@ class Comparison:
     @cached_property
     def judge(self) -> PairJudge:
         """A model, or the stand-in where there is none."""
-        model = self._models.role("judge", temperature=self.settings.judge_temperature, priority=GRADING)
+        model = self._models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
         if model is None:
             return PairLexicalJudge()
         return PairModelJudge(self.prompt, model, self.settings.seed)

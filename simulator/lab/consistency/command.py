@@ -19,7 +19,7 @@ from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, exit_code_of_failures, run_async, say
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import _
-from simulator.core.roles import check_one_player, endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, USER_TEMPERATURE, check_one_player, endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.core.types import CONVERSATION, Run
 from simulator.lab.consistency import across
@@ -40,8 +40,8 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 
 
 @takes(
-    "adapter", "set", "offline", "user_model", "judge_model", "demo_model", "user_temperature",
-    "judge_temperature", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls",
+    "adapter", "set", "offline", "user_model", "judge_model", "demo_model", "max_tokens",
+    "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls",
     "timeout", "seed", "max_failed", "runs", "dry_run", "json_output",
     texts={"adapter": "The bot to ask. Default: that of the run."},
 )  # fmt: skip
@@ -99,8 +99,8 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
         ledger = Ledger.of(settings, results)
         context = RunContext(settings, endpoints(settings), results.personas, ledger)
     # As a customer would: in the customer model's words. The judge's model reads both answers.
-    asking = context.model("user", temperature=settings.user_temperature)
-    comparing = context.model("judge", temperature=settings.judge_temperature)
+    asking = context.model("user", temperature=USER_TEMPERATURE)
+    comparing = context.model("judge", temperature=JUDGE_TEMPERATURE)
     if asking is None or comparing is None:
         say(
             _(

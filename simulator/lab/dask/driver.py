@@ -49,6 +49,7 @@ from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
 from simulator.core.types import Conversation, Ended, Query, Role, Usage
 from simulator.lab.dask import worker
+from simulator.lab.dask.settings import DaskSettings
 from simulator.lab.dask.worker import Batch, Played, Setup
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
@@ -87,7 +88,7 @@ class Cluster:
     async def open(self) -> None:
         """Waits for the workers and sets them up. Raises InputError for anything the user has to fix."""
         settings = self.context.settings
-        count = settings.workers or 1
+        count = DaskSettings.of(settings).workers or 1
         with contextlib.suppress(TimeoutError):
             await self.client.wait_for_workers(count, timeout=START_TIMEOUT)
         # By address, so that shares of limits and budget are dealt out the same way each time.
@@ -96,7 +97,7 @@ class Cluster:
             msg = _(
                 "{address} has {n} of {count} workers after {patience:g} s; start them with:"
                 " dask worker (docs/lab/scale.md).",
-                address=settings.scheduler or LOCAL,
+                address=DaskSettings.of(settings).scheduler or LOCAL,
                 n=len(there),
                 count=count,
                 patience=START_TIMEOUT,
@@ -130,7 +131,7 @@ class Cluster:
             cases=tuple(offered["cases"]) if needs_cases else (),
             models=worker.models(context),
             limits=limits,
-            folder=None if settings.scheduler else str(Path.cwd()),
+            folder=None if DaskSettings.of(settings).scheduler else str(Path.cwd()),
         )
 
     async def _set_up(self) -> None:
@@ -184,7 +185,7 @@ class Cluster:
             except FutureCancelledError:
                 msg = _(
                     "the scheduler at {address} is lost; any engine can finish the run.",
-                    address=self.context.settings.scheduler or LOCAL,
+                    address=DaskSettings.of(self.context.settings).scheduler or LOCAL,
                 )
                 raise RehearsalError(msg) from None
             else:
@@ -361,7 +362,7 @@ async def connected(settings: Settings) -> AsyncIterator[Any]:
     async with contextlib.AsyncExitStack() as opened:
         opened.enter_context(silence_logging_cmgr(quiet))
         opened.enter_context(dask.config.set(timeouts))
-        where: Any = settings.scheduler
+        where: Any = DaskSettings.of(settings).scheduler
         if where is None:
             # Without a dashboard, and nothing listens beyond this machine.
             pages: dict[str, Any] = {
@@ -370,8 +371,8 @@ async def connected(settings: Settings) -> AsyncIterator[Any]:
             opened.enter_context(dask.config.set(pages))
             # Encrypted with a key of its own: other users of this machine could send it code otherwise.
             cluster = distributed.LocalCluster(
-                n_workers=settings.workers, threads_per_worker=1, memory_limit=0, security=True,
-                dashboard_address="127.0.0.1:0", silence_logs=quiet, asynchronous=True,
+                n_workers=DaskSettings.of(settings).workers, threads_per_worker=1, memory_limit=0,
+                security=True, dashboard_address="127.0.0.1:0", silence_logs=quiet, asynchronous=True,
             )  # fmt: skip
             where = await opened.enter_async_context(cluster)
         try:
@@ -381,7 +382,7 @@ async def connected(settings: Settings) -> AsyncIterator[Any]:
         except (OSError, ValueError, ImportError) as error:
             msg = _(
                 "--scheduler {address}: cannot be reached ({why}).",
-                address=settings.scheduler or LOCAL,
+                address=DaskSettings.of(settings).scheduler or LOCAL,
                 why=_brief(error),
             )
             raise InputError(msg) from None

@@ -31,8 +31,9 @@ from typing import Any, NamedTuple
 
 from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _
-from simulator.core.settings import Settings, Shard, read_shard, stored_settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Conversation, Results, Status
+from simulator.lab.dask.settings import Shard, read_shard
 from simulator.lab.dask.shard import SHARD_NOTE, ShardPosition
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
 from simulator.users.faults import AGAIN

@@ -7,31 +7,34 @@ from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.lab.dask import command
 from simulator.lab.dask.driver import perform
+from simulator.lab.dask.settings import DaskSettings
 from simulator.lab.dask.shard import shard_of_plan
 from simulator.plugins import Plugin
 
 
 def check_engine(settings: Settings) -> None:
     """Raises InputError for options that cannot be used together, and where the extra is missing."""
-    if settings.shard and settings.sequential:
+    dask = DaskSettings.of(settings)
+    if dask.shard and settings.sequential:
         raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
     if settings.engine == "local":
-        if settings.scheduler or settings.workers:
-            given = "--scheduler" if settings.scheduler else "--workers"
+        if dask.scheduler or dask.workers:
+            given = "--scheduler" if dask.scheduler else "--workers"
             raise InputError(_("{value} can only be used with --engine dask.", value=given))
         return
     if find_spec("distributed") is None or find_spec("cryptography") is None:
         msg = _("--engine dask needs the extra 'dask': pip install 'distributed>=2025.4' 'cryptography>=45'.")
         raise InputError(msg)
-    if not (settings.scheduler or settings.workers):
+    if not (dask.scheduler or dask.workers):
         raise InputError(_("--engine dask needs --workers N on this machine, or --scheduler ADDRESS."))
-    if settings.customers:
+    if settings.added.get("customers"):
         raise InputError(_("--customers needs one machine to measure from: leave out --engine dask."))
 
 
 PLUGIN = Plugin(
     name="dask",
     commands={"merge": command.command},
+    settings=DaskSettings,
     engines={"dask": perform},
     dividing=shard_of_plan,
     check=check_engine,

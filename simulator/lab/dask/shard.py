@@ -4,8 +4,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
-from simulator.core.settings import Settings, Shard, read_shard
+from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Value
+from simulator.lab.dask.settings import DaskSettings, Shard, read_shard
 from simulator.plugins import Division
 
 # The note of a run that is one shard of a larger one.
@@ -23,9 +24,10 @@ class ShardPosition(Value):
 
 def shard_of_plan(settings: Settings, plan: Sequence[Conversation]) -> Division | None:
     """What --shard asks of this plan, with the note by which it is merged later; None without --shard."""
-    if not settings.shard:
+    part = DaskSettings.of(settings).shard
+    if not part:
         return None
-    shard = read_shard(settings.shard)
+    shard = read_shard(part)
     note = shard_position(plan, shard).model_dump_json()
     return Division(shard_conversations(plan, shard), {SHARD_NOTE: note})
 

@@ -23,6 +23,7 @@ from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.shelves import CONTEST_NAMES, judge_name
 from simulator.core.types import Results, Score, Spending, Value
+from simulator.lab.datasets.settings import DatasetSettings
 
 # Word for word: scripts that collect results look for it.
 HEAD = "***** Result *****"
@@ -81,7 +82,7 @@ def contest_settings(settings: Settings) -> Settings:
     Nothing but its metrics is asked of a model, so no causes either. `--judges` may use the contest's names.
     Raises InputError when none of its metrics is among them.
     """
-    if settings.scoring != "contest":
+    if DatasetSettings.of(settings).scoring != "contest":
         return settings
     # Outputs have judges of their own, and no total of five metrics.
     if settings.outputs:

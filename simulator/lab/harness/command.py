@@ -12,7 +12,7 @@ from simulator.cli.terminal import say
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.secrets import restore_secrets
-from simulator.core.settings import GROUPS, NOT_STORED, OWN_SETTINGS, Settings, load_settings, stored_settings
+from simulator.core.settings import Settings, groups, load_settings, own_settings, stored_settings
 from simulator.lab.harness.tasks import TaskRequest, check_installed, prepare_library, sources_of
 from simulator.runner.bot_choice import is_bundled, unknown_bot_error
 from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
@@ -22,10 +22,10 @@ _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
     "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "columns", "worksheet",
-    *(OWN_SETTINGS["single_turn"] - {"shots"}),
-    *(OWN_SETTINGS["dialogue"] - {"turns", "user_model", "user_temperature"}),
+    *(own_settings()["single_turn"] - {"shots"}),
+    *(own_settings()["dialogue"] - {"turns", "user_model"}),
 })  # fmt: skip
-_OPTIONS = tuple(name for names in GROUPS.values() for name in names if name not in _WITHOUT)
+_OPTIONS = tuple(name for names in groups().values() for name in names if name not in _WITHOUT)
 
 
 @takes(*_OPTIONS)
@@ -89,6 +89,6 @@ def _resume(settings: Settings) -> int:
 
 def _as_stored(path: Path, settings: Settings) -> Settings:
     """The settings of a run, with today's reports and budget; everything else is as it was started."""
-    today = {name: getattr(settings, name) for name in NOT_STORED}
+    today = settings.unstored_values()
     budget = {"budget": settings.budget} if settings.budget else {}
     return stored_settings(read_run(path).run.settings, **today, **budget)

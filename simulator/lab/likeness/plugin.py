@@ -6,19 +6,30 @@ from simulator.core.types import Results
 from simulator.lab.likeness.command import reacting
 from simulator.lab.likeness.figures import logged_reference, measured
 from simulator.lab.likeness.section import likeness_section
+from simulator.lab.likeness.settings import LikenessSettings
 from simulator.plugins import Plugin
 from simulator.stats.figures import Summary
 
 
 def section(results: Results, _summary: Summary, settings: Settings) -> Section | None:
     """How closely the customers resemble real ones; None for rows, which nobody asks."""
-    return None if results.run.asks_once else likeness_section(measured(results, settings.likeness))
+    return (
+        None
+        if results.run.asks_once
+        else likeness_section(measured(results, LikenessSettings.of(settings).likeness))
+    )
 
 
 def check_logs(settings: Settings) -> None:
     """Raises InputError for logs in which no customer can be found."""
-    if settings.likeness:
-        logged_reference(settings.likeness)
+    if logs := LikenessSettings.of(settings).likeness:
+        logged_reference(logs)
 
 
-PLUGIN = Plugin(name="likeness", sections=(section,), check=check_logs, reacting=reacting)
+PLUGIN = Plugin(
+    name="likeness",
+    settings=LikenessSettings,
+    sections=(section,),
+    check=check_logs,
+    reacting=reacting,
+)

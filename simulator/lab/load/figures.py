@@ -29,6 +29,7 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Results, Utterance, Value
+from simulator.lab.load.settings import LoadSettings
 from simulator.stats.figures import Summary, rounded, turn_failure
 from simulator.stats.intervals import ends_of, interval_of_mean
 from simulator.storage.results import without_superseded
@@ -87,11 +88,11 @@ class LineTimer:
 
     def __init__(self, file: RunFile, settings: Settings, *, places: bool) -> None:
         """The clock begins with `start`."""
-        self.file = file
+        self.file, load = file, LoadSettings.of(settings)
         self._session = LoadSession(
-            customers=settings.customers or 1,
-            arrival=settings.arrival or "",
-            think=settings.think,
+            customers=load.customers or 1,
+            arrival=load.arrival or "",
+            think=load.think,
             timeout=settings.timeout,
             places=places,
         )

@@ -19,9 +19,10 @@ from typing import Any
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.settings import Settings, flag, read_arrival
+from simulator.core.settings import Settings, flag
 from simulator.core.types import Case, Conversation, Turn, User, Utterance, traits_of
 from simulator.lab.load.figures import LineTimer
+from simulator.lab.load.settings import LoadSettings, read_arrival
 from simulator.runner.run import Runner
 from simulator.storage.run_file import RunFile
 
@@ -34,9 +35,10 @@ class Pace:
 
     def __init__(self, settings: Settings) -> None:
         """By default all customers arrive at once, and do not think."""
-        self.customers = settings.customers or 1
-        self.think, self._seed = settings.think, settings.seed
-        self._arrivals = self._arriving(read_arrival(settings.arrival) if settings.arrival else None)
+        load = LoadSettings.of(settings)
+        self.customers = load.customers or 1
+        self.think, self._seed = load.think, settings.seed
+        self._arrivals = self._arriving(read_arrival(load.arrival) if load.arrival else None)
 
     def arrival(self) -> float | None:
         """When the next customer is due, in seconds from the start; None for as soon as there is room."""
@@ -63,8 +65,9 @@ class Pace:
 
 def check_load(settings: Settings) -> None:
     """Raises InputError for --arrival or --think without --customers, and for options that exclude it."""
-    if settings.customers is None:
-        if name := next((name for name in ("arrival", "think") if getattr(settings, name) is not None), None):
+    load = LoadSettings.of(settings)
+    if load.customers is None:
+        if name := next((name for name in ("arrival", "think") if getattr(load, name) is not None), None):
             raise InputError(_("{flag} is about a load rehearsal: add --customers 50.", flag=flag(name)))
     elif settings.sequential:
         raise InputError(
@@ -89,6 +92,11 @@ class LoadRunner(Runner):
         self._pace = Pace(self.context.settings)
         # Turns to grade when everybody has left, as arguments; None from then on.
         self._ungraded_turns: list[tuple[Any, ...]] | None = []
+
+    @property
+    def places(self) -> int:
+        """As many customers at once as were asked for, whatever --concurrency is."""
+        return self._pace.customers
 
     async def run(self) -> None:
         """Plays all open conversations, then grades all ungraded turns."""

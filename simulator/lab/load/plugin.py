@@ -2,6 +2,7 @@
 
 from simulator.lab.load.pace import LoadRunner, check_load
 from simulator.lab.load.report import section
+from simulator.lab.load.settings import LoadSettings
 from simulator.plugins import Plugin
 
-PLUGIN = Plugin(name="load", sections=(section,), runner=LoadRunner, check=check_load)
+PLUGIN = Plugin(name="load", settings=LoadSettings, sections=(section,), runner=LoadRunner, check=check_load)

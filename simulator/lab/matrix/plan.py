@@ -24,11 +24,11 @@ from simulator.core.messages import Message, _
 from simulator.core.secrets import is_secret
 from simulator.core.settings import (
     FILE_SETTINGS,
-    NOT_STORED,
     PREFIX,
     Settings,
     load_settings,
     resolve_path,
+    setting_fields,
     setting_text,
     shortened,
     stored_settings,
@@ -277,8 +277,8 @@ class _MatrixFile:
             if key in {"cases", "prompt"}:
                 wrong = _("{where}{key}: data sets and prompts stand in [matrix].", where=where, key=key)
                 raise _error(self.path, wrong)
-            if key not in Settings.model_fields:
-                raise UnknownName(_("setting"), key, Settings.model_fields, f"({where}in {self.path})")
+            if key not in setting_fields():
+                raise UnknownName(_("setting"), key, setting_fields(), f"({where}in {self.path})")
             # Paths are looked up beside the file, then where the user stands.
             if key == "judges":
                 settings[key] = _resolve_judges(self.path, value)
@@ -396,7 +396,7 @@ def _pairs(given: Any) -> dict[str, str]:
 
 def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:
     """The settings of a cell in its record, with today's reports."""
-    return stored_settings(stored, **{name: getattr(today, name) for name in NOT_STORED})
+    return stored_settings(stored, **today.unstored_values())
 
 
 def _resolve_bot(file: Path, name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Conversation, Results
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -128,7 +128,7 @@ class Acting(Quiet):
 def offline(**given: Any) -> Settings:
     """Settings of a run without models."""
     known: dict[str, Any] = {"offline": True, "cache": "off", "persona": ("angry",), "runs": "runs"}
-    return Settings(**(known | given))
+    return stored_settings(known | given)
 
 
 async def rehearsed(settings: Settings, progress: Progress | None = None) -> tuple[Results, str | None]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.settings import Shard, read_shard
 from simulator.core.types import Conversation
 from simulator.lab.dask.merge import merged_notes, read_part
+from simulator.lab.dask.settings import Shard, read_shard
 from simulator.lab.dask.shard import shard_conversations
 from simulator.storage.run_file import add_note, find_run, read_run
 from tests.run_helpers import a_case

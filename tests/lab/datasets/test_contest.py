@@ -81,7 +81,7 @@ def test_who_grades() -> None:
     """All five and each by itself, unless somebody says otherwise; their names may be the contest's."""
     usual = run_settings(load_settings({"scoring": "contest"}), "single_turn")
     some = ("gpt_fluency", "relevance", "gpt_similarity")
-    named = contest_settings(Settings(scoring="contest", judges=some, judging="combined"))
+    named = contest_settings(load_settings({"scoring": "contest", "judges": some, "judging": "combined"}))
 
     assert (usual.judges, usual.judging) == (tuple(GRADES), "separate")
     assert (named.judges, named.judging) == (("fluency", "relevance", "similarity"), "combined")
@@ -94,7 +94,7 @@ def test_who_grades() -> None:
 def test_what_does_not_go_together_is_refused(given: dict[str, Any]) -> None:
     """In one line, before anything is asked."""
     with pytest.raises(InputError, match="--scoring"):
-        contest_settings(Settings(scoring="contest", **given))
+        contest_settings(load_settings({"scoring": "contest", **given}))
 
 
 def row_of(request: dict[str, Any]) -> int:

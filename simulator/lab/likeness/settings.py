@@ -1,0 +1,23 @@
+"""The setting of likeness: logs of a team's own desk."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator
+
+from simulator.core.settings import AddedSettings, setting
+
+
+class LikenessSettings(AddedSettings):
+    """With whom customers are compared; a whole path, for it is stored with the run."""
+
+    group = "Customers"
+    protocol = "dialogue"
+    shapes: ClassVar = {"likeness": "FILE"}
+
+    likeness: Annotated[str | None, AfterValidator(lambda name: name and str(Path(name).resolve()))] = (
+        setting("Your desk's logs, to compare customers with them.")
+    )
+
+
+SETTINGS = LikenessSettings
