@@ -229,7 +229,7 @@ def with_judging_for(settings: Settings) -> Settings:
     judge = None if settings.offline else endpoints(settings, strict=False)["judge"]
     if judge is None or "judging" in settings.model_fields_set or not is_small_model(judge.model):
         return settings
-    chosen = "judges" in settings.model_fields_set or settings.outputs or settings.scoring
+    chosen = "judges" in settings.model_fields_set or settings.outputs or settings.added.get("scoring")
     named = {} if chosen or settings.protocol != "dialogue" else {"judges": SMALL_JUDGES}
     return settings.model_copy(update={"judging": "small", **named})
 
