@@ -85,7 +85,7 @@ def redder(deciding: list[Pair]) -> bool:
 
 def by_t_test(values: RunPairs) -> bool:
     """Whether any judge's mean is lower by a paired t test over conversations, uncorrected."""
-    return any(_t([after - before for _, before, after in each]) for each in values.values())
+    return any(_t([after - before for _, before, after in value]) for value in values.values())
 
 
 def _t(by: list[float]) -> bool:

@@ -62,7 +62,7 @@ def evaluated(path: Path, *options: str) -> dict[str, Any]:
 def table(figures: dict[str, Any]) -> str:
     """The whole set, then its subjects in the order of the file."""
     head = [f"{'':<42}{'accuracy':>9}{'stderr':>8}{'n':>7}{'not extracted':>15}", row("all", figures)]
-    subjects = [row(f"  {name}", each) for name, each in figures["subjects"].items()]
+    subjects = [row(f"  {name}", subject) for name, subject in figures["subjects"].items()]
     letters = "  ".join(f"{each} {n}" for each, n in figures["chosen"].items())
     totals = (
         f"chance {figures['chance']:.3f}, longest choice {figures['longest_choice']:.3f}; chosen: {letters}"

@@ -67,10 +67,10 @@ def evaluated_runs(rows: Path) -> Iterator[tuple[str, Results]]:
 def lines(runs: Iterable[tuple[str, Results]]) -> Iterator[str]:
     """The runs by F1 as text, the best first."""
     found = [
-        (name, each)
+        (name, classification)
         for name, results in runs
-        for each in classifications(results)
-        if each.judge == LABEL_JUDGE
+        for classification in classifications(results)
+        if classification.judge == LABEL_JUDGE
     ]
     rows = [
         (e.f1, e.f1_stderr, e.accuracy, e.accuracy_stderr, e.macro.f1, e.not_extracted, n) for n, e in found

@@ -69,9 +69,9 @@ def main() -> None:
     for name, verdicts in measured(options.half):
         print(line(name, verdicts))
         if options.show:
-            for each in verdicts:
-                if each.said not in (each.truth, None):
-                    print(f"    {'missed' if each.truth else 'false'}: {each.text}")
+            for verdict in verdicts:
+                if verdict.said not in (verdict.truth, None):
+                    print(f"    {'missed' if verdict.truth else 'false'}: {verdict.text}")
 
 
 def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
@@ -97,7 +97,7 @@ def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
 
 def line(name: str, verdicts: list[Verdict]) -> str:
     """A detector in a line; what it leaves open is neither right nor wrong, and counted beside."""
-    told = [each for each in verdicts if each.said is not None]
+    told = [verdict for verdict in verdicts if verdict.said is not None]
     hits = sum(each.truth and bool(each.said) for each in told)
     said, true = sum(bool(each.said) for each in told), sum(each.truth for each in told)
     shares = f"{hits / said if said else 0:11.3f}{hits / true if true else 0:8.3f}"
@@ -123,7 +123,7 @@ def _facts(row: str, language: Language) -> Iterator[Verdict]:
     answer = "".join(pieces)
     score = facts(_context(answer, language, passages=(Passage(id="p", text=passage),)))
     details: Any = score.detail.get("facts", [])
-    called = [str(each["text"]) for each in details if not each["found"]]
+    called = [str(detail["text"]) for detail in details if not detail["found"]]
     for wrong in pieces[1::2]:
         hit = [text for text in called if text in wrong or wrong in text]
         yield Verdict(truth=True, said=bool(hit), text=f"{wrong} | {passage}")

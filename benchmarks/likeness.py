@@ -113,9 +113,9 @@ def talks_of(source: Source) -> list[list[str]]:
 def references(language: Language) -> tuple[Reference, dict[str, People]]:
     """All sets of a language that are there, together and by name; what is shipped where not all are."""
     sources = [each for each in SOURCES if each.language == language]
-    if not all((DATA / each.file).is_file() for each in sources):
+    if not all((DATA / source.file).is_file() for source in sources):
         return shipped_reference(language), {}
-    people = {each.name: people_of(talks_of(each), language, each.lacks) for each in sources}
+    people = {source.name: people_of(talks_of(source), language, source.lacks) for source in sources}
     return reference_of(", ".join(people), tuple(people.values())), people
 
 
@@ -199,9 +199,9 @@ def among_people(language: Language) -> str:
     """LIKE of each set with the others and of its halves, and the ceilings that follow."""
     reference, people = references(language)
     parts = [
-        f"{name} with the others {mean_like(each, [b for b in reference.sets if b is not each], 250):.1f},"
-        f" in halves {ceilings([each])[min(ceilings([each]))]:.1f}"
-        for name, each in people.items()
+        f"{name} with the others {mean_like(person, [b for b in reference.sets if b is not person], 250):.1f},"
+        f" in halves {ceilings([person])[min(ceilings([person]))]:.1f}"
+        for name, person in people.items()
     ]
     tops = ", ".join(f"{n}: {value:.1f}" for n, value in reference.ceilings.items())
     return f"\npeople, {language}: {'; '.join(parts) or 'as shipped'}; mean LIKE by lines a side {tops}"

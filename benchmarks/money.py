@@ -146,7 +146,7 @@ def _compare(server: OpenAIServer, scenario: Scenario) -> None:
     run(*options, f"{scenario.cases}-pilot.jsonl")
     later = run("--dry-run", *options, f"{scenario.cases}.jsonl")
     counted = run(*options, f"{scenario.cases}.jsonl")
-    tokens = sum(each["in"] + each["out"] for each in counted["tokens"].values())
+    tokens = sum(token["in"] + token["out"] for token in counted["tokens"].values())
     actual = (sum(counted["calls"].values()), tokens, counted["cost_usd"])
     low, high = (_taken([first["range"][end]]) for end in ("low", "high"))
     held = all(least <= real <= most for least, real, most in zip(low, actual, high, strict=True))
@@ -216,7 +216,7 @@ def _costed(name: str, judging: str, judges: Sequence[str], dearest: float) -> f
     )  # fmt: skip
     forecast, counted = run("--dry-run", *options), run(*options)
     cost = counted["cost_usd"]
-    tokens = {way: sum(each[way] for each in counted["tokens"].values()) for way in ("in", "out")}
+    tokens = {way: sum(token[way] for token in counted["tokens"].values()) for way in ("in", "out")}
     saved = f", saves {1 - cost / dearest:.0%}" if dearest else ""
     print(
         f"{name:22} {sum(counted['calls'].values()):4} calls {tokens['in']:8,} in {tokens['out']:7,} out"

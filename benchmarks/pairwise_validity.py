@@ -120,7 +120,7 @@ def _sign(number: float) -> int:
 
 def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
     """Trivial ones, and published verdicts where all pairs have them."""
-    contexts = [(each.pair.one, each.pair.other) for each in pairs]
+    contexts = [(pair.pair.one, pair.pair.other) for pair in pairs]
     lot = random.Random(42)
     rows = [
         Scored("trivial longer", _signs(contexts, lambda e: answer_length(e.turn.answer.text))),
@@ -130,9 +130,9 @@ def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
         rows.append(Scored("trivial ROUGE-L (reference)", _signs(contexts, _rouge)))
     if any(one.turn.answer.passages for one, _ in contexts):
         rows.append(Scored("trivial words in contexts", _signs(contexts, _precision)))
-    names = dict.fromkeys(name for each in pairs for name in each.published)
-    whole = [name for name in names if all(name in each.published for each in pairs)]
-    return rows + [Scored(f"published {name}", [each.published[name] for each in pairs]) for name in whole]
+    names = dict.fromkeys(name for pair in pairs for name in pair.published)
+    whole = [name for name in names if all(name in pair.published for pair in pairs)]
+    return rows + [Scored(f"published {name}", [pair.published[name] for pair in pairs]) for name in whole]
 
 
 def _signs(
@@ -160,16 +160,18 @@ def show(files: Sequence[Path], settings: Settings, ledger: Ledger, limit: int |
 
 
 def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> None:
-    decided = sum(each.sign != 0 for each in pairs)
+    decided = sum(pair.sign != 0 for pair in pairs)
     print(f"\n## {path.name} ({len(pairs):,} pairs, {decided:,} with a winner)")
     print(f"{'':36}{'n':>6}  {'accuracy':19}{'with ties':>10}{'ties':>7}{'longer won':>12}")
     outcomes = asyncio.run(_judged(pairs, settings, ledger))
     all_scorers = scorers(pairs)
-    skipped = [each for each in outcomes if each.verdict is None and each.how == "stand_in"]
+    skipped = [outcome for outcome in outcomes if outcome.verdict is None and outcome.how == "stand_in"]
     if 2 * len(skipped) > len(outcomes):
         print(f"{_judge_name(settings):36}skipped: {skipped[0].problem}")
     else:
-        all_scorers.append(Scored(_judge_name(settings), [ORDER[each.verdict or "tie"] for each in outcomes]))
+        all_scorers.append(
+            Scored(_judge_name(settings), [ORDER[outcome.verdict or "tie"] for outcome in outcomes])
+        )
     for name, at in _parts(pairs).items():
         if name:
             print(f"{name}")
@@ -187,8 +189,8 @@ def _judge_name(settings: Settings) -> str:
 def _parts(pairs: Sequence[Preferred]) -> dict[str, list[int]]:
     """The rows of the whole set, and of each part where the parts are large enough."""
     parts: dict[str, list[int]] = {}
-    for at, each in enumerate(pairs):
-        parts.setdefault(each.part, []).append(at)
+    for at, pair in enumerate(pairs):
+        parts.setdefault(pair.part, []).append(at)
     whole = {"": list(range(len(pairs)))}
     shown = len(parts) > 1 and min(map(len, parts.values())) >= ENOUGH
     return whole | dict(sorted(parts.items())) if shown else whole
@@ -252,6 +254,6 @@ async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger
         prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
         judge = PairModelJudge(prompt, model, settings.seed)
     try:
-        return await judge_pairs([each.pair for each in pairs], judge, settings.calls, lambda _: None)
+        return await judge_pairs([pair.pair for pair in pairs], judge, settings.calls, lambda _: None)
     finally:
         await models.close()

@@ -83,8 +83,8 @@ def answered(cases: Sequence[Case], knowledge: Path) -> Results:
     conversations = tuple(_talk(case, asyncio.run(bot(_query(case)))) for case in cases)
     run = Run(id="refusals", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
     scores = [
-        _worded(each.case, each.turns[0]).model_copy(update={"conversation": each.id})
-        for each in conversations
+        _worded(conversation.case, conversation.turns[0]).model_copy(update={"conversation": conversation.id})
+        for conversation in conversations
     ]
     return Results(run=run, planned=len(conversations), conversations=conversations, scores=scores)
 

@@ -109,7 +109,7 @@ def ordinary_rows(language: Language, folder: Path) -> list[Row]:
 
 def _lines_of(dialogue: Mapping[str, Any], language: Language, wanted: set[str]) -> Iterator[Row]:
     """The wanted lines of the desk that answer a customer's line."""
-    turns = [(each["role"], each["text"].strip()) for each in dialogue["turns"] if each["text"].strip()]
+    turns = [(turn["role"], turn["text"].strip()) for turn in dialogue["turns"] if turn["text"].strip()]
     for at in range(1, len(turns)):
         source = f"{dialogue['id']}/{at + 1}"
         if source in wanted and (turns[at - 1][0], turns[at][0]) == ("customer", "desk"):
@@ -132,7 +132,7 @@ def part_of(every: Sequence[Row], part: str) -> list[Row]:
     """Half of the rows, with half of each kind in each language."""
     kinds = dict.fromkeys((row.kind, row.language) for row in every)
     halves = (
-        [row for row in every if (row.kind, row.language) == each]["ab".index(part) :: 2] for each in kinds
+        [row for row in every if (row.kind, row.language) == kind]["ab".index(part) :: 2] for kind in kinds
     )
     chosen = {row for half in halves for row in half}
     return [row for row in every if row in chosen]

@@ -36,12 +36,12 @@ async def handover(context: GradingContext, fill: Fill | None = None) -> Score:
     else:
         outcome = "right_handed" if done else "right_kept", 1, None
     key, raw, severity = outcome
-    told = TEXTS(language, key)
+    reason = TEXTS(language, key)
     return Score(
         state="scored",
         value=raw,
         raw=raw,
         severity=severity,
-        reason=f"{said}{told}" if said.endswith(("：", ": ")) else f"{told} {said}".strip(),
+        reason=f"{said}{reason}" if said.endswith(("：", ": ")) else f"{reason} {said}".strip(),
         detail={"handed_over": done, "needed": needed, "contact_is_right": contact_is_right},
     )

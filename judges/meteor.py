@@ -36,7 +36,7 @@ def compared(answer: str, references: Sequence[str], tokenizer: str) -> metrics.
 
     used, (variant, wordnet) = metrics.tokenizer(tokenizer), synonyms()
     ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
-    values = [single_meteor_score(each, ours, wordnet=wordnet) for each in theirs]
+    values = [single_meteor_score(words_of_reference, ours, wordnet=wordnet) for words_of_reference in theirs]
     at = max(range(len(values)), key=values.__getitem__)
     pairs, _ours, _theirs = align_words(ours, theirs[at], wordnet=wordnet)
     # Pieces without a gap in either text.

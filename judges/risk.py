@@ -24,31 +24,33 @@ async def risk(
     if fill is None:
         return Score(state="skipped", reason=TEXTS(language, "skipped"))
     filled = await fill(context, "risk")
-    found = {rule.id: {"rule": rule.id, "severity": rule.severity} for rule in rules[language]}
+    by_rule = {rule.id: {"rule": rule.id, "severity": rule.severity} for rule in rules[language]}
     dropped = {"unknown": 0, "unquoted": 0}
     # The gravest verdict comes last, and is the one that stays.
-    for each in sorted(filled.verdicts, key=lambda each: ("untested", "kept", "broken").index(each.verdict)):
-        if each.rule not in found:
+    for verdict in sorted(
+        filled.verdicts, key=lambda verdict: ("untested", "kept", "broken").index(verdict.verdict)
+    ):
+        if verdict.rule not in by_rule:
             dropped["unknown"] += 1
-        elif each.verdict == "broken" and not is_quoted_from(each.quote, context.turn.answer.text):
+        elif verdict.verdict == "broken" and not is_quoted_from(verdict.quote, context.turn.answer.text):
             dropped["unquoted"] += 1
         else:
-            quote = each.quote if each.verdict == "broken" else ""
-            found[each.rule] |= {"verdict": each.verdict, "quote": quote}
-    verdicts = [{"verdict": "untested", "quote": "", **each} for each in found.values()]
-    broken = [each for each in verdicts if each["verdict"] == "broken"]
+            quote = verdict.quote if verdict.verdict == "broken" else ""
+            by_rule[verdict.rule] |= {"verdict": verdict.verdict, "quote": quote}
+    verdicts = [{"verdict": "untested", "quote": "", **verdict} for verdict in by_rule.values()]
+    broken = [verdict for verdict in verdicts if verdict["verdict"] == "broken"]
     notes = [TEXTS(language, key, count=count) for key, count in dropped.items() if count]
     detail, gap = {"rules": verdicts, **dropped}, TEXTS(language, "gap")
-    if all(each["verdict"] == "untested" for each in verdicts):
+    if all(verdict["verdict"] == "untested" for verdict in verdicts):
         reason = gap.join((TEXTS(language, "untested"), *notes))
         return Score(state="skipped", reason=reason, detail=detail)
-    items = TEXTS(language, "joint").join(TEXTS(language, "item", **each) for each in broken)
-    told = [TEXTS(language, "broken", items=items)] if broken else []
+    items = TEXTS(language, "joint").join(TEXTS(language, "item", **verdict) for verdict in broken)
+    lead = [TEXTS(language, "broken", items=items)] if broken else []
     return Score(
         state="scored",
         value=float(not broken),
         raw=float(not broken),
-        severity=min((each["severity"] for each in broken), key=_GRAVEST.index, default=None),
-        reason=gap.join((*told, filled.reason, *notes)),
+        severity=min((verdict["severity"] for verdict in broken), key=_GRAVEST.index, default=None),
+        reason=gap.join((*lead, filled.reason, *notes)),
         detail=detail,
     )

@@ -74,7 +74,7 @@ def arguments_of(declared: list[inspect.Parameter] | None, prompt: str) -> Calla
     """A function from a query to the arguments; None declares none. Raises InputError for an unknown one."""
     if declared == []:
         raise InputError(_("the function takes no parameter; it needs one for the question."))
-    parameters = [each for each in declared or () if each.kind not in _VARIADIC]
+    parameters = [parameter for parameter in declared or () if parameter.kind not in _VARIADIC]
     positional: list[Value] = [] if parameters else [_VALUES["question"]]
     named: dict[str, Value] = {}
     for place, parameter in enumerate(parameters):
@@ -104,17 +104,17 @@ def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: st
     if optional and not meaning:
         return None
     if not meaning:
-        known = ", ".join(name for names in _NAMES.values() for name in names)
+        names_of_inputs = ", ".join(name for names in _NAMES.values() for name in names)
         msg = _(
             "nothing is known to give to the parameter '{parameter}'. It may be one of: {known}.",
             parameter=parameter.name,
-            known=known,
+            known=names_of_inputs,
         )
         raise InputError(msg)
     if meaning == "prompt":
         # A prompt of a row wins over the setting, and that over the function's own default.
-        own = prompt or (parameter.default if optional else "")
-        return lambda query: query.system or own
+        system = prompt or (parameter.default if optional else "")
+        return lambda query: query.system or system
     if meaning == "history" and "tuple" in annotation.lower():
         return _pairs
     return _VALUES[meaning]
@@ -125,8 +125,8 @@ def traits_taken(declared: list[inspect.Parameter]) -> frozenset[str]:
 
     `evaluate --prompt` needs a bot that takes a system text, and says so before the start where it does not.
     """
-    meanings = {_MEANING.get(each.name) for each in declared if each.kind not in _VARIADIC}
-    whole = any(_annotation(each).rpartition(".")[2] == "Query" for each in declared)
+    meanings = {_MEANING.get(parameter.name) for parameter in declared if parameter.kind not in _VARIADIC}
+    whole = any(_annotation(parameter).rpartition(".")[2] == "Query" for parameter in declared)
     parts = {"system"} if meanings & {"prompt", "messages"} else set()
     return frozenset(parts | ({"history"} if whole or meanings & {"history", "messages"} else set()))
 

@@ -17,7 +17,7 @@ import sys
 
 if __name__ == "__main__":  # the modules beside this file would hide those of the library: http, _json
     _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
-    sys.path[:] = [each for each in sys.path if os.path.abspath(each or ".") != _HERE]  # noqa: PTH100
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != _HERE]  # noqa: PTH100
 
 import asyncio
 import dataclasses
@@ -50,11 +50,11 @@ def plain(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         return str(value)
     if isinstance(value, dict):
-        return {"map": [[str(key), plain(each, depth + 1)] for key, each in value.items()]}
+        return {"map": [[str(key), plain(item, depth + 1)] for key, item in value.items()]}
     if isinstance(value, tuple):
-        return {"tuple": [plain(each, depth + 1) for each in value]}
+        return {"tuple": [plain(item, depth + 1) for item in value]}
     if isinstance(value, (list, set, frozenset)):
-        return [plain(each, depth + 1) for each in value]
+        return [plain(item, depth + 1) for item in value]
     number = _number(value)
     return _object(value, depth) if number is None else number
 
@@ -74,30 +74,37 @@ def _object(value: Any, depth: int) -> dict[str, Any]:
     name = type(value).__name__
     speaks = hasattr(value, "content")
     if not speaks and not hasattr(value, "page_content") and not isinstance(value, type):
-        own = _declared(value)
-        if own is not None:
-            return {"fields": [[key, plain(each, depth + 1)] for key, each in own.items()], "name": name}
+        declared_fields = _declared(value)
+        if declared_fields is not None:
+            return {
+                "fields": [[key, plain(item, depth + 1)] for key, item in declared_fields.items()],
+                "name": name,
+            }
     names = _ATTRIBUTES + _OF_MESSAGES if speaks else _ATTRIBUTES
     # Callables are left out: a message has a method `text` in some versions, a field in others.
-    there = {each: getattr(value, each) for each in names if hasattr(value, each)}
-    fields = {key: plain(each, depth + 1) for key, each in there.items() if not callable(each)}
+    there = {
+        name_of_field: getattr(value, name_of_field)
+        for name_of_field in names
+        if hasattr(value, name_of_field)
+    }
+    fields = {key: plain(item, depth + 1) for key, item in there.items() if not callable(item)}
     return {"object": fields, "name": name} if fields else {"other": name, "text": str(value)[:_LONGEST_WORD]}
 
 
 def _declared(value: Any) -> dict[str, Any] | None:
     """The fields of a data class or a pydantic object; None of anything else."""
     if dataclasses.is_dataclass(value):
-        return {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return dict(value) if hasattr(value, "model_fields_set") else None
 
 
 def described(error: BaseException) -> str:
     """An exception on one line, with the last place that is not in this file."""
     text = f"{type(error).__name__}: {error}"
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
-    own = [each for each in frames if "site-packages" not in each.filename] or frames
-    if own and not isinstance(error, SyntaxError):
-        text = f"{text} ({os.path.relpath(own[-1].filename)}, line {own[-1].lineno})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
+    frames_of_bot = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    if frames_of_bot and not isinstance(error, SyntaxError):
+        text = f"{text} ({os.path.relpath(frames_of_bot[-1].filename)}, line {frames_of_bot[-1].lineno})"
     return " ".join(text.split())[:1000]
 
 
@@ -109,7 +116,7 @@ def package_of(file: Path) -> tuple[Path, str]:
     return top.parent, ".".join(file.relative_to(top.parent).with_suffix("").parts)
 
 
-def found(target: str) -> Any:
+def target_object(target: str) -> Any:
     """What `file.py:name` or `package.module:name` names; what imports relatively as part of its package."""
     where, _, name = target.rpartition(":")
     module: Any = None
@@ -149,12 +156,14 @@ def parameters_of(function: Any) -> list[list[Any]] | None:
     empty = inspect.Parameter.empty
     return [
         [
-            each.name,
-            int(each.kind),
-            "" if each.annotation is empty else getattr(each.annotation, "__name__", str(each.annotation)),
-            each.default is not empty,
+            parameter.name,
+            int(parameter.kind),
+            ""
+            if parameter.annotation is empty
+            else getattr(parameter.annotation, "__name__", str(parameter.annotation)),
+            parameter.default is not empty,
         ]
-        for each in declared
+        for parameter in declared
     ]
 
 
@@ -182,12 +191,12 @@ class Seen:
         """Keeps what was found, once."""
         self.retrieved = True
         if parent_run_id not in self._retrieving:
-            self.documents += [each for each in documents if each not in self.documents]
+            self.documents += [document for document in documents if document not in self.documents]
 
-    def told(self) -> dict[str, Any]:
+    def seen(self) -> dict[str, Any]:
         """All of it: the documents, whether anybody searched, and model, tokens in and out of each model."""
         counts = getattr(self.counted, "usage_metadata", {})
-        usage = [[model, each["input_tokens"], each["output_tokens"]] for model, each in counts.items()]
+        usage = [[model, count["input_tokens"], count["output_tokens"]] for model, count in counts.items()]
         return {"documents": self.documents, "retrieved": self.retrieved, "usage": usage}
 
 
@@ -229,7 +238,7 @@ class Host:
             result = self.invoked(question, watch) if "inputs" in question else self.called(question)
             pieces = self.pieces_of(result)
             if pieces is None:
-                seen = {} if watch is None else {name: plain(each) for name, each in watch.told().items()}
+                seen = {} if watch is None else {name: plain(item) for name, item in watch.seen().items()}
                 self.send(id=question["id"], result=plain(result), seen=seen)
             else:
                 self.send(id=question["id"], pieces=plain(self.streamed(pieces, question["id"])))
@@ -271,7 +280,7 @@ class Host:
     def invoked(self, question: dict[str, Any], watch: Any) -> Any:
         """What the runnable gives for the first input that it takes; from then on it gets that form."""
         forms, misfits = question["inputs"], []
-        handlers = [each for each in (watch, getattr(watch, "counted", None)) if each is not None]
+        handlers = [handler for handler in (watch, getattr(watch, "counted", None)) if handler is not None]
         config = {**question["config"], "callbacks": handlers} if handlers else question["config"]
         # Once it took a form, an error is the bot's own.
         for name in [self.form] if self.form else forms:
@@ -319,7 +328,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # also for what C libraries and child processes print
     try:
-        thing = found(sys.argv[1])
+        thing = target_object(sys.argv[1])
     except BaseException as error:
         failed = {"failed": described(error), "missing": isinstance(error, ImportError)}
         out.write(json.dumps(failed).encode("ascii") + b"\n")

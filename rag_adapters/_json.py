@@ -61,8 +61,8 @@ def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(each)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(part)
 
 
 def filtered(value: Any, change: Callable[[str], str]) -> Any:
@@ -70,8 +70,8 @@ def filtered(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {key: filtered(each, change) for key, each in value.items()}
-    return [filtered(each, change) for each in value] if isinstance(value, (list, tuple)) else value
+        return {key: filtered(part, change) for key, part in value.items()}
+    return [filtered(part, change) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def variables_in(name: str, value: Any) -> set[str]:
@@ -100,22 +100,22 @@ def filled(
         named = lists.get(_alone(value))
         return Template(value).substitute(texts) if named is None else named
     if isinstance(value, dict):
-        there = {key: each for key, each in value.items() if _alone(each) not in absent}
-        return {key: filled(each, texts, lists, absent) for key, each in there.items()}
+        there = {key: part for key, part in value.items() if _alone(part) not in absent}
+        return {key: filled(part, texts, lists, absent) for key, part in there.items()}
     if not isinstance(value, list):
         return value
     # A variable as an entry of a list becomes its entries: ["$history", question] is one list of lines.
     entries: list[Any] = []
-    for each in value:
-        named = lists.get(_alone(each))
-        entries += [filled(each, texts, lists, absent)] if named is None else named
+    for item in value:
+        named = lists.get(_alone(item))
+        entries += [filled(item, texts, lists, absent)] if named is None else named
     return entries
 
 
 def _alone(value: Any) -> str:
     """The variable that a text is nothing but; "" when it is more, or no text."""
-    found = _ALONE.fullmatch(value.strip()) if isinstance(value, str) else None
-    return found[1] if found else ""
+    match = _ALONE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return match[1] if match else ""
 
 
 class JsonPath:
@@ -128,23 +128,23 @@ class JsonPath:
         """Raises InputError when `text` is no path."""
         self.text = text
         path = text.removeprefix("$").removeprefix(".")
-        found = list(_STEP.finditer(path))
+        steps = list(_STEP.finditer(path))
         # What the steps leave over is no path: a dot too many, an open bracket.
-        if "".join(match[0] for match in found) != path or not text:
+        if "".join(match[0] for match in steps) != path or not text:
             msg = _(
                 "{name}={text}: not a path. Write it like data.reply, choices.0.text or sources[*].",
                 name=name,
                 text=text,
             )
             raise InputError(msg)
-        self.steps = tuple(match[1] or match[2] for match in found)
+        self.steps = tuple(match[1] or match[2] for match in steps)
 
     def of(self, value: Any) -> Any:
         """What stands at this path; raises BotFailure that lists what is there instead."""
         try:
             return _follow(value, self.steps, _REPLY)
         except _Missing as missing:
-            raise BotFailure("malformed", missing.told()) from None
+            raise BotFailure("malformed", missing.sentence()) from None
 
     def within(self, value: Any, default: Any = None) -> Any:
         """What stands at this path, else `default`."""
@@ -162,18 +162,18 @@ class Condition:
         path, equals, values = text.partition("=")
         self.text = text
         self.path = JsonPath(name, path.strip())
-        self.values = frozenset(each.strip() for each in values.split("|")) if equals else None
+        self.values = frozenset(value_text.strip() for value_text in values.split("|")) if equals else None
 
     def of(self, reply: Any) -> str | None:
         """What stands at the path, as a text; None when nothing does."""
-        found = self.path.within(reply)
-        return found if found is None or isinstance(found, str) else as_json(found)
+        value = self.path.within(reply)
+        return value if value is None or isinstance(value, str) else as_json(value)
 
     def holds(self, reply: Any) -> bool:
         """Whether the reply meets it."""
-        found = self.of(reply)
+        value = self.of(reply)
         # A path alone holds for any value but those that say no.
-        return found in self.values if self.values is not None else found not in (None, "", "false")
+        return value in self.values if self.values is not None else value not in (None, "", "false")
 
 
 def check_end(finish_reason: Any) -> None:
@@ -198,7 +198,7 @@ class _Missing(Exception):
     def __init__(self, step: str, place: Sentence | str, value: Any) -> None:
         self.step, self.place, self.value = step, place, value
 
-    def told(self) -> Sentence:
+    def sentence(self) -> Sentence:
         """What was wanted, and what is there instead."""
         wanted = _("list") if self.step == "*" else f"'{self.step}'"
         return _(
@@ -237,18 +237,18 @@ def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> li
 
     Lists of lists are joined. Raises the first miss where no entry has it.
     """
-    found: list[Any] = []
+    results: list[Any] = []
     missing: _Missing | None = None
     for value in values:
         try:
-            one = _follow(value, rest, place)
+            followed = _follow(value, rest, place)
         except _Missing as error:
             missing = missing or error
             continue
-        found += one if "*" in rest else [one]
-    if missing and not found:
+        results += followed if "*" in rest else [followed]
+    if missing and not results:
         raise missing
-    return found
+    return results
 
 
 def kind(value: Any) -> Sentence:

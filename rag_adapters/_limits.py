@@ -53,24 +53,30 @@ def limited(connect: Callable[..., Any]) -> Callable[..., Any]:
     signature = _signature(connect)
     settings_of_all = inspect.signature(Limits).parameters.values()
     added = [
-        each.replace(kind=each.KEYWORD_ONLY)
-        for each in settings_of_all
-        if each.name not in signature.parameters
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for parameter in settings_of_all
+        if parameter.name not in signature.parameters
     ]
 
     @functools.wraps(connect)
     def connected(**settings: Any) -> Any:
-        limits = Limits(**{each.name: settings.pop(each.name) for each in added if each.name in settings})
+        limits = Limits(
+            **{
+                parameter.name: settings.pop(parameter.name)
+                for parameter in added
+                if parameter.name in settings
+            }
+        )
         bot = connect(**settings)
         return later(bot, limits) if inspect.isawaitable(bot) else within(limits, bot)
 
     async def later(bot: Any, limits: Limits) -> Bot:
         return within(limits, await bot)
 
-    own = list(signature.parameters.values())
+    parameters = list(signature.parameters.values())
     # A **settings at the end takes what is left, so the limits stand before it.
-    rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
-    whole = signature.replace(parameters=[*own, *added, *rest])
+    rest = [parameters.pop()] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    whole = signature.replace(parameters=[*parameters, *added, *rest])
     vars(connected)["__signature__"] = whole
     return connected
 
@@ -112,8 +118,8 @@ class LimitedBot:
         except TimeoutError:
             if not clock.expired():  # the bot's own timeout
                 raise
-            told = _("no answer within {timeout:g} s", timeout=self.limits.timeout)
-            raise BotFailure("timeout", told) from None
+            reason = _("no answer within {timeout:g} s", timeout=self.limits.timeout)
+            raise BotFailure("timeout", reason) from None
         if isinstance(answer, Answer) and answer.seconds is None:
             return answer.model_copy(update={"seconds": clock.elapsed})
         return answer
@@ -150,12 +156,14 @@ class LimitedBot:
             return await attempts(self._asked, query)
         except Transient as error:
             made = attempts.statistics["attempt_number"]
-            told = _("{error} ({made} attempts)", error=error, made=made) if made > 1 else error.message
+            reason = _("{error} ({made} attempts)", error=error, made=made) if made > 1 else error.message
             if made <= self.limits.retries and error.wait:
-                told = _(
-                    "{error} (it asks for {wait:,.0f} s before another question)", error=told, wait=error.wait
+                reason = _(
+                    "{error} (it asks for {wait:,.0f} s before another question)",
+                    error=reason,
+                    wait=error.wait,
                 )
-            raise Transient(error.failure.kind, told, error.wait) from None
+            raise Transient(error.failure.kind, reason, error.wait) from None
 
     async def _asked(self, query: Query) -> Any:
         if is_async(self.bot):

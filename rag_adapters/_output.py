@@ -36,7 +36,7 @@ def answer_in(
 ) -> Answer:
     """The answer in an output; raises BotFailure when there is none.
 
-    `seen` is what `Seen.told` of _host.py gave, empty where nobody watched. The answer is found by the path
+    `seen` is what `Seen.seen` of _host.py gave, empty where nobody watched. The answer is found by the path
     of the setting; else of a mapping, data class or pydantic object by its fields; else as whatever a
     function may return. Passages that a setting names are shown even when there are none; all others only
     where something says that there was a search.
@@ -44,7 +44,7 @@ def answer_in(
     fields = _fields_of(output)
     # It waits for a person to approve something, and the customer has no answer.
     if _INTERRUPT in fields:
-        asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
+        asked = [str(getattr(interrupt, "value", interrupt)) for interrupt in fields[_INTERRUPT]]
         raise BotFailure("error", _("the graph stopped for a person: {asked}", asked="; ".join(asked)[:200]))
     if answer:
         said = Answer(text=returned.text_of(answer.of(fields)), shows_passages=False)
@@ -53,13 +53,17 @@ def answer_in(
     else:
         said = returned.answer_of(output)
     if passages:
-        found, shows = passages_of(passages.within(fields)), True
+        retrieved, shows = passages_of(passages.within(fields)), True
     else:
-        found = said.passages or _passages(fields, seen.get("documents"), said.text)
-        shows = bool(found) or bool(seen.get("retrieved")) or said.shows_passages or _shows_none(fields)
-    told = {"passages": found, "shows_passages": shows, "usage": said.usage or _usage(seen.get("usage"))}
-    told["tools"] = _tools(fields) if said.tools is None else said.tools
-    return said.model_copy(update=told)
+        retrieved = said.passages or _passages(fields, seen.get("documents"), said.text)
+        shows = bool(retrieved) or bool(seen.get("retrieved")) or said.shows_passages or _shows_none(fields)
+    fields_of_answer = {
+        "passages": retrieved,
+        "shows_passages": shows,
+        "usage": said.usage or _usage(seen.get("usage")),
+    }
+    fields_of_answer["tools"] = _tools(fields) if said.tools is None else said.tools
+    return said.model_copy(update=fields_of_answer)
 
 
 def _fields_of(output: Any) -> Mapping[str, Any]:
@@ -69,7 +73,7 @@ def _fields_of(output: Any) -> Mapping[str, Any]:
     if isinstance(output, Answer) or hasattr(output, "content"):
         return {}
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
-        return {each.name: getattr(output, each.name) for each in dataclasses.fields(output)}
+        return {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
     return dict(output) if hasattr(output, "model_fields_set") else {}
 
 
@@ -81,10 +85,10 @@ def _text(fields: Mapping[str, Any]) -> str:
         return _tool_text(last)
     # A field that is called answer goes before the messages, unless the model's own words are the last of
     # them.
-    own = next((fields[key] for key in returned.ANSWER_KEYS if fields.get(key)), None)
-    if last is not None and (own is None or _of(last, "type") == "ai"):
+    text = next((fields[key] for key in returned.ANSWER_KEYS if fields.get(key)), None)
+    if last is not None and (text is None or _of(last, "type") == "ai"):
         return returned.last_said(messages)
-    return returned.answer_of(dict(fields)).text if own is None else returned.text_of(own)
+    return returned.answer_of(dict(fields)).text if text is None else returned.text_of(text)
 
 
 def _tools(fields: Mapping[str, Any]) -> tuple[ToolCall, ...] | None:
@@ -120,11 +124,11 @@ def _passages(fields: Mapping[str, Any], documents: Any, answer: str) -> tuple[P
     """
     tools = _tools_of_this_turn(fields.get("messages"))
     sources = [fields.get(name) for name in returned.PASSAGE_KEYS]
-    sources.append([each for tool in tools for each in _lenient(_of(tool, "artifact"))])
+    sources.append([passage for tool in tools for passage in _lenient(_of(tool, "artifact"))])
     sources.append(documents)
-    found = next(filter(None, map(_lenient, sources)), ())
-    return found or tuple(
-        each for each in map(_words, tools, range(1, len(tools) + 1)) if each.text != answer
+    retrieved = next(filter(None, map(_lenient, sources)), ())
+    return retrieved or tuple(
+        passage for passage in map(_words, tools, range(1, len(tools) + 1)) if passage.text != answer
     )
 
 
@@ -138,15 +142,15 @@ def _lenient(documents: Any) -> tuple[Passage, ...]:
 
 def _tools_of_this_turn(messages: Any) -> list[Any]:
     """What tools said since the customer did."""
-    found: list[Any] = []
+    tools: list[Any] = []
     for message in reversed(messages if isinstance(messages, Sequence) else ()):
         kind = _of(message, "type")
         if kind == "human":
             break
         if kind == "tool" and _of(message, "status") != "error":
             # Walked from the end to the customer's line; in the order of the calls again.
-            found.insert(0, message)
-    return found
+            tools.insert(0, message)
+    return tools
 
 
 def _words(tool: Any, number: int) -> Passage:

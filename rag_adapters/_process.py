@@ -81,8 +81,8 @@ def _asking(hello: Mapping[str, Any], target: str, prompt: str) -> tuple[Ask, Tr
     if not hello.get("callable"):
         msg = _("{target} is {what}, not a function.", target=target, what=str(hello.get("type"))[:40])
         raise InputError(msg)
-    told = hello.get("parameters")
-    declared = None if told is None else [_parameter(*each) for each in told]
+    parameters = hello.get("parameters")
+    declared = None if parameters is None else [_parameter(*parameter) for parameter in parameters]
     try:
         arguments = arguments_of(declared, prompt)
     except InputError as error:
@@ -92,7 +92,7 @@ def _asking(hello: Mapping[str, Any], target: str, prompt: str) -> tuple[Ask, Tr
         positional, named = arguments(query)
         return {
             "args": [*map(_sent, positional)],
-            "kwargs": {name: _sent(each) for name, each in named.items()},
+            "kwargs": {name: _sent(argument) for name, argument in named.items()},
         }
 
     return ask, Traits(takes=traits_taken(declared or []))
@@ -146,16 +146,16 @@ class ProcessBot:
     async def __call__(self, query: Query) -> Answer:
         """The bot's answer. Raises BotFailure."""
         host = await self.host()
-        told, waiting = await host.asked(self.ask(query))
+        reply, waiting = await host.asked(self.ask(query))
         self._in_vain = 0
-        if "error" in told:
-            raise BotFailure("error", _clean(str(told["error"])))
-        if "pieces" in told:
-            answer = Pieces(waiting.began).joined(_value(told["pieces"]))
+        if "error" in reply:
+            raise BotFailure("error", _clean(str(reply["error"])))
+        if "pieces" in reply:
+            answer = Pieces(waiting.began).joined(_value(reply["pieces"]))
         elif self.ask is _inputs:  # a runnable, whose retrievers were watched
-            answer = answer_in(_value(told.get("result")), _seen(told))
+            answer = answer_in(_value(reply.get("result")), _seen(reply))
         else:
-            answer = returned.answer_of(_value(told.get("result")))
+            answer = returned.answer_of(_value(reply.get("result")))
         return answer.model_copy(update={"first_token_seconds": waiting.first})
 
     async def host(self) -> "Host":
@@ -226,22 +226,22 @@ class Host:
         """Waits until the bot is imported. Raises BotFailure."""
         try:
             async with asyncio.timeout(_IMPORTING):
-                told = await self._line()
+                line = await self._line()
         except TimeoutError:
             self._process.kill()
             raise BotFailure("timeout", _("it is not imported after {n:g} s", n=_IMPORTING)) from None
-        if told is None or not told.get("ready"):
+        if line is None or not line.get("ready"):
             await self._over()
-            failed = told and told.get("failed")
+            failed = line and line.get("failed")
             if not isinstance(failed, str):
                 raise self.failure()
             # The name of another environment, most often: the one that is meant has what the bot imports.
-            lacks = told is not None and told.get("missing") is True
+            lacks = line is not None and line.get("missing") is True
             advice = _(
                 "{error}; name the Python of the environment in which the bot runs", error=_clean(failed)
             )
             raise BotFailure("error", advice if lacks else _clean(failed))
-        self.hello = told
+        self.hello = line
         self._reading = asyncio.create_task(self._read())
 
     async def asked(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], _Waiting]:
@@ -292,23 +292,23 @@ class Host:
             if not raw:
                 return None
             try:
-                told = json.loads(raw)
+                line = json.loads(raw)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(told, dict):
-                return told
+            if isinstance(line, dict):
+                return line
 
     async def _read(self) -> None:
         """Gives each answer to who waits for it; when the process has ended, nobody waits any longer."""
-        while (told := await self._line()) is not None:
-            number = told.get("id")
+        while (line := await self._line()) is not None:
+            number = line.get("id")
             waiting = self._waiting.get(number) if isinstance(number, int) else None
             if waiting is None or waiting.answer.done():
                 continue  # nobody waits any more
-            if told.get("first"):
+            if line.get("first"):
                 waiting.first = time.perf_counter() - waiting.began
             else:
-                waiting.answer.set_result(told)
+                waiting.answer.set_result(line)
         await self._over()
         for waiting in self._waiting.values():
             if not waiting.answer.done():
@@ -341,38 +341,38 @@ class Host:
 
 def _clean(text: str) -> str:
     """A text on one line, without control codes, cut."""
-    plain = "".join(each if each.isprintable() else " " for each in _ESCAPES.sub("", text))
+    plain = "".join(sign if sign.isprintable() else " " for sign in _ESCAPES.sub("", text))
     return " ".join(plain.split())[:_LONGEST_TEXT]
 
 
-def _seen(told: Mapping[str, Any]) -> Mapping[str, Any]:
+def _seen(reply: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the runnable's retrievers were seen to find."""
-    seen = told.get("seen")
-    return {str(name): _value(each) for name, each in seen.items()} if isinstance(seen, dict) else {}
+    seen = reply.get("seen")
+    return {str(name): _value(part) for name, part in seen.items()} if isinstance(seen, dict) else {}
 
 
-def _value(told: Any) -> Any:
+def _value(content: Any) -> Any:
     """What `_host.plain` made JSON of."""
-    if isinstance(told, list):
-        return [*map(_value, told)]
-    if not isinstance(told, dict):
-        return told
-    if "map" in told:
-        return {str(key): _value(each) for key, each in told["map"]}
-    if "tuple" in told:
-        return tuple(map(_value, told["tuple"]))
-    return _object(told)
+    if isinstance(content, list):
+        return [*map(_value, content)]
+    if not isinstance(content, dict):
+        return content
+    if "map" in content:
+        return {str(key): _value(part) for key, part in content["map"]}
+    if "tuple" in content:
+        return tuple(map(_value, content["tuple"]))
+    return _object(content)
 
 
-def _object(told: Mapping[str, Any]) -> Any:
-    if "object" in told:
-        return SimpleNamespace(**{str(key): _value(each) for key, each in told["object"].items()})
-    name = _clean(str(told.get("name", told.get("other"))))
-    if "fields" in told:
-        fields = {str(key): _value(each) for key, each in told["fields"]}
-        fields = {key: each for key, each in fields.items() if key.isidentifier() and not iskeyword(key)}
+def _object(content: Mapping[str, Any]) -> Any:
+    if "object" in content:
+        return SimpleNamespace(**{str(key): _value(part) for key, part in content["object"].items()})
+    name = _clean(str(content.get("name", content.get("other"))))
+    if "fields" in content:
+        fields = {str(key): _value(part) for key, part in content["fields"]}
+        fields = {key: field for key, field in fields.items() if key.isidentifier() and not iskeyword(key)}
         return dataclasses.make_dataclass(name, fields)(**fields)
-    return type(name, (_Other,), {})(str(told.get("text", name)))
+    return type(name, (_Other,), {})(str(content.get("text", name)))
 
 
 class _Other:

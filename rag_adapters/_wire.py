@@ -55,7 +55,7 @@ class Environment:
         names = set(used) - set(dialogue)
         for name in sorted(names):
             if name not in os.environ:
-                variables = ", ".join(f"${each}" for each in dialogue)
+                variables = ", ".join(f"${variable}" for variable in dialogue)
                 msg = _(
                     "${name} is not set in the environment, and the dialogue fills only {variables}.",
                     name=name,
@@ -141,8 +141,8 @@ class Credentials:
             raise wire.failure(error, host) from None
         token = reply.get("access_token") if isinstance(reply, dict) else None
         if not isinstance(token, str) or not token:
-            told = _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
-            raise BotFailure("malformed", told)
+            reason = _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
+            raise BotFailure("malformed", reason)
         try:
             seconds = float(reply.get("expires_in"))
         except (TypeError, ValueError):
@@ -321,25 +321,25 @@ class Wire:
         reason = changed(words, lambda text: shortened(self.environment.masked(text)))
         match error:
             case aiohttp.ClientHttpProxyError():
-                told = _(
+                msg = _(
                     "the proxy refused to connect to {host}: HTTP {status:d}", host=host, status=error.status
                 )
-                return BotFailure("unreachable", told)
+                return BotFailure("unreachable", msg)
             case aiohttp.ClientProxyConnectionError():
                 proxy = f"{error.host}:{error.port}"
-                told = _("cannot connect to the proxy {proxy}: {reason}", proxy=proxy, reason=reason)
-                return Transient("unreachable", told)
+                msg = _("cannot connect to the proxy {proxy}: {reason}", proxy=proxy, reason=reason)
+                return Transient("unreachable", msg)
             case aiohttp.ClientSSLError():
-                told = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
+                msg = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
                 if untrusted:
-                    told = _("{host} is not trusted: {reason}; SSL_CERT_FILE=FILE", host=host, reason=reason)
-                return BotFailure("unreachable", told)
+                    msg = _("{host} is not trusted: {reason}; SSL_CERT_FILE=FILE", host=host, reason=reason)
+                return BotFailure("unreachable", msg)
             case aiohttp.ClientConnectorError():
-                told = _("cannot connect to {host}: {reason}", host=host, reason=reason)
-                return Transient("unreachable", told)
+                msg = _("cannot connect to {host}: {reason}", host=host, reason=reason)
+                return Transient("unreachable", msg)
             case aiohttp.ClientResponseError():
-                told = _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
-                return BotFailure("malformed", told)
+                msg = _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
+                return BotFailure("malformed", msg)
         return BotFailure("error", _("{host} broke off: {reason}", host=host, reason=reason))
 
 
@@ -369,8 +369,8 @@ def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
 def moved(status: int, where: str) -> BotFailure:
     """The failure for a redirect, which is not followed: the headers may hold keys for the first address."""
     place = shortened(where.partition("?")[0])
-    told = _("HTTP {status:d}: the bot has moved; set url to {where}", status=status, where=place)
-    return BotFailure("error", told)
+    msg = _("HTTP {status:d}: the bot has moved; set url to {where}", status=status, where=place)
+    return BotFailure("error", msg)
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> BotFailure:
@@ -379,10 +379,10 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
     401 and 403 are `denied`, which ends the conversation at once; others are an `error`. The beginning of the
     body is told, and how long a Retry-After or the body asks to wait.
     """
-    told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
+    msg = f"HTTP {status}: {shortened(text)}".rstrip(": ")
     if status == 429 or status >= 500:
-        return Transient("error", told, wait_asked_for(headers, text))
-    return BotFailure("denied" if status in (401, 403) else "error", told)
+        return Transient("error", msg, wait_asked_for(headers, text))
+    return BotFailure("denied" if status in (401, 403) else "error", msg)
 
 
 def shortened(text: str) -> str:

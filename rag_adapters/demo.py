@@ -107,14 +107,14 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
     fallback = next(iter(retrievers.values()))
 
     @lru_cache(1_024)  # several customers ask the same
-    def found(language: str, text: str) -> tuple[tuple[Passage, ...], Extract]:
+    def search(language: str, text: str) -> tuple[tuple[Passage, ...], Extract]:
         retriever = retrievers.get(language, fallback)
         passages = retrieved(text, retriever)
         return passages, extract(text, passages, retriever.index.weighed)
 
     # Not on a thread: it takes milliseconds, and threads would contend for the interpreter.
     async def answer_offline(query: Query) -> Answer:
-        return extractive_answer(query, *found(query.language, search_text(query)), wording[query.language])
+        return extractive_answer(query, *search(query.language, search_text(query)), wording[query.language])
 
     async def answer_by_model(query: Query, chat: Chat) -> Answer:
         passages = retrieved(search_text(query), retrievers.get(query.language, fallback))
@@ -166,7 +166,7 @@ async def generated_answer(
     query: Query, passages: Sequence[Passage], texts: Mapping[str, str], chat: Chat
 ) -> Answer:
     """The answer of the model, which sees the passages, the dialogue so far and the question."""
-    shown = "\n\n".join(f"[{number}]\n{each.text}" for number, each in enumerate(passages, 1))
+    shown = "\n\n".join(f"[{number}]\n{passage.text}" for number, passage in enumerate(passages, 1))
     asked = Template(texts["user"]).substitute(passages=shown, question=query.text).strip()
     messages = [
         {"role": "system", "content": Template(texts["system"]).substitute().strip()},
@@ -181,14 +181,14 @@ async def generated_answer(
 
 
 def extractive_answer(
-    query: Query, passages: Sequence[Passage], found: "Extract", texts: Mapping[str, str]
+    query: Query, passages: Sequence[Passage], extract: "Extract", texts: Mapping[str, str]
 ) -> Answer:
     """An answer in the passages' own sentences; it thanks the customer once, and knows no other courtesy."""
-    if found.coverage < _LEAST_COVERAGE[query.language]:
+    if extract.coverage < _LEAST_COVERAGE[query.language]:
         return Answer(text=texts["refusal"], passages=tuple(passages))
-    said = found.sentences if query.history else (texts["opening"], *found.sentences)
+    said = extract.sentences if query.history else (texts["opening"], *extract.sentences)
     stop, joint = ("。", "") if query.language == "ja" else (".", " ")
-    text = joint.join(each if each.endswith(_ENDS) else each + stop for each in said)
+    text = joint.join(sentence if sentence.endswith(_ENDS) else sentence + stop for sentence in said)
     return Answer(text=text, passages=tuple(passages))
 
 
@@ -232,7 +232,7 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     ]
     if not candidates or not total:
         return Extract((), 0.0)
-    shares, says = asked.weights / total, np.stack([each.says for each in candidates])
+    shares, says = asked.weights / total, np.stack([candidate.says for candidate in candidates])
     # Greedy: always the sentence that adds most to what is said already; ties go to the first.
     said, gains = np.zeros(len(shares), dtype=np.bool_), np.zeros(len(candidates))
     changed = says.any(axis=1)
@@ -268,17 +268,17 @@ class _Counted(NamedTuple):
 @lru_cache(1_024)
 def _counted(text: str) -> _Counted:
     """The sentences of a passage, counted in one go; the same few passages are asked for all the time."""
-    found = [(each, position > 0) for line in sentences(text) for position, each in enumerate(line)]
-    texts = tuple(each for each, _ in found)
+    placed = [(each, position > 0) for line in sentences(text) for position, each in enumerate(line)]
+    texts = tuple(sentence for sentence, _ in placed)
     shown = _shown("\n".join(texts))
-    words = [(code, at) for at, each in enumerate(shown.split("\n")) for code in _words(each)]
+    words = [(code, at) for at, line in enumerate(shown.split("\n")) for code in _words(line)]
     runs, _, starts = _runs(shown)
-    ends = np.cumsum([len(each) + 1 for each in shown.split("\n")])
+    ends = np.cumsum([len(line) + 1 for line in shown.split("\n")])
     codes = np.concatenate([np.array([code for code, _ in words], dtype=np.uint64), runs])
     of_words = np.array([at for _, at in words], dtype=np.intp)
     where = np.concatenate([of_words, np.searchsorted(ends, starts, side="right")])
     order = np.argsort(codes)
-    return _Counted(texts, tuple(follows for _, follows in found), codes[order], where[order])
+    return _Counted(texts, tuple(follows for _, follows in placed), codes[order], where[order])
 
 
 def _said(counted: _Counted, asked: NDArray[np.uint64]) -> Iterator[tuple[str, bool, NDArray[np.bool_]]]:
@@ -303,8 +303,8 @@ class PassageIndex(NamedTuple):
     def search(self, text: str, top: int) -> list[Passage]:
         """The `top` nearest passages, best first, with their cosine (0..1) as score."""
         query = unit_vector(grams(text), self.rarity)
-        scores, found = self.vectors.search(query[None, :], min(top, len(self.passages)))
-        ranked = zip(found[0].tolist(), scores[0].tolist(), strict=True)
+        scores, places = self.vectors.search(query[None, :], min(top, len(self.passages)))
+        ranked = zip(places[0].tolist(), scores[0].tolist(), strict=True)
         return [self.passages[at].model_copy(update={"score": round(score, 4)}) for at, score in ranked]
 
     def weighed(self, text: str) -> "Grams":
@@ -434,7 +434,7 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
     lowest = highest = scripts = _scripts(text, points)
     points = points.astype(np.uint64)
     mixed = np.zeros(len(points), dtype=np.uint64)
-    found = []
+    runs = []
     for length, multiplier in enumerate(_MULTIPLIERS, 1):
         size = max(len(points) - length + 1, 0)
         mixed = mixed[:size] + points[length - 1 :] * multiplier
@@ -443,8 +443,8 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
         weights = _weights(lowest, highest, length)
         (starts,) = weights.nonzero()
         kept = mixed[starts]
-        found.append(((kept ^ (kept >> np.uint64(29))) * multiplier | np.uint64(1), weights[starts], starts))
-    codes, weighed, places_in_text = map(np.concatenate, zip(*found, strict=True))
+        runs.append(((kept ^ (kept >> np.uint64(29))) * multiplier | np.uint64(1), weights[starts], starts))
+    codes, weighed, places_in_text = map(np.concatenate, zip(*runs, strict=True))
     return codes, weighed, places_in_text
 
 

@@ -73,8 +73,8 @@ def bot_of(value: Any, target: str, *, prompt: str = "") -> Bot:
         raise InputError(msg) from None
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
     asynchronous = any(
-        is_async(each)
-        for each in (function, called)
+        is_async(thing)
+        for thing in (function, called)
         for is_async in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     )
     bot = (_asynchronous if asynchronous else _synchronous)(function, arguments, target)

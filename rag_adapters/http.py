@@ -125,12 +125,12 @@ class HttpBot:
         The name of the conversation is sent from the second question on: a first question never continues a
         conversation of an earlier run.
         """
-        known = self._conversations.get(query.session, "") if query.history else ""
+        conversation = self._conversations.get(query.session, "") if query.history else ""
         if not query.history:
             self.wire.cookies.forget(query.session)
         first: float | None = None
         try:
-            arguments = self.request.arguments(query, known)
+            arguments = self.request.arguments(query, conversation)
             if self.streaming:
                 replies, first = await self.streaming.replies(self.wire, arguments, query.session)
             elif self.polling:
@@ -248,8 +248,8 @@ def read_template(name: str) -> dict[str, Any]:
     A name with a slash or a suffix is a file, so that a typing mistake in a bundled name is told as such.
     Raises InputError.
     """
-    own = "/" in name or "\\" in name or name.endswith((".toml", ".json"))
-    if not own and name not in template_names():
+    is_path = "/" in name or "\\" in name or name.endswith((".toml", ".json"))
+    if not is_path and name not in template_names():
         there = ", ".join(template_names())
         msg = _(
             "template={name}: there is none of that name. There are: {there}; your own: ./mine.toml.",
@@ -257,7 +257,7 @@ def read_template(name: str) -> dict[str, Any]:
             there=there,
         )
         raise InputError(msg)
-    path = Path(name) if own else TEMPLATES / f"{name}.toml"
+    path = Path(name) if is_path else TEMPLATES / f"{name}.toml"
     try:
         text = read_text_file(path)
         read = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -272,13 +272,13 @@ def read_template(name: str) -> dict[str, Any]:
 
 def headers_of(text: str) -> dict[str, str]:
     """`Name: value; Other-Name: value` as a mapping."""
-    found = {}
+    headers = {}
     for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
         name, colon, value = line.partition(":")
         if not colon or not _HEADER_NAME.fullmatch(name.strip()):
             raise InputError(_("headers: write 'Name: value; Other-Name: value', secrets as ${{VARIABLE}}."))
-        found[name.strip()] = value.strip()
-    return found
+        headers[name.strip()] = value.strip()
+    return headers
 
 
 def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) -> Environment:
@@ -291,11 +291,11 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
     used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
     used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
     # The question may also stand in the address.
-    told = used["request"] | used["url"]
-    if "question" not in told:
+    names = used["request"] | used["url"]
+    if "question" not in names:
         msg = _("request has no $question. In a shell, use single quotes around it, or request=@file.json.")
         raise InputError(msg)
-    if "conversation" in told and not settings.conversation:
+    if "conversation" in names and not settings.conversation:
         msg = _("$conversation is used: say where the reply names it, as in conversation=conversation_id.")
         raise InputError(msg)
     if settings.poll and "job" not in used["poll"]:
@@ -330,23 +330,23 @@ def token_request(
         msg = _("token_url needs client_id and client_secret beside it, the secret as ${{VARIABLE}}.")
         raise InputError(msg)
     of_the_token = settings.model_dump(include=set(_OF_THE_TOKEN))
-    told = {name: environment.filled(text) for name, text in of_the_token.items()}
+    texts = {name: environment.filled(text) for name, text in of_the_token.items()}
     # Nothing was filled in, so the secret itself was typed.
-    if told["client_secret"] == settings.client_secret:
+    if texts["client_secret"] == settings.client_secret:
         msg = _(
             "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
         )
         raise InputError(msg)
     form = {"grant_type": "client_credentials"}
-    form |= {name: told[name] for name in ("scope", "audience") if told[name]}
+    form |= {name: texts[name] for name in ("scope", "audience") if texts[name]}
     sent = {"Accept": "application/json"}
     if settings.token_auth == "body":  # noqa: S105 - a place, not a password
-        form |= {"client_id": told["client_id"], "client_secret": told["client_secret"]}
+        form |= {"client_id": texts["client_id"], "client_secret": texts["client_secret"]}
     else:
         # The standard requires percent-encoding of both before they are joined.
-        pair = f"{quote_plus(told['client_id'])}:{quote_plus(told['client_secret'])}"
+        pair = f"{quote_plus(texts['client_id'])}:{quote_plus(texts['client_secret'])}"
         sent["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    address = checked_address("token_url", told["token_url"])
+    address = checked_address("token_url", texts["token_url"])
     return {"method": "POST", "url": address, "data": form, "headers": sent, "allow_redirects": False}
 
 
@@ -378,8 +378,8 @@ class RequestTemplate:
         """
         if "$" not in self.url:
             return self.url
-        told = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
-        return self.environment.filled(self.url, **told)
+        texts = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
+        return self.environment.filled(self.url, **texts)
 
     def arguments(self, query: Query, conversation: str) -> dict[str, Any]:
         """The request for this query, as arguments of aiohttp's `request`.
@@ -408,9 +408,9 @@ class RequestTemplate:
         return {**sent, "data": data, "headers": headers}
 
     def _header_values(self, query: Query) -> dict[str, str]:
-        told = {"session": query.session, "language": query.language}
+        texts = {"session": query.session, "language": query.language}
         try:
-            return {name: self.environment.filled(text, **told) for name, text in self.headers.items()}
+            return {name: self.environment.filled(text, **texts) for name, text in self.headers.items()}
         except KeyError as error:
             msg = _("headers may use $session and $language, not ${error}.", error=error.args[0])
             raise InputError(msg) from None
@@ -445,7 +445,7 @@ def _form_of(headers: Mapping[str, str], body: Any) -> Literal["json", "fields",
 
 def _as_fields(body: Mapping[str, Any]) -> dict[str, str]:
     """The fields of a query or a form; lists and objects as JSON."""
-    return {key: each if isinstance(each, str) else as_json(each) for key, each in body.items()}
+    return {key: part if isinstance(part, str) else as_json(part) for key, part in body.items()}
 
 
 def _texts(query: Query, conversation: str) -> dict[str, str]:
@@ -505,18 +505,18 @@ class Streaming:
         An `error` ends the reading, whether it is the name of the event, its type, or a field. Leaving the
         loop leaves the connection, too: nobody waits for a bot that keeps it open after its last piece.
         """
-        found, first, is_done = list[Any](), 0.0, False
+        values, first, is_done = list[Any](), 0.0, False
         async for name, data in self._pieces(lines_of(pieces_of(response))):
             if data.strip() == "[DONE]":
                 is_done = True
                 break
             value = _value(data)
-            found.append(value)
+            values.append(value)
             if not first and self.says(value):
                 first = time.perf_counter()
             fields = value if isinstance(value, dict) else {}
-            told = "error" in (name, fields.get("event"), fields.get("type"))
-            if told or fields.get("error"):
+            is_error = "error" in (name, fields.get("event"), fields.get("type"))
+            if is_error or fields.get("error"):
                 # Masked before it is cut: half a secret would not be found any more.
                 raise _failure(_value(wire.masked(data, session)))
             if self.until and self.until.holds(value):
@@ -525,8 +525,8 @@ class Streaming:
         else:
             if self.until:
                 raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
-        _check_chunks(found, is_done=is_done)
-        return found, first or time.perf_counter()
+        _check_chunks(values, is_done=is_done)
+        return values, first or time.perf_counter()
 
 
 # Of a chunk of a chat completion.
@@ -611,10 +611,10 @@ def _failure(value: Any) -> BotFailure:
     status would be.
     """
     fields = value if isinstance(value, dict) else {}
-    told = fields.get("error") or fields.get("message") or value
-    if isinstance(told, dict):
-        told = told.get("message") or told
-    text = told if isinstance(told, str) else as_json(told)
+    problem = fields.get("error") or fields.get("message") or value
+    if isinstance(problem, dict):
+        problem = problem.get("message") or problem
+    text = problem if isinstance(problem, str) else as_json(problem)
     status = fields.get("status")
     if isinstance(status, int) and 400 <= status < 600:
         return refusal(status, text)
@@ -649,7 +649,7 @@ class Polling:
         if self.until.holds(reply):
             return reply
         # The same headers, without the question.
-        kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
+        kept = {key: argument for key, argument in arguments.items() if key not in ("data", "params")}
         asked = {**kept, "method": "GET", "url": self.place(arguments["url"], name_at(self.job, reply))}
         while not self.until.holds(reply):
             self._check(reply, wire, session)
@@ -672,8 +672,8 @@ class Polling:
         except ValueError:
             is_here = False
         if not is_here:
-            told = _("the job at {job} has no address at the host of url", job=self.job.text)
-            raise BotFailure("malformed", told)
+            msg = _("the job at {job} has no address at the host of url", job=self.job.text)
+            raise BotFailure("malformed", msg)
         return place
 
     def _filled(self, url: str, job: str) -> str:
@@ -690,13 +690,13 @@ class Polling:
             status = path.within(reply)
             if isinstance(status, str) and status.lower() in _FAILED:
                 answer = shortened(wire.masked(as_json(reply), session))
-                told = _(
+                msg = _(
                     "the job ended with {path}={status:d}: {answer}",
                     path=path.text,
                     status=status,
                     answer=answer,
                 )
-                raise BotFailure("error", told)
+                raise BotFailure("error", msg)
 
 
 # --- The reply ---
@@ -743,8 +743,8 @@ class ReplyPaths:
 
     def says(self, reply: Any) -> bool:
         """Whether there are words of the answer in a reply, or in a piece of one."""
-        found = self.answer.within(reply, _NOTHING)
-        return found is not _NOTHING and found not in (None, "", [])
+        answer = self.answer.within(reply, _NOTHING)
+        return answer is not _NOTHING and answer not in (None, "", [])
 
     def conversation_in(self, replies: list[Any]) -> str:
         """The bot's own name for the conversation; "" when no path is configured.
@@ -756,7 +756,7 @@ class ReplyPaths:
         if path is None:
             return ""
         # In a stream the name may come with any piece; the last one that has it counts.
-        naming = (each for each in reversed(replies) if path.within(each) not in (None, ""))
+        naming = (reply for reply in reversed(replies) if path.within(reply) not in (None, ""))
         return name_at(path, next(naming, replies[-1]))
 
     def _text(self, replies: list[Any]) -> str:
@@ -768,13 +768,13 @@ class ReplyPaths:
         parts: list[str] = []
         seen = False
         for reply in replies:
-            found = self.answer.within(reply, _NOTHING)
-            if found is _NOTHING:
+            answer = self.answer.within(reply, _NOTHING)
+            if answer is _NOTHING:
                 continue
             seen = True
             if self.restart and self.restart.holds(reply):
                 parts = []
-            parts.append(self._part(found))
+            parts.append(self._part(answer))
         if not seen:
             self.answer.of(replies[-1])  # says what is there instead
         text = "".join(parts)
@@ -799,20 +799,27 @@ class ReplyPaths:
         """The calls of tools, of a stream those of all pieces; None without a path to them."""
         if self.tools is None:
             return None
-        found = [self.tools.within(reply) for reply in replies]
-        several = (each if isinstance(each, list) else [each] for each in found if each is not None)
+        contents = [self.tools.within(reply) for reply in replies]
+        several = (
+            content if isinstance(content, list) else [content] for content in contents if content is not None
+        )
         return tool_calls_of([call for calls in several for call in calls])
 
     def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:
         """The distinct passages; a path that leads nowhere means none."""
         entries: list[Any] = []
         for reply in replies:
-            found = self.passages.within(reply) if self.passages else None
-            for entry in found if isinstance(found, list) else [] if found is None else [found]:
+            content = self.passages.within(reply) if self.passages else None
+            for entry in content if isinstance(content, list) else [] if content is None else [content]:
                 document = entry
                 if isinstance(entry, dict):
-                    own = {"text": self.passage_text.within(entry), "id": self.passage_id.within(entry)}
-                    document = entry | {key: value for key, value in own.items() if value is not None}
+                    fields_of_passage = {
+                        "text": self.passage_text.within(entry),
+                        "id": self.passage_id.within(entry),
+                    }
+                    document = entry | {
+                        key: value for key, value in fields_of_passage.items() if value is not None
+                    }
                 # Each is compared with all before it; with one too many the answer is refused.
                 if len(entries) <= MOST_PASSAGES and document not in entries:
                     entries.append(document)

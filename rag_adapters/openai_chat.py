@@ -193,8 +193,8 @@ class ChatBot:
         except ClientError as error:
             words = changed(client_words(error), self._masked)
             reason = _("{kind} {words}", kind=type(error).__name__, words=words)
-            told = _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
-            raise BotFailure("malformed", told) from None
+            msg = _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
+            raise BotFailure("malformed", msg) from None
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
         """The reply to a request that an endpoint may not support. Raises Unsupported if it does not."""
@@ -306,7 +306,10 @@ def _join_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
         if not isinstance(piece, dict):
             continue
         place = piece.get("index")
-        call = next((each for each in calls if place is not None and each.get("index") == place), None)
+        call = next(
+            (call_begun for call_begun in calls if place is not None and call_begun.get("index") == place),
+            None,
+        )
         if call is None:
             if len(calls) >= _MOST_CALLS:
                 continue
@@ -338,8 +341,8 @@ def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
     text = _text(message.get("content")) or _text(message.get("refusal"))
     tools = tool_calls_in([{**message, "role": "assistant"}])
     if not text.strip() and not tools:
-        told = _("the model said nothing (finish_reason {choice})", choice=ended)
-        raise BotFailure("empty", told)
+        msg = _("the model said nothing (finish_reason {choice})", choice=ended)
+        raise BotFailure("empty", msg)
     passages, usage = _citations(message, reply), usage_told(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage, tools=tools)
 
@@ -358,8 +361,10 @@ def _citations(*holders: Any) -> tuple[Passage, ...]:
     """
     for holder in holders:
         for path in _CITATIONS:
-            found = path.within(holder)
-            entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+            content = path.within(holder)
+            entries = (
+                [entry for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
+            )
             texts = [
                 e for e in entries if isinstance(e.get("content"), str) or isinstance(e.get("text"), str)
             ]

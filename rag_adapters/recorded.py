@@ -25,21 +25,21 @@ def connect(*, cases: tuple[Case, ...]) -> Bot:
         # History that the case had before its first question is none of this dialogue's turns.
         turn = _asked(query.history) - _asked(case.history if case else ())
         if turn >= len(answers) or not (answers[turn].text.strip() or answers[turn].error):
-            told = _("question {case} has no recorded answer", case=query.case)
+            msg = _("question {case} has no recorded answer", case=query.case)
             if turn:
-                told = _(
+                msg = _(
                     "question {case} has no recorded answer to turn {turn:d}", case=query.case, turn=turn + 1
                 )
-            raise BotFailure("unrecorded", told)
+            raise BotFailure("unrecorded", msg)
         # The first line is the case's, however it is put; later ones have to be those of the log.
         logged = case.script[turn - 1] if case and 0 < turn <= len(case.script) else query.text
         if SequenceMatcher(None, logged, query.text).ratio() < _LEAST_LIKENESS:
-            told = _(
+            msg = _(
                 "question {case}, turn {turn:d}: the log has no answer to what is asked here",
                 case=query.case,
                 turn=turn + 1,
             )
-            raise BotFailure("unrecorded", told)
+            raise BotFailure("unrecorded", msg)
         return answers[turn]
 
     vars(answer).update(traits=Traits(at_once=True))

@@ -84,30 +84,30 @@ async def bot_of(
     return RunnableBot(target, runnable, form, answer_path, passages_path)
 
 
-async def _runnable(found: Any, target: str) -> Any:
+async def _runnable(thing: Any, target: str) -> Any:
     """The object itself, or what it returns when it is called without arguments."""
     name: Sentence | str = target
-    if _runs(found):
-        return found
+    if _runs(thing):
+        return thing
     # The commonest slip: the graph is there, and what runs is what its compile() gives.
-    if hasattr(found, "compile"):
+    if hasattr(thing, "compile"):
         msg = _(
             "{target} is not compiled: name what its compile() gives, as in app = graph.compile().",
             target=target,
         )
         raise InputError(msg)
-    if callable(found):
+    if callable(thing):
         try:
-            runnable = found()
+            runnable = thing()
             runnable = await runnable if inspect.isawaitable(runnable) else runnable
         except (Exception, SystemExit) as error:
             msg = _("{target}: it cannot be made: {error}", target=target, error=described(error, target))
             raise InputError(msg) from None
         if _runs(runnable):
             return runnable
-        name, found = _("what {target} gives", target=target), runnable
+        name, thing = _("what {target} gives", target=target), runnable
     raise InputError(
-        _("{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(found).__name__)
+        _("{target} is {type}, not a runnable: it has no ainvoke().", target=name, type=type(thing).__name__)
     )
 
 
@@ -144,7 +144,7 @@ class RunnableBot:
             output = await self._output(query, config)
         except Exception as error:
             raise failure_of(error, self.target) from error
-        return answer_in(output, watch.told(), self.answer, self.passages)
+        return answer_in(output, watch.seen(), self.answer, self.passages)
 
     async def _output(self, query: Query, config: dict[str, Any]) -> Any:
         # What keeps the dialogue itself must not be told it twice.
@@ -190,16 +190,16 @@ class RunnableBot:
         """The dialogue that it has to be told: none when it keeps the conversation itself."""
         if not query.history:
             return ()
-        own: Any = self.runnable
-        while own is not None:
-            if hasattr(own, "get_session_history"):
+        runnable: Any = self.runnable
+        while runnable is not None:
+            if hasattr(runnable, "get_session_history"):
                 return ()
-            if hasattr(getattr(own, "checkpointer", None), "aget_tuple"):
+            if hasattr(getattr(runnable, "checkpointer", None), "aget_tuple"):
                 # A checkpointer that lost its memory (another process, a resumed run) is told the dialogue
                 # before.
-                return () if (await own.aget_state(config)).values else query.history
+                return () if (await runnable.aget_state(config)).values else query.history
             # A chain with options is wrapped in another runnable; the memory is inside.
-            own = getattr(own, "bound", None)
+            runnable = getattr(runnable, "bound", None)
         return query.history
 
 
@@ -209,7 +209,8 @@ class RunnableBot:
 def as_messages(history: Sequence[Message]) -> list[BaseMessage]:
     """A dialogue as LangChain's messages."""
     return [
-        HumanMessage(each.content) if each.role == "user" else AIMessage(each.content) for each in history
+        HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
+        for message in history
     ]
 
 
@@ -252,7 +253,7 @@ CANDIDATES: Mapping[str, Form] = {
 }
 
 
-def form_of(told: str, history: str, runnable: Any) -> Form | None:
+def form_of(form: str, history: str, runnable: Any) -> Form | None:
     """How `runnable` is asked by the settings `input` and `history`; None when that has to be tried.
 
         text                      the question
@@ -263,22 +264,22 @@ def form_of(told: str, history: str, runnable: Any) -> Form | None:
 
     Raises InputError when the settings do not fit, or when what it declares leaves open what to give.
     """
-    if told == AUTO:
+    if form == AUTO:
         return _declared(runnable, history)
-    if told in ("text", "list", "messages") and history:
+    if form in ("text", "list", "messages") and history:
         msg = _("history={history} goes with the name of a field: --set input=question.", history=history)
         raise InputError(msg)
-    if told in ("text", "list"):
-        return as_text if told == "text" else as_list
-    if told == "messages":
+    if form in ("text", "list"):
+        return as_text if form == "text" else as_list
+    if form == "messages":
         return Fields(messages="messages")
-    if told.startswith(("{", "[", "@")):
+    if form.startswith(("{", "[", "@")):
         msg = _(
             "input is no longer JSON: where a runnable takes more than the question, wrap it"
             " (bot = RunnableLambda(...) | chain), or name a function of your own (--adapter bot.py:answer)."
         )
         raise InputError(msg)
-    return Fields(told, history)
+    return Fields(form, history)
 
 
 def _declared(runnable: Any, history: str) -> Form | None:
@@ -287,7 +288,7 @@ def _declared(runnable: Any, history: str) -> Form | None:
         return _fields(state, (), history)
     schema = _schema_of(runnable)
     # A model takes a text, a list or messages; any of them that is declared will do.
-    options = [each.get("type") for each in (schema, *schema.get("anyOf", ()))]
+    options = [option.get("type") for option in (schema, *schema.get("anyOf", ()))]
     if "array" in options:
         return as_list
     if "string" in options:

@@ -29,15 +29,19 @@ def main(lock: Path) -> int:
     command = _command()
     if not command:
         return _say(NOT_AUDITED, "pip-audit is missing: uv tool install pip-audit. Nothing was audited.")
-    found, problem = _audited([*command, "-r", str(lock), *_OPTIONS])
-    checked = {_plain(each["name"]) for each in found if each.get("version") and "skip_reason" not in each}
-    vulnerable = [each for each in found if each.get("vulns")]
-    for each in vulnerable:
-        ids = ", ".join(str(vuln.get("id")) for vuln in each["vulns"])
-        _say(VULNERABLE, f"{each['name']} {each.get('version')}: {ids}")
+    packages, problem = _audited([*command, "-r", str(lock), *_OPTIONS])
+    checked = {
+        _plain(package["name"])
+        for package in packages
+        if package.get("version") and "skip_reason" not in package
+    }
+    vulnerable = [package for package in packages if package.get("vulns")]
+    for package in vulnerable:
+        ids = ", ".join(str(vuln.get("id")) for vuln in package["vulns"])
+        _say(VULNERABLE, f"{package['name']} {package.get('version')}: {ids}")
     left = sorted(name for name, only_some in pinned.items() if name not in checked and not only_some)
     if not checked or left:
-        problem = next((each["skip_reason"] for each in found if "skip_reason" in each), problem)
+        problem = next((package["skip_reason"] for package in packages if "skip_reason" in package), problem)
         shown = ", ".join(left[:8]) + (" ..." if len(left) > 8 else "")
         why = f" ({problem})" if problem else ""
         return _say(NOT_AUDITED, f"{len(checked)} of {len(pinned)} packages were audited{why}; not: {shown}.")
@@ -67,7 +71,9 @@ def _audited(command: list[str]) -> tuple[list[dict[str, Any]], str]:
     errors = done.stderr.strip().splitlines()
     try:
         report = json.loads(done.stdout)
-        return [each for each in report["dependencies"] if "name" in each], errors[-1] if errors else ""
+        return [dependency for dependency in report["dependencies"] if "name" in dependency], errors[
+            -1
+        ] if errors else ""
     except (ValueError, KeyError, TypeError):
         return [], errors[-1] if errors else f"{command[0]} gave no result"
 

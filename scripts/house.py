@@ -87,18 +87,18 @@ class Import(NamedTuple):
 @cache
 def sources() -> Mapping[str, Source]:
     """Our modules by name, in the order of their files."""
-    found = {}
+    modules = {}
     for path in (path for folder in ENGINE for path in sorted((ROOT / folder).rglob("*.py"))):
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         text = path.read_text(encoding="utf-8")
-        found[name] = Source(name, path, text, ast.parse(text))
-    return found
+        modules[name] = Source(name, path, text, ast.parse(text))
+    return modules
 
 
 @cache
 def imports(source: Source) -> tuple[Import, ...]:
     """Our modules that import statements of this one name; those for type checkers alone are left out."""
-    known = sources()
+    modules = sources()
 
     def look(node: ast.AST, inside: bool) -> Iterator[Import]:
         if isinstance(node, ast.expr) or (
@@ -111,9 +111,9 @@ def imports(source: Source) -> tuple[Import, ...]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             stem = _absolute(node, source)
-            names = [whole if (whole := f"{stem}.{alias.name}") in known else stem for alias in node.names]
+            names = [whole if (whole := f"{stem}.{alias.name}") in modules else stem for alias in node.names]
         for name in names:
-            while name and name not in known:
+            while name and name not in modules:
                 name = name.rpartition(".")[0]  # noqa: PLW2901
             if name and name != source.name:
                 yield Import(name, inside)
@@ -171,9 +171,9 @@ def in_toml() -> Iterator[str]:
 
     def texts(value: Any) -> Iterator[str]:
         if isinstance(value, dict):
-            yield from (text for each in value.items() for part in each for text in texts(part))
+            yield from (text for items in value.items() for part in items for text in texts(part))
         elif isinstance(value, list):
-            yield from (text for each in value for text in texts(each))
+            yield from (text for item in value for text in texts(item))
         elif isinstance(value, str):
             yield value
 
@@ -194,26 +194,28 @@ def doors(source: Source) -> Counter[str]:
     names = {name: name for name in LOADERS | BYWAYS}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom):
-            names |= {each.asname: each.name for each in node.names if each.asname and each.name in names}
-    found = Counter[str]()
+            names |= {
+                alias.asname: alias.name for alias in node.names if alias.asname and alias.name in names
+            }
+    counts = Counter[str]()
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            found[names.get(called, "")] += 1
-    if found["entry_points"]:
-        found["load"] = sum(isinstance(n, ast.Attribute) and n.attr == "load" for n in ast.walk(source.tree))
+            counts[names.get(called, "")] += 1
+    if counts["entry_points"]:
+        counts["load"] = sum(isinstance(n, ast.Attribute) and n.attr == "load" for n in ast.walk(source.tree))
     # Handed to somebody else who calls it: `to_thread(import_module, "openai")`.
-    found["handed on"] = sum(
+    counts["handed on"] = sum(
         names.get(getattr(argument, "id", "")) in LOADERS
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Call)
         for argument in node.args
     )
-    found["__getattr__"] = sum(
+    counts["__getattr__"] = sum(
         isinstance(n, ast.FunctionDef) and n.name == "__getattr__" for n in source.tree.body
     )
-    del found[""]
-    return +found
+    del counts[""]
+    return +counts
 
 
 def package(module: str) -> str:
@@ -227,19 +229,19 @@ def package(module: str) -> str:
 def graph() -> dict[str, set[str]]:
     """Who loads whom at all: by imports at the top, in functions, and by strings."""
     return {
-        name: {each.module for each in imports(source)} | set(named(source))
+        name: {statement.module for statement in imports(source)} | set(named(source))
         for name, source in sources().items()
     }
 
 
 def packages(edges: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
     """The same of packages."""
-    found: dict[str, set[str]] = {}
+    edges_of: dict[str, set[str]] = {}
     for name, targets in edges.items():
-        found.setdefault(package(name), set()).update(
+        edges_of.setdefault(package(name), set()).update(
             {package(target) for target in targets} - {package(name)}
         )
-    return found
+    return edges_of
 
 
 def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
@@ -247,7 +249,7 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
 
     def visit(name: str) -> None:
         index[name] = low[name] = len(index)
@@ -261,12 +263,12 @@ def circles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
         if low[name] == index[name]:
             group = stack[stack.index(name) :]
             del stack[-len(group) :]
-            found.append(sorted(group))
+            groups.append(sorted(group))
 
     for name in edges:
         if name not in index:
             visit(name)
-    return sorted(group for group in found if len(group) > 1)
+    return sorted(group for group in groups if len(group) > 1)
 
 
 def longest_chain(edges: Mapping[str, Iterable[str]]) -> int:
@@ -276,8 +278,10 @@ def longest_chain(edges: Mapping[str, Iterable[str]]) -> int:
     size = Counter({group[0]: len(group) for group in groups})
     merged: dict[str, set[str]] = {}
     for name, targets in edges.items():
-        own = circle.get(name, name)
-        merged.setdefault(own, set()).update({circle.get(target, target) for target in targets} - {own})
+        circle_of_name = circle.get(name, name)
+        merged.setdefault(circle_of_name, set()).update(
+            {circle.get(target, target) for target in targets} - {circle_of_name}
+        )
 
     @cache
     def depth(name: str) -> int:
@@ -429,15 +433,15 @@ def figures() -> dict[str, Any]:
 
 def per_room() -> dict[str, dict[str, int]]:
     """Code and modules of each room, the largest first."""
-    found: dict[str, Counter[str]] = {}
+    sizes: dict[str, Counter[str]] = {}
     for name, room in rooms().items():
-        found.setdefault(room, Counter()).update(code=code(sources()[name]), modules=1)
-    return {room: dict(found[room]) for room in sorted(found, key=lambda each: -found[each]["code"])}
+        sizes.setdefault(room, Counter()).update(code=code(sources()[name]), modules=1)
+    return {room: dict(sizes[room]) for room in sorted(sizes, key=lambda room: -sizes[room]["code"])}
 
 
 def main() -> None:
     """Prints all figures, and those of the rooms."""
-    told = {
+    report = {
         **figures(),
         "loaded_by_one_offline_conversation": _loaded(),
         "import_cpu_seconds": _import_seconds(),
@@ -448,16 +452,16 @@ def main() -> None:
         print(*core_on_lab(), sep="\n")
         return
     if "--json" in sys.argv:
-        print(json.dumps(told))
+        print(json.dumps(report))
         return
-    for key, value in told.items():
+    for key, value in report.items():
         if key != "rooms":
             print(f"{key:36} {value}")
     parts = Counter[str]()
-    for room, size in told["rooms"].items():
+    for room, size in report["rooms"].items():
         parts[room.partition("/")[0]] += size["code"]
     print("\n", ", ".join(f"{part} {count}" for part, count in parts.items()), sep="")
-    for room, size in told["rooms"].items():
+    for room, size in report["rooms"].items():
         print(f"{size['code']:7} lines of code {size['modules']:4} modules  {room}")
 
 

@@ -40,22 +40,22 @@ KEYWORDS = ("_", "ngettext", "pgettext")
 
 def extracted() -> Catalog:
     """Every sentence of the source and its templates, and the files it stands in."""
-    found = Catalog(project="rehearsal", fuzzy=False)
+    catalogue_of_source = Catalog(project="rehearsal", fuzzy=False)
     files = (file for source in SOURCES for file in (ROOT / source).rglob("*"))
     for path in (ROOT / "run.py", *sorted(files)):
         place = path.relative_to(ROOT).as_posix()
         for name, texts in _calls(path):
             context = texts.pop(0) if name == "pgettext" else None
-            _add(found, tuple(texts) if name == "ngettext" else texts[0], place, context)
+            _add(catalogue_of_source, tuple(texts) if name == "ngettext" else texts[0], place, context)
     for context, sources in ((HELP, help_texts()), (SHELF, shelf_texts())):
         for text, place in sources:
-            _add(found, verbatim(text, context).template, place, context)
-    return found
+            _add(catalogue_of_source, verbatim(text, context).template, place, context)
+    return catalogue_of_source
 
 
-def _add(found: Catalog, message: str | tuple[str, ...], place: str, context: str | None) -> None:
+def _add(into: Catalog, message: str | tuple[str, ...], place: str, context: str | None) -> None:
     # A share such as "{n} % of the rows" is no format of another kind.
-    found.add(message, locations=[(place, 0)], context=context).flags.discard("python-format")
+    into.add(message, locations=[(place, 0)], context=context).flags.discard("python-format")
 
 
 def _calls(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -71,8 +71,8 @@ def _calls(path: Path) -> Iterator[tuple[str, list[str]]]:
                     yield call.func.id, texts
     elif path.suffix == ".j2":
         template = Environment(autoescape=True).parse(path.read_text(encoding="utf-8"))
-        for _line, name, found in extract_from_ast(template, KEYWORDS):
-            yield name, [text for text in (found if isinstance(found, tuple) else (found,)) if text]
+        for _line, name, message in extract_from_ast(template, KEYWORDS):
+            yield name, [text for text in (message if isinstance(message, tuple) else (message,)) if text]
 
 
 def shelf_texts() -> Iterator[tuple[str, str]]:
@@ -140,22 +140,22 @@ def catalogue(path: Path) -> Catalog:
 
 def update(path: Path, source: Catalog) -> Catalog:
     """The catalogue with the sentences of the source: written, compiled and returned."""
-    known = catalogue(path)
-    source = with_variants(source, known)
-    source.creation_date = known.creation_date
-    known.update(source, no_fuzzy_matching=True, update_creation_date=False)
-    for message in known:
+    translations = catalogue(path)
+    source = with_variants(source, translations)
+    source.creation_date = translations.creation_date
+    translations.update(source, no_fuzzy_matching=True, update_creation_date=False)
+    for message in translations:
         message.flags.discard("python-format")
     file = BytesIO()
-    write_po(file, known, width=110, include_lineno=False, ignore_obsolete=True, sort_by_file=True)
+    write_po(file, translations, width=110, include_lineno=False, ignore_obsolete=True, sort_by_file=True)
     # The header has nobody to write to, and Babel's words for nobody are no help.
     lines = file.getvalue().splitlines(keepends=True)
     path.write_bytes(b"".join(line for line in lines if not line.startswith(_PLACEHOLDERS)))
     path.with_suffix(".mo").write_bytes(compiled(catalogue(path)))
-    return known
+    return translations
 
 
-def with_variants(source: Catalog, known: Catalog) -> Catalog:
+def with_variants(source: Catalog, translations: Catalog) -> Catalog:
     """What the catalogue is for: the sentences that have another wording in reports on rows, too.
 
     An English catalogue holds nothing else.
@@ -164,19 +164,19 @@ def with_variants(source: Catalog, known: Catalog) -> Catalog:
     for message in source:
         if not message.id:
             continue
-        if known.locale_identifier != "en":
+        if translations.locale_identifier != "en":
             wanted.add(message.id, locations=message.locations, context=message.context)
         singular = message.id[0] if isinstance(message.id, tuple) else message.id
         variant = f"{ROWS}: {message.context}" if message.context else ROWS
-        if known.get(singular, variant) is not None:
+        if translations.get(singular, variant) is not None:
             wanted.add(message.id, locations=message.locations, context=variant)
     return wanted
 
 
-def compiled(known: Catalog) -> bytes:
+def compiled(translations: Catalog) -> bytes:
     """The catalogue as the program reads it."""
     file = BytesIO()
-    write_mo(file, known)
+    write_mo(file, translations)
     return file.getvalue()
 
 
@@ -185,11 +185,11 @@ def main() -> int:
     source = extracted()
     missing = 0
     for path in sorted(LOCALES.rglob("*.po")):
-        known = update(path, source)
-        without = sum(not all(_strings(message.string)) for message in known if message.id)
+        translations = update(path, source)
+        without = sum(not all(_strings(message.string)) for message in translations if message.id)
         missing += without
         place = path.relative_to(ROOT)
-        sys.stdout.write(f"{place}: {len(known)} sentences, {without} without a translation\n")
+        sys.stdout.write(f"{place}: {len(translations)} sentences, {without} without a translation\n")
     return 1 if missing else 0
 
 

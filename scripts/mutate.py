@@ -63,12 +63,12 @@ def main(arguments: list[str] | None = None) -> int:
         if _measure(data := Path(folder) / "coverage"):
             return 2
         touching = Touching(data)
-        mutants = sample([Path(each) for each in asked.packages], asked.number, asked.seed)
+        mutants = sample([Path(package) for package in asked.packages], asked.number, asked.seed)
         differences = list[str]()
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(_JOBS, context, _enter_copy, (folder,)) as pool:
-            trials = [pool.submit(_try, each, touching.tests(each), until) for each in mutants]
-            for line, difference in filter(None, (each.result() for each in as_completed(trials))):
+            trials = [pool.submit(_try, mutant, touching.tests(mutant), until) for mutant in mutants]
+            for line, difference in filter(None, (survivor.result() for survivor in as_completed(trials))):
                 differences.append(difference)
                 print(line, flush=True)
     tried, killed = len(differences), differences.count("")
@@ -125,11 +125,11 @@ class Touching:
         touch the module; a line inside a longer statement is the statement's.
         """
         lines = self._lines.get(mutant.module_path, {})
-        line = max((each for each in lines if each <= mutant.start_pos[0]), default=0)
+        line = max((start for start in lines if start <= mutant.start_pos[0]), default=0)
         first = lines.get(line, set())
         touched = Counter(chain(*lines.values())) if len(first) < 2 or "" in first else Counter(first)
-        own = f"tests/{mutant.module_path.parent.name}/"
-        near = sorted(touched, key=lambda test: (test not in first, own not in test, -touched[test], test))
+        folder = f"tests/{mutant.module_path.parent.name}/"
+        near = sorted(touched, key=lambda test: (test not in first, folder not in test, -touched[test], test))
         return [test for test in near if test][:_MOST]
 
 

@@ -67,7 +67,7 @@ def page(language: Language) -> str:
     def say(english: str) -> str:
         return english if language == "en" else WORDS[english]
 
-    def told(english: str) -> str:
+    def localised(english: str) -> str:
         return english if language == "en" else in_japanese(english)
 
     def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
@@ -97,7 +97,11 @@ def page(language: Language) -> str:
             yield from table(
                 ("option", "environment", "meaning"),
                 (
-                    (f"`{_typed(records[name][0])}`", f"`{PREFIX}{name.upper()}`", told(records[name][1]))
+                    (
+                        f"`{_typed(records[name][0])}`",
+                        f"`{PREFIX}{name.upper()}`",
+                        localised(records[name][1]),
+                    )
                     for name in names
                     if name in records
                 ),
@@ -107,8 +111,8 @@ def page(language: Language) -> str:
         yield f"\n## {say('Commands')}"
         for path, command, context in tree:
             if path and not isinstance(command, TyperGroup):
-                yield f"\n### {path}\n\n{told(_first(command.help))}"
-                yield from _command(context, told, say, table, f"{CHECKOUT} {path}")
+                yield f"\n### {path}\n\n{localised(_first(command.help))}"
+                yield from _command(context, localised, say, table, f"{CHECKOUT} {path}")
         yield f"\n## {say('Judges')}\n\n{say('More: [judges](judges.md).')}"
         judges = shelf(shelves.JUDGES, shelves.judge_names())
         default = Settings().judges
@@ -127,11 +131,11 @@ def page(language: Language) -> str:
                 ("setting", "default"),
                 (
                     (
-                        f"`{each.name}`",
+                        f"`{parameter.name}`",
                         say("required")
-                        if each.default is each.empty
-                        else f"`{each.default}`"
-                        if each.default not in ("", None)
+                        if parameter.default is parameter.empty
+                        else f"`{parameter.default}`"
+                        if parameter.default not in ("", None)
                         else "",
                     )
                     for each in parameters
@@ -142,24 +146,24 @@ def page(language: Language) -> str:
         personas = {name: shelves.persona(name) for name in shelves.persona_names()}
         yield from table(
             ("persona", "name"),
-            ((f"`{name}`", each.speaks(language).name) for name, each in personas.items()),
+            ((f"`{name}`", persona.speaks(language).name) for name, persona in personas.items()),
         )
 
     return "\n".join(lines()) + "\n"
 
 
-def _command(context: Any, told: Any, say: Any, table: Any, typed: str) -> Iterator[str]:
+def _command(context: Any, localised: Any, say: Any, table: Any, typed: str) -> Iterator[str]:
     """How a command is called, its own options, and the settings it takes."""
-    own, settings = [], []
+    options, settings = [], []
     for param in context.command.params:
         record = help_record(param, context)
         if param.name in OPTIONS:
             settings.append(f"`{param.opts[-1]}`")
         elif record:
-            own.append((f"`{_typed(record[0])}`", told(record[1])))
+            options.append((f"`{_typed(record[0])}`", localised(record[1])))
     yield f"\n    {typed} {' '.join(context.command.collect_usage_pieces(context))}"
-    if own:
-        yield from table(("option", "meaning"), own)
+    if options:
+        yield from table(("option", "meaning"), options)
     if settings:
         yield f"\n{say('settings')}: {' '.join(settings)}"
 

@@ -100,10 +100,12 @@ class CalibrationRun:
         # Rows without this label are not drawn: `limit` counts answers that can be compared.
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
-        known = endpoints(settings)
-        self.settings = judge_settings(settings, self.name.judge, by_model=known["judge"] is not None)
+        endpoints_by_role = endpoints(settings)
+        self.settings = judge_settings(
+            settings, self.name.judge, by_model=endpoints_by_role["judge"] is not None
+        )
         # As for a run, without customers and without a bot: what is graded is already there.
-        self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
+        self.context = RunContext(self.settings, endpoints_by_role, (), Ledger.of(self.settings))
         self.judge = score_name(self.context, self.name.judge)
         # A part that the form does not have costs an error before it costs money; stand-ins have their own.
         judge, field = self.context.judges[self.judge], self.name.field
@@ -215,7 +217,7 @@ def compare(
     ]
     # A score of a part is on that part's scale, so the first grade's scale is that of all.
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, seed)
-    rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
+    rubrics = [row.score.rubric for row in graded if row.score.state == "scored" and row.score.rubric]
     return LabelComparison(
         grades=tuple(grades),
         figures=measure(marked, yardstick),
@@ -233,9 +235,9 @@ def _commonest(texts: Sequence[str]) -> str:
 
 
 def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> Counts:
-    labelled = [each for each in graded if label.human_grade(each.row)]
-    skipped = [each.score for each in labelled if each.score.state == "skipped"]
-    failed = [each.score for each in labelled if each.score.state == "failed"]
+    labelled = [row for row in graded if label.human_grade(row.row)]
+    skipped = [row.score for row in labelled if row.score.state == "skipped"]
+    failed = [row.score for row in labelled if row.score.state == "failed"]
     return Counts(
         rows=len(labelled),
         unlabelled=sum(not label.human_grade(row) for row in file.rows),
@@ -275,8 +277,8 @@ def answer_length(answer: str) -> float:
 def token_precision(answer: str, passages: Iterable[str], language: Language) -> float:
     """The share (0..1) of the answer's words (Japanese: pairs of characters) that are in the passages."""
     words = _units(answer, language)
-    known = set(_units("\n".join(passages), language))
-    return sum(unit in known for unit in words) / len(words) if words else 0.0
+    units = set(_units("\n".join(passages), language))
+    return sum(unit in units for unit in words) / len(words) if words else 0.0
 
 
 def token_recall(answer: str, references: Iterable[str], language: Language) -> float:

@@ -114,11 +114,13 @@ def _scorers(figures: Figures, judge: str) -> Table:
         scorers,
         # The judge's own row stands out; all rows have their own n, for a scorer may lack some answers.
         {
-            _("Scorer"): lambda each: Cell(text=each[0], tone="strong" if each[1] is figures.judge else ""),
-            "n": lambda each: f"{each[1].n:,}",
-            "Spearman": lambda each: with_interval(each[1].spearman),
-            "Kendall": lambda each: short_number(each[1].kendall),
-            "AUROC": lambda each: with_interval(each[1].auroc),
+            _("Scorer"): lambda scorer: Cell(
+                text=scorer[0], tone="strong" if scorer[1] is figures.judge else ""
+            ),
+            "n": lambda scorer: f"{scorer[1].n:,}",
+            "Spearman": lambda scorer: with_interval(scorer[1].spearman),
+            "Kendall": lambda scorer: short_number(scorer[1].kendall),
+            "AUROC": lambda scorer: with_interval(scorer[1].auroc),
         },
     )
 

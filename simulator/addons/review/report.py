@@ -255,7 +255,7 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
         table = _points(findings.points, causes, statuses)
         yield Section("points", _("Points to improve (cause by status)"), (table,))
     if findings.pending:
-        pending = (_pending(each, statuses) for each in findings.pending)
+        pending = (_pending(point, statuses) for point in findings.pending)
         yield _listed("pending", _("Open work by assignee"), pending)
     if findings.wrong_turns:
         title = _("Turns on which the judge was wrong (for fixing it)")
@@ -296,10 +296,10 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
         yield Fact(_("Marks missing"), missing)
 
 
-def _points(found: Sequence[Point], causes: Titles, statuses: Titles) -> Table:
+def _points(points: Sequence[Point], causes: Titles, statuses: Titles) -> Table:
     """Causes by status, in the order of the dropdowns, without empty columns."""
     # By the ids of the dropdowns, or by what people wrote instead.
-    counts = {(point.cause, point.status): point.n for point in found}
+    counts = {(point.cause, point.status): point.n for point in points}
     columns = _in_order(statuses, (status for _cause, status in counts))
     rows = []
     for cause in _in_order(causes, (cause for cause, _status in counts)):

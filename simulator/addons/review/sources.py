@@ -184,7 +184,7 @@ def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVer
         place = dict(zip(("conversation", "turn"), id_.rsplit("/", 1), strict=True))
         values = {**_object(values.get("meta")), **place}
     # A row without a grade is one that nobody has filled in; what else is wrong with it does not matter.
-    grades = [each for each in grades if not is_empty(each[0])]
+    grades = [grade for grade in grades if not is_empty(grade[0])]
     turn, sampled = _number(values.get("turn")), _number(values.get("sampled"))
     if grades and not turn.is_integer():
         raise _Unusable(_("turn {turn} is not a whole number", turn=quote(plain_text(values.get("turn")))))
@@ -320,12 +320,12 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     key, suffix = target.asked
     # The key on the command line goes before the note of the push, and that before the settings.
     key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or key
-    known = [sheet for sheet in (pushed, target.usual) if sheet[0]]
-    if not key and not known:
+    sheets = [sheet for sheet in (pushed, target.usual) if sheet[0]]
+    if not key and not sheets:
         msg = _("{run} was pushed to no sheet: name one with --sheet KEY_OR_URL.", run=target.results.run.id)
         raise InputError(msg)
     # A sheet that is known has its own suffix, however it was named.
-    sheet = next(((k, s) for k, s in known if not key or str(k) in key), (key, ""))
+    sheet = next(((k, s) for k, s in sheets if not key or str(k) in key), (key, ""))
     return str(key or sheet[0]), str(suffix or sheet[1] or "")
 
 
@@ -405,15 +405,15 @@ def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple
     An answer can be red for one customer and not for another; "the judge is wrong" is about the mark in the
     row.
     """
-    results, found = target.results, dict[str, dict[tuple[str, int], bool]]()
+    results, turns_by_key = target.results, dict[str, dict[tuple[str, int], bool]]()
     red = {(turn.conversation, turn.turn) for turn in target.summary.reddest}
     key_of = review_keys(results, target.summary)
     for conversation in results.conversations:
         for turn in conversation.turns:
             at, key = (conversation.id, turn.index), key_of(conversation, turn)
             if key in keys:
-                found.setdefault(key, {})[at] = key.endswith(RED) == (at in red)
-    return found
+                turns_by_key.setdefault(key, {})[at] = key.endswith(RED) == (at in red)
+    return turns_by_key
 
 
 def _take_review(
@@ -477,7 +477,7 @@ def _row(run: str, conversation: Conversation, turn: Turn, verdicts: list[HumanV
     grades = [verdict.grade or 0.0 for verdict in verdicts]
     references = case.references_at(turn.index)
     history = [message.model_dump() for message in case.history]
-    for before in (each for each in conversation.turns if each.index < turn.index):
+    for before in (earlier_turn for earlier_turn in conversation.turns if earlier_turn.index < turn.index):
         history.append({"role": "user", "content": before.user})
         # A missing answer leaves no message.
         if before.answer.text.strip():

@@ -124,7 +124,7 @@ class TestSet:
         before = len(self.cases)
         finished = count(before + 1)
 
-        async def one(id_: str) -> None:
+        async def work_on(id_: str) -> None:
             try:
                 results[id_] = await make(items[id_])
             except HOPELESS:
@@ -134,7 +134,7 @@ class TestSet:
             progress(next(finished), before + len(items))
 
         try:
-            await for_each(tuple(items), one, at_once)
+            await for_each(tuple(items), work_on, at_once)
         finally:
             for id_ in filter(results.__contains__, items):
                 self.consider(*results[id_])
@@ -160,10 +160,10 @@ class NearDuplicates:
         numbers = re.findall(r"\d+", plain)
         plain = " " + re.sub(r"[\W_]+", "", plain) + " "
         grams = frozenset(plain[at : at + 3] for at in range(max(1, len(plain) - 2)))
-        for known, other, figures, passages in self._known:
+        for twin, other, figures, passages in self._known:
             same = SAME if passages == about else SAME_ELSEWHERE
             if numbers == figures and len(grams & other) / len(grams | other) >= same:
-                return known
+                return twin
         self._known.append((name, grams, numbers, about))
         return None
 
@@ -244,7 +244,7 @@ def says_the_same(answer: str, references: Sequence[str], language: Language) ->
     An answer may leave out figures, or add some that are no answer to the same question.
     """
     agreement = best_agreement(answer, references, language)
-    has_figures = any(details_of(each) and not lacking(each, [answer]) for each in references)
+    has_figures = any(details_of(reference) and not lacking(reference, [answer]) for reference in references)
     if agreement.instead and not has_figures:
         return False
     # Figures were looked at above: a further one for something else is no reason.

@@ -54,7 +54,7 @@ def content_of(cases: Sequence[Case], path: Path) -> bytes:
         return _csv([COLUMNS, *rows])
     records = [_record(case) for case in cases]
     if path.suffix.lower() == ".jsonl":
-        return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in records).encode()
+        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
     import yaml  # only where YAML is asked for
 
     return str(yaml.safe_dump(records, allow_unicode=True, sort_keys=False, width=100)).encode()
@@ -63,10 +63,10 @@ def content_of(cases: Sequence[Case], path: Path) -> bytes:
 def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[RejectedQuestion], str]) -> bytes:
     """The rejected questions as a CSV table for people; `reason_of` gives the reason in words."""
     rows: list[tuple[str, ...]] = [("id", "question", "reference", "passages", "tags", "why", "detail")]
-    for each in rejected:
-        case = each.case
+    for question in rejected:
+        case = question.case
         lists = ("|".join(texts) for texts in (case.references_at(1), case.passages, case.tags))
-        rows.append((case.id, case.question, *lists, reason_of(each), each.detail))
+        rows.append((case.id, case.question, *lists, reason_of(question), question.detail))
     return _csv(
         # An apostrophe keeps a spreadsheet from taking the cell for a formula; this table is only read by
         # people.
@@ -137,14 +137,14 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
     at = target(sheet, worksheet)
     rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
     # What is in the sheet already, edited or not.
-    known = NearDuplicates()
+    duplicates = NearDuplicates()
     for row in rows:
         about = tuple(filter(None, map(str.strip, row.cells.get("gold", "").split("|"))))
-        known.add(f"{row.cells.get('history', '')}\n{row.cells.get('question', '')}", row.key, about)
+        duplicates.add(f"{row.cells.get('history', '')}\n{row.cells.get('question', '')}", row.key, about)
     keys = {row.key for row in rows}
     fresh = [case for case in cases if case.id not in keys]
     said = ((case, f"{history_lines(case.history, language)}\n{case.question}") for case in fresh)
-    unlike = [case for case, text in said if known.add(text, case.id, case.passages) is None]
+    unlike = [case for case, text in said if duplicates.add(text, case.id, case.passages) is None]
     proposed = cases_sheet(unlike, partial(shown, language=language), language, approved="no")
     pushed = push((proposed,), at, language=language)
     return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(pushed.notes))

@@ -143,7 +143,9 @@ class Logs:
             )
             return case, None
 
-        await self.made.collect({each.id: each for each in self.dialogues}, question, calls, progress)
+        await self.made.collect(
+            {dialogue.id: dialogue for dialogue in self.dialogues}, question, calls, progress
+        )
 
     async def kinds(self, model: Model, prompts: Prompts, names: Sequence[str], seed: int) -> list[Kind]:
         """The kinds of customers behind the dialogues; empty where nothing is known of how they speak.
@@ -212,10 +214,10 @@ def save_personas(
         paths = [
             _save(
                 folder,
-                each.speaker.id,
-                toml_of(each.speaker, shelf.get(each.speaker.like.strip(), shelf["calm"])),
+                kind.speaker.id,
+                toml_of(kind.speaker, shelf.get(kind.speaker.like.strip(), shelf["calm"])),
             )
-            for each in kinds
+            for kind in kinds
         ]
         text = mix_of(list(zip(kinds, paths, strict=True)), usual)
         return SavedPersonas(paths, _save(folder, MIX, text) if text else None)
@@ -241,11 +243,11 @@ def toml_of(speaker: Speaker, like: Persona) -> str:
     lines = [HEADER, f"patience = {speaker.patience}"]
     said = speaker.model_dump()
     for language in LANGUAGES:
-        own, name, voice = like.speaks(language), said[f"name_{language}"], said[f"voice_{language}"]
+        wording, name, voice = like.speaks(language), said[f"name_{language}"], said[f"voice_{language}"]
         lines += ["", f"[{language}]", f"name = {_text(name)}", f"voice = {_text(voice)}"]
-        lines += [f"knows = {_list(own.knows)}", f"unknown = {_list(own.unknown)}"]
+        lines += [f"knows = {_list(wording.knows)}", f"unknown = {_list(wording.unknown)}"]
         lines += ["", f"[{language}.phrases]"]
-        lines += [f"{situation} = {_list(phrases)}" for situation, phrases in own.phrases.items()]
+        lines += [f"{situation} = {_list(phrases)}" for situation, phrases in wording.phrases.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -255,20 +257,20 @@ def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:
     A row for each kind with its share of the dialogues that were told apart; `--persona mix.toml` draws from
     it.
     """
-    known = [(kind, path) for kind, path in kinds if kind.talks]
-    total = sum(len(kind.talks) for kind, _path in known)
-    rows = [_row(kind, path, len(kind.talks) / total, usual) for kind, path in known]
+    with_talks = [(kind, path) for kind, path in kinds if kind.talks]
+    total = sum(len(kind.talks) for kind, _path in with_talks)
+    rows = [_row(kind, path, len(kind.talks) / total, usual) for kind, path in with_talks]
     return "\n".join([MIX_HEADER.format(n=total), *rows]) if rows else ""
 
 
 def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
     left = Counter(talk.summary.left for talk in kind.talks)
-    told = Counter(talk.summary.told for talk in kind.talks if talk.summary.told != "none")
+    manners = Counter(talk.summary.told for talk in kind.talks if talk.summary.told != "none")
     # Patience is how many useless answers those who gave up had taken.
     useless = [t.summary.useless for t in kind.talks if t.summary.left == "gave_up" and t.summary.useless]
     settings: dict[str, Any] = lengths(kind, usual)
-    if told:
-        settings["discloses"] = max(told, key=lambda each: told[each])
+    if manners:
+        settings["discloses"] = max(manners, key=lambda manner: manners[manner])
     if useless:
         settings["patience"] = round(median(useless))
     # More than half: a customer who always asks for a person is another customer.
@@ -290,7 +292,7 @@ def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
     a share of ten lines is a coin.
     """
     languages = Counter(talk.dialogue.language for talk in kind.talks)
-    language = max(languages, key=lambda each: languages[each])
+    language = max(languages, key=lambda spoken: languages[spoken])
     talks = [
         [line.content for line in talk.dialogue.lines if line.role == "user"]
         for talk in kind.talks
@@ -301,15 +303,15 @@ def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
         return {}
     shares = dict(zip(FEATURES, people.rows.mean(axis=0).tolist(), strict=True))
     named = {"brevity": "short", "detail": "long", "questions": "asks", "politeness": "thanks"}
-    found = {
+    figures = {
         key: round(min(1.0, shares[feature] / (usual(language)[key] if key in SHARES else 1)), 2)
         for key, feature in named.items()
     }
     if of_all := usual(language)["fragments"]:
         in_sentences = people.rows[:, [FEATURES.index("self"), FEATURES.index("refers")]].any(axis=1)
         bare = 1 - len(set(people.talks[in_sentences])) / len(set(people.talks))
-        found["fragments"] = round(min(1.0, bare / of_all), 2)
-    return found
+        figures["fragments"] = round(min(1.0, bare / of_all), 2)
+    return figures
 
 
 def _text(text: str) -> str:

@@ -105,10 +105,10 @@ class TestSetRun:
         self.request, self.settings = request, settings
         self.kinds = chosen(request.kinds, KINDS, _("kind of question"))
         self.wordings = chosen(request.wordings, WORDINGS, _("wording"))
-        known = endpoints(settings)
+        endpoints_by_role = endpoints(settings)
         # Two roles, so that another model may check than the one that writes: nobody should mark their own
         # work.
-        writes, checks = known["user"], known["judge"]
+        writes, checks = endpoints_by_role["user"], endpoints_by_role["judge"]
         if writes is None or checks is None:
             raise InputError(_NO_MODEL_OFFLINE if settings.offline else _NO_MODEL)
         self.endpoints: dict[Role, Endpoint] = {"user": writes, "judge": checks}
@@ -122,7 +122,7 @@ class TestSetRun:
         self.prompts = Prompts()
         self.ledger = Ledger.of(settings)
         self.made = TestSet()
-        self._models = Models(known, settings, self.ledger)
+        self._models = Models(endpoints_by_role, settings, self.ledger)
 
     @property
     def models(self) -> dict[str, str]:

@@ -77,13 +77,13 @@ _MARKUP = re.compile(r"<[^>]{0,200}>|\*\*|__|`|\[([^\]]{0,80})\]\([^)]{0,200}\)"
 Name = TypeVar("Name", bound=str)
 
 
-def chosen(options: Sequence[str], known: Sequence[Name], what: Message) -> tuple[Name, ...]:
+def chosen(options: Sequence[str], on_offer: Sequence[Name], what: Message) -> tuple[Name, ...]:
     """The kinds or wordings of options like `simple,number`; without any, all. Raises UnknownName."""
     names = [name.strip() for option in options for name in option.split(",") if name.strip()]
     for name in names:
-        if name not in known:
-            raise UnknownName(what, name, known)
-    return tuple(name for name in known if not names or name in names)
+        if name not in on_offer:
+            raise UnknownName(what, name, on_offer)
+    return tuple(name for name in on_offer if not names or name in names)
 
 
 def quotas(kinds: Sequence[Kind], number: int) -> dict[Kind, int]:
@@ -180,18 +180,19 @@ class Index:
     def pairs(self) -> list[tuple[Article, Article]]:
         """Pairs of articles in one language that share rare terms, the nearest pairs first."""
         scores: dict[tuple[int, int], float] = {}
-        for number, own in enumerate(self.articles):
+        for number, article in enumerate(self.articles):
             # Terms of many articles are left out, or every article would be near every other one.
             rare = [term for term in self._terms[number] if len(self._postings[term]) <= MOST_SHARED]
             near = {
                 other: score
                 for other, score in self._shared(rare).items()
-                if self.articles[other].language == own.language and self.articles[other].text != own.text
+                if self.articles[other].language == article.language
+                and self.articles[other].text != article.text
             }
             for other in sorted(near, key=lambda other: (-near[other], other))[:NEIGHBOURS]:
                 scores[min(number, other), max(number, other)] = near[other]
         ranked = sorted(scores, key=lambda pair: (-scores[pair], pair))
-        return [(self.articles[one], self.articles[other]) for one, other in ranked]
+        return [(self.articles[first], self.articles[other]) for first, other in ranked]
 
     def _shared(self, terms: Collection[str]) -> dict[int, float]:
         """By the number of the article, how rare the terms are that it shares."""
@@ -251,7 +252,7 @@ class Plan:
         statements = list(chain.from_iterable(article.statements for article in articles))
         is_again = times and statements and len(articles) == 1
         # The wordings take turns; keywords are for kinds that need no sentence.
-        fitting = [each for each in self.wordings if each != "keywords" or kind in _IN_KEYWORDS]
+        fitting = [wording for wording in self.wordings if wording != "keywords" or kind in _IN_KEYWORDS]
         wording = fitting[self._number % len(fitting)] if fitting else "plain"
         self._number += 1
         language = articles[0].language
@@ -290,7 +291,7 @@ class Plan:
 
 
 def _has_measure(text: str) -> bool:
-    return any(isinstance(each.meaning, Measure) for each in details_of(text))
+    return any(isinstance(detail.meaning, Measure) for detail in details_of(text))
 
 
 def readable(id_: str) -> str:

@@ -84,12 +84,12 @@ def _to_five(value: Any) -> Any:
 def _numbers(value: Any) -> Any:
     """Whole numbers of a list, also as text; whatever else is in it is left out."""
     listed = value if isinstance(value, list) else [value]
-    return [int(each) for each in listed if str(each).strip().isdecimal()]
+    return [int(number) for number in listed if str(number).strip().isdecimal()]
 
 
-def _or_else(default: Any, *known: Any) -> BeforeValidator:
+def _or_else(default: Any, *choices: Any) -> BeforeValidator:
     """What is not one of these counts as the default: one guess less is no reason to ask again."""
-    return BeforeValidator(lambda value: value if value in known else default)
+    return BeforeValidator(lambda value: value if value in choices else default)
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
@@ -283,8 +283,8 @@ class Prompts(PromptFile):
 
         `names` are the shelf's personas.
         """
-        one = json.loads(self.form(language, "speaker_fields", Speaker, names=", ".join(names)))
-        form = json.dumps({"personas": [one]}, ensure_ascii=False, indent=1)
+        fields = json.loads(self.form(language, "speaker_fields", Speaker, names=", ".join(names)))
+        form = json.dumps({"personas": [fields]}, ensure_ascii=False, indent=1)
         # Ways of speaking come out of logs, so they are quoted like everything that others wrote.
         lines = "\n".join(f"{n}. {manner}" for n, manner in enumerate(manners, 1))
         listed = quote("manners", lines, seal_of(lines))

@@ -129,11 +129,13 @@ class _ChatToken(BaseModel):
 def places_of(reply: Any) -> list[Place] | None:
     """The places of a chat completion; None where the endpoint tells no log-likelihoods."""
     try:
-        told = [_ChatToken.model_validate(each) for each in reply["choices"][0]["logprobs"]["content"]]
+        tokens = [_ChatToken.model_validate(each) for each in reply["choices"][0]["logprobs"]["content"]]
         places = []
-        for each in told:
-            said = each.read()
-            likely = {token.text: token for token in (said, *(t.read() for t in each.top_logprobs or ()))}
+        for token_of_chat in tokens:
+            said = token_of_chat.read()
+            likely = {
+                token.text: token for token in (said, *(t.read() for t in token_of_chat.top_logprobs or ()))
+            }
             places.append(Place(said, tuple(likely.values())))
     except (KeyError, IndexError, TypeError, ValueError):
         return None
@@ -153,7 +155,7 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
     What is lost in tokens that begin several choices beside the said one must stay below the best choice.
     """
     names = {choice: choice.strip().encode().lower() for choice in choices}
-    found: dict[str, list[float]] = {}
+    logprobs: dict[str, list[float]] = {}
     lost: list[float] = []
     path, so_far = b"", 0.0
     for said, likely in places:
@@ -162,7 +164,7 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
         for token in likely:
             begun = begins(path + token.text, names)
             if len(begun) == 1 and _without_marks(path + token.text):
-                found.setdefault(begun[0], []).append(so_far + token.logprob)
+                logprobs.setdefault(begun[0], []).append(so_far + token.logprob)
             elif token.text == said.text:
                 on = bool(begun)
             elif begun:
@@ -174,9 +176,9 @@ def scores_of(places: Sequence[Place], choices: Sequence[str]) -> dict[str, floa
         # It ended where one choice does and others go on.
         text = _without_marks(path).lower()
         ended = next((choice for choice, name in names.items() if text and name == text), None)
-        (lost if ended is None else found.setdefault(ended, [])).append(so_far)
+        (lost if ended is None else logprobs.setdefault(ended, [])).append(so_far)
     # Several tokens may begin one choice (`1` and ` 1`); their likelihoods add up.
-    scores = {choice: summed(found[choice]) for choice in choices if choice in found}
+    scores = {choice: summed(logprobs[choice]) for choice in choices if choice in logprobs}
     return scores if scores and summed(lost) < max(scores.values()) else None
 
 
