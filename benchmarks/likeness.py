@@ -199,9 +199,9 @@ def among_people(language: Language) -> str:
     """LIKE of each set with the others and of its halves, and the ceilings that follow."""
     reference, people = references(language)
     parts = [
-        f"{name} with the others {mean_like(person, [b for b in reference.sets if b is not person], 250):.1f},"
-        f" in halves {ceilings([person])[min(ceilings([person]))]:.1f}"
-        for name, person in people.items()
+        f"{name} with the others {mean_like(desk, [b for b in reference.sets if b is not desk], 250):.1f},"
+        f" in halves {ceilings([desk])[min(ceilings([desk]))]:.1f}"
+        for name, desk in people.items()
     ]
     tops = ", ".join(f"{n}: {value:.1f}" for n, value in reference.ceilings.items())
     return f"\npeople, {language}: {'; '.join(parts) or 'as shipped'}; mean LIKE by lines a side {tops}"

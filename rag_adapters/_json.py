@@ -154,7 +154,7 @@ class JsonPath:
             return default
 
 
-class Condition:
+class AnswerCondition:
     """`status=completed|done`: a path has one of these values. `result` alone: it has any at all."""
 
     def __init__(self, name: str, text: str) -> None:

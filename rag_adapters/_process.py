@@ -139,7 +139,7 @@ class ProcessBot:
         self.target, self.python = target, python
         self.traits = Traits()
         self.ask: Ask = _inputs
-        self._host: Host | None = None
+        self._host: BotProcess | None = None
         self._starting = asyncio.Lock()
         self._in_vain = 0
 
@@ -158,7 +158,7 @@ class ProcessBot:
             answer = returned.answer_of(_value(reply.get("result")))
         return answer.model_copy(update={"first_token_seconds": waiting.first})
 
-    async def host(self) -> "Host":
+    async def host(self) -> "BotProcess":
         """The process that has imported the bot, started if there is none. Raises BotFailure.
 
         Under a lock: of many customers who find it dead, one starts it.
@@ -174,7 +174,7 @@ class ProcessBot:
             # Set back by the first answer: a process that dies after an hour is started again as often as
             # needed.
             self._in_vain += 1
-            self._host = await Host.of(self.python, self.target)
+            self._host = await BotProcess.of(self.python, self.target)
             await self._host.start()
             return self._host
 
@@ -184,7 +184,7 @@ class ProcessBot:
             await self._host.close()
 
 
-class Host:
+class BotProcess:
     """One process with the bot: the questions it was asked, and what it printed last.
 
     Two tasks listen as long as it lives: one to its answers, one to its standard error.
@@ -202,7 +202,7 @@ class Host:
         self._reading: asyncio.Task[None] | None = None
 
     @classmethod
-    async def of(cls, python: str, target: str) -> "Host":
+    async def of(cls, python: str, target: str) -> "BotProcess":
         """A new process. Raises BotFailure when the system cannot start it."""
         # PYTHONHOME of this interpreter would give the other one a standard library that is not its own.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}

@@ -51,7 +51,7 @@ from simulator.extending import (
     written_out,
 )
 
-from ._json import Condition, JsonPath, as_json, check_end, filled, filtered, kind, parsed, variables_in
+from ._json import AnswerCondition, JsonPath, as_json, check_end, filled, filtered, kind, parsed, variables_in
 from ._wire import (
     Credentials,
     Environment,
@@ -472,7 +472,7 @@ class Streaming:
     def __init__(self, settings: HttpSettings, says: Callable[[Any], bool]) -> None:
         """`says` tells whether a piece has words of the answer."""
         self.says = says
-        self.until = Condition("until", settings.until) if settings.until else None
+        self.until = AnswerCondition("until", settings.until) if settings.until else None
         is_sse = settings.stream == "sse"
         self.accept = "text/event-stream" if is_sse else "application/x-ndjson"
         self._pieces = events_of if is_sse else values_of
@@ -640,7 +640,7 @@ class Polling:
     def __init__(self, settings: HttpSettings, environment: Environment) -> None:
         self.address, self.interval, self.environment = settings.poll, settings.interval, environment
         self.job = JsonPath("job", settings.job)
-        self.until = Condition("until", settings.until or settings.answer)
+        self.until = AnswerCondition("until", settings.until or settings.answer)
         self._status = (self.until.path,) if self.until.values else _STATUS
 
     async def reply(self, wire: Wire, arguments: dict[str, Any], session: str) -> Any:
@@ -721,7 +721,7 @@ class ReplyPaths:
         self.tools = JsonPath("tools", settings.tools) if settings.tools else None
         named = settings.conversation
         self.conversation = JsonPath("conversation", named) if named else None
-        self.restart = Condition("restart", settings.restart) if settings.restart else None
+        self.restart = AnswerCondition("restart", settings.restart) if settings.restart else None
 
     @property
     def is_whole(self) -> bool:

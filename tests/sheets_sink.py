@@ -10,7 +10,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.sheets.google_api import SheetsClient, Target, target
 from simulator.sheets.google_sheets import push
-from simulator.sheets.model import Choice, Column, Mark, Row, SheetCell, Worksheet
+from simulator.sheets.model import Choice, Column, Mark, SheetCell, SheetRow, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 
@@ -132,11 +132,11 @@ def review(
     return Worksheet(name=name, title=TITLE, columns=columns, rows=rows, frozen_columns=2, help="上から順に")
 
 
-def _row(key: str, columns: tuple[Column, ...], texts: dict[str, str]) -> Row:
+def _row(key: str, columns: tuple[Column, ...], texts: dict[str, str]) -> SheetRow:
     cells = {c.key: SheetCell(text=f"{c.title} {key}") for c in columns if c.key.startswith("assistant")}
     cells |= {"question": SheetCell(text=f"質問 {key}"), "score": SheetCell(text="4.5", number=4.5)}
     given = {name: SheetCell(text=text) for name, text in texts.items()}
-    return Row(key=key, cells=cells | given)
+    return SheetRow(key=key, cells=cells | given)
 
 
 def one_cell(text: str, *, note: str = "", mark: Mark = "") -> Worksheet:
@@ -144,7 +144,7 @@ def one_cell(text: str, *, note: str = "", mark: Mark = "") -> Worksheet:
     columns = (Column(key="key", title="キー"), Column(key="value", title="値"))
     cell = SheetCell(text=text, note=note, mark=mark)
     return Worksheet(
-        name="technical", title="技術情報", columns=columns, rows=(Row(key="k", cells={"value": cell}),)
+        name="technical", title="技術情報", columns=columns, rows=(SheetRow(key="k", cells={"value": cell}),)
     )
 
 

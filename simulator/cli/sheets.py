@@ -263,7 +263,7 @@ def _made(guide: Guide, title: str | None, folder: str) -> str:
                 guide.ok(_("“{title}” was made", title=title))
                 _name_sheet(guide, sheet)
             break
-        except Refused as error:
+        except GoogleRefused as error:
             if error.reason == "SERVICE_DISABLED":
                 guide.again(error, _("Press Enter to try again:"))
                 continue
@@ -285,7 +285,7 @@ def _made(guide: Guide, title: str | None, folder: str) -> str:
     return sheet
 
 
-def _other_way(guide: Guide, error: Refused) -> str:
+def _other_way(guide: Guide, error: GoogleRefused) -> str:
     """What is given in place of a sheet of the account's own; raises the refusal where nobody types."""
     who = account().email or _("the account of your credentials")
     if not guide.alone:
@@ -360,7 +360,7 @@ def _share(guide: Guide, sheet: str, email: str | None) -> None:
             client.persist(partial(client.invite, key, email), email, attempts=2)
             break
         except RehearsalError as error:
-            if not isinstance(error, Refused) or error.reason not in _NOT_ALLOWED:
+            if not isinstance(error, GoogleRefused) or error.reason not in _NOT_ALLOWED:
                 email = guide.again(error, _("Enter to try again, or another address:")) or email
                 continue
         msg = _(

@@ -6,7 +6,7 @@ for a terminal, as Markdown and as a page, without computing anything. So every 
     Report      title, language, and
       Section     a title with blocks, shown in some views and not in others; its `figures` are for --json
         Line        a paragraph
-        Facts       names and values in two columns
+        FactList    names and values in two columns
         Notes       short remarks
         Items       a list; an Item is a text with facts below it
         Table       rows of Cells
@@ -129,7 +129,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class FactList:
     """Names and values, painted in two columns; `title` stands above them."""
 
     facts: tuple[Fact, ...]
@@ -224,7 +224,7 @@ class Chart:
     note: Text = ""
 
 
-Block = Line | Facts | Notes | Items | Table | Chart
+Block = Line | FactList | Notes | Items | Table | Chart
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from simulator.data.values import (
     NAMES,
     NO_QUESTION,
     READERS,
-    Cell,
+    FileCell,
     Fits,
     LeftOut,
     Reason,
@@ -62,7 +62,7 @@ from simulator.data.values import (
     split_question,
     text,
 )
-from simulator.data.workbooks import Worksheet, worksheet_rows
+from simulator.data.workbooks import WorkbookSheet, worksheet_rows
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -250,7 +250,7 @@ def _check_texts(path: Path, row: Row) -> None:
             raise RowFault(path, row, what)
 
 
-def _values(row: Row, cells: Mapping[str, Cell]) -> dict[str, str]:
+def _values(row: Row, cells: Mapping[str, FileCell]) -> dict[str, str]:
     """The columns that fill no field, as text (lists and objects as JSON).
 
     In a case that this program wrote, they are in `values`.
@@ -277,14 +277,14 @@ def _language(fields: Mapping[str, Any]) -> Language:
     return language_of(question if question != NO_QUESTION else str(fields.get("answer", "")))
 
 
-def _cells(path: Path, row: Row) -> dict[str, Cell]:
+def _cells(path: Path, row: Row) -> dict[str, FileCell]:
     """The cell of each field that this row fills, including those that its turns imply.
 
     A cell of the row's own wins over what its turns say: a column `language` beside `turns` is the language.
     Of a column `question` beside them the turns make what it is in the dialogue (`fields_of_turns`).
     """
     columns = columns_by_field(row.values)
-    cells = {field: Cell(column, row.values[column], row.cells) for field, column in columns.items()}
+    cells = {field: FileCell(column, row.values[column], row.cells) for field, column in columns.items()}
     if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
         cells.pop("error", None)  # in a table without answers, `error` means something else
     turns = cells.pop("turns", None)
@@ -298,7 +298,7 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     read = partial(fields_of_turns, question=question, has_answer=has_answer)
     implied = read_cell(path, row, turns, read)
     # What somebody says is a line, also where an empty cell would be written like it: "None", "nan".
-    return {field: Cell(field, value) for field, value in implied.items() if not is_empty(value)} | cells
+    return {field: FileCell(field, value) for field, value in implied.items() if not is_empty(value)} | cells
 
 
 _OF_CUSTOMERS = tuple(NAMES["hints"]["user"])
@@ -596,7 +596,7 @@ def dataset_of_worksheet(
     `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
     workbooks give.
     """
-    sheet = Worksheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
+    sheet = WorkbookSheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
 
     read = partial(worksheet_rows, data.path, sheet, named=True)

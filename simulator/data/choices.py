@@ -14,7 +14,7 @@ from simulator.data.files import quote
 from simulator.data.values import (
     CHOICE_PREFIXES,
     MIN_CHOICES,
-    Cell,
+    FileCell,
     Row,
     RowFault,
     answer,
@@ -48,7 +48,9 @@ def collect_choices(path: Path, row: Row) -> Row:
     columns = choice_columns(tuple(row.values))
     if not columns or not has_question(row.values):
         return row
-    texts = [read_cell(path, row, Cell(column, row.values[column], row.cells), text) for column in columns]
+    texts = [
+        read_cell(path, row, FileCell(column, row.values[column], row.cells), text) for column in columns
+    ]
     while texts and not texts[-1]:  # the last columns may be empty: questions differ in their number
         texts.pop()
     if len(texts) < MIN_CHOICES or not all(texts):
@@ -59,7 +61,7 @@ def collect_choices(path: Path, row: Row) -> Row:
     right = next((fields[field] for field in _RIGHT_CHOICE_FIELDS if field in fields), None)
     place = None
     if right is not None:
-        cell = Cell(right, row.values[right], row.cells)
+        cell = FileCell(right, row.values[right], row.cells)
         place = _right_choice(path, row, cell, texts, [normalised(name) for name in columns[: len(texts)]])
     if place is None:
         # Without a right one, columns a, b and c may be anything, and A and B the answers of two bots.
@@ -83,7 +85,7 @@ def collect_choices(path: Path, row: Row) -> Row:
 
 
 def _right_choice(
-    path: Path, row: Row, cell: Cell, choices: Sequence[str], names: Sequence[str] = ()
+    path: Path, row: Row, cell: FileCell, choices: Sequence[str], names: Sequence[str] = ()
 ) -> int | None:
     """The index of the choice that a value means, or None: by number from 0, by letter or by text.
 
@@ -125,7 +127,7 @@ def _right_choice(
     return marked
 
 
-def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cell]) -> None:
+def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, FileCell]) -> None:
     """Sets the label of a row with choices to its right choice.
 
     Without a label, the answer or the only reference names it: by text, letter or number (from 0). An answer

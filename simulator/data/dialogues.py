@@ -22,7 +22,7 @@ from simulator.core.types import Message
 from simulator.data.files import quote
 from simulator.data.logs.values import role_of, text_of
 from simulator.data.values import (
-    Cell,
+    FileCell,
     Record,
     columns_by_field,
     contexts,
@@ -48,7 +48,7 @@ def is_dialogue(value: JsonValue) -> bool:
     return any(_speaker(turn) or "question" in _fields(turn) for turn in value if isinstance(turn, dict))
 
 
-def fields_of_turns(cell: Cell, question: str = "", *, has_answer: bool = False) -> Record:
+def fields_of_turns(cell: FileCell, question: str = "", *, has_answer: bool = False) -> Record:
     """The columns that a list of turns stands for.
 
     `question` is that of the row's own column, if there is one, and `has_answer` whether the row has an
@@ -67,7 +67,7 @@ def fields_of_turns(cell: Cell, question: str = "", *, has_answer: bool = False)
         )
         raise ValueError(msg)
     opening, turns = _exchanges([turn for turn in value if isinstance(turn, dict)])
-    asked = [text(Cell("question", _fields(turn).get("question"))) for turn in turns]
+    asked = [text(FileCell("question", _fields(turn).get("question"))) for turn in turns]
     about = ""
     if question and question not in asked:
         if has_answer:
@@ -86,9 +86,9 @@ def fields_of_turns(cell: Cell, question: str = "", *, has_answer: bool = False)
             raise ValueError(_("turn {number:d} has no question", number=number))
     record: Record = {
         "question": fields[0].get("question"),
-        "script": [text(Cell("question", field["question"])) for field in fields[1:]],
+        "script": [text(FileCell("question", field["question"])) for field in fields[1:]],
         "references": [
-            list(chain(*references(Cell("reference", field.get("references", []))))) for field in fields
+            list(chain(*references(FileCell("reference", field.get("references", []))))) for field in fields
         ],
         "passages": list(dict.fromkeys(id_ for field in fields for id_ in _passages(field))),
         "answerable": fields[0].get("answerable"),
@@ -106,11 +106,11 @@ def _fields(turn: Record) -> Record:
 
 
 def _passages(turn: Record) -> tuple[str, ...]:
-    return words(Cell("passages", turn.get("passages", [])))
+    return words(FileCell("passages", turn.get("passages", [])))
 
 
 def _contexts(turn: Record) -> tuple[str, ...]:
-    return contexts(Cell("contexts", turn.get("contexts", [])))
+    return contexts(FileCell("contexts", turn.get("contexts", [])))
 
 
 def _recorded(turns: list[Record]) -> list[JsonValue]:
@@ -120,7 +120,7 @@ def _recorded(turns: list[Record]) -> list[JsonValue]:
     """
     answers: list[Record] = []
     for number, turn in enumerate(turns, 1):
-        failed = error(Cell("error", turn["error"])) if "error" in turn else None
+        failed = error(FileCell("error", turn["error"])) if "error" in turn else None
         if "answer" in turn or failed:
             texts, ids = _contexts(turn), _passages(turn)
             # Ids of other passages than the texts would name the wrong ones.
@@ -130,7 +130,7 @@ def _recorded(turns: list[Record]) -> list[JsonValue]:
             answers += [{"text": ""}] * (number - 1 - len(answers))
             answers.append(
                 {
-                    "text": text(Cell("answer", turn.get("answer"))),
+                    "text": text(FileCell("answer", turn.get("answer"))),
                     "passages": [
                         {"id": id_, "text": passage} for id_, passage in zip(ids, texts, strict=True)
                     ],
@@ -193,7 +193,7 @@ def _join(exchange: Record, field: str, content: str) -> None:
 def _add_fields(exchange: Record, fields: Record) -> None:
     """Adds what a line says beside its text: how the bot failed, right answers, passages."""
     exchange |= {field: fields[field] for field in ("error", "answerable") if field in fields}
-    right = list(chain(*references(Cell("reference", fields.get("references", [])))))
+    right = list(chain(*references(FileCell("reference", fields.get("references", [])))))
     columns = (("references", right), ("passages", _passages(fields)), ("contexts", _contexts(fields)))
     for column, items in columns:
         earlier = exchange.get(column)
@@ -205,6 +205,6 @@ def _lines(turns: list[Record]) -> list[JsonValue]:
     lines: list[JsonValue] = []
     for turn in map(_fields, turns):
         for role, field in (("user", "question"), ("assistant", "answer")):
-            if said := text(Cell(field, turn.get(field))):
+            if said := text(FileCell(field, turn.get(field))):
                 lines.append({"role": role, "content": said})
     return lines

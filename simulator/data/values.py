@@ -231,7 +231,7 @@ def raise_faults(rows: Rows) -> Iterator[Row]:
         yield row
 
 
-def read_cell(path: Path, row: Row, cell: "Cell", reader: Callable[["Cell"], T]) -> T:
+def read_cell(path: Path, row: Row, cell: "FileCell", reader: Callable[["FileCell"], T]) -> T:
     """What a reader of cells makes of a cell; its ValueError becomes a RowFault that names the column."""
     try:
         if cell.in_table and str(cell.value).strip() in _EXCEL_ERRORS:
@@ -339,7 +339,7 @@ _HISTORY = _(
 )
 
 
-class Cell(NamedTuple):
+class FileCell(NamedTuple):
     """A value, its column, and whether that is the column of a table, where every value is text."""
 
     column: str
@@ -347,7 +347,7 @@ class Cell(NamedTuple):
     in_table: bool = False
 
 
-def identifier(cell: Cell) -> str:
+def identifier(cell: FileCell) -> str:
     """An id as written: 001 stays 001. It is never used as a path.
 
     Control characters and line ends are refused, because ids stand in terminals, file names of reports and
@@ -359,7 +359,7 @@ def identifier(cell: Cell) -> str:
     return key
 
 
-def text(cell: Cell) -> str:
+def text(cell: FileCell) -> str:
     """A text, stripped; numbers are read as they are written.
 
     Raises ValueError for a list or an object: a question that is one is a mistake of the file.
@@ -367,12 +367,12 @@ def text(cell: Cell) -> str:
     return _plain(cell.value).strip()
 
 
-def answer(cell: Cell) -> str:
+def answer(cell: FileCell) -> str:
     """The bot's answer: a text, or a JSON object as text."""
     return (_json_text(cell.value) if isinstance(cell.value, dict) else _plain(cell.value)).strip()
 
 
-def language(cell: Cell) -> Language:
+def language(cell: FileCell) -> Language:
     """`ja` or `en`, also as 日本語, English, ja-JP."""
     key = _word(cell.value)
     code = _LANGUAGES.get(key) or _LANGUAGES.get(re.split(r"[-_]", key)[0])
@@ -381,7 +381,7 @@ def language(cell: Cell) -> Language:
     return code
 
 
-def answerable(cell: Cell) -> bool | None:
+def answerable(cell: FileCell) -> bool | None:
     """Whether the knowledge holds an answer, if only a partial one; None for an unclear question.
 
     "partial" is True with the tag `partial`, "underspecified" None with the tag `underspecified`
@@ -399,13 +399,13 @@ def answerable(cell: Cell) -> bool | None:
     return word not in _NO
 
 
-def answerability_tags(cell: Cell) -> tuple[str, ...]:
+def answerability_tags(cell: FileCell) -> tuple[str, ...]:
     """A tag for an answerability between yes and no: `partial` or `underspecified`."""
     word = _word(cell.value)
     return ("partial",) if word in _PARTLY else ("underspecified",) if word in _OPEN else ()
 
 
-def handover(cell: Cell) -> Handover:
+def handover(cell: FileCell) -> Handover:
     """Whether the bot has to pass this customer to a person."""
     expected = _HANDOVERS.get(_word(cell.value))
     if expected is None:
@@ -417,12 +417,12 @@ def handover(cell: Cell) -> Handover:
     return expected
 
 
-def words(cell: Cell) -> tuple[str, ...]:
+def words(cell: FileCell) -> tuple[str, ...]:
     """Short items (ids, tags), without repetitions; in a table separated by `|` or a line break."""
     return tuple(dict.fromkeys(_items(cell, r"[|｜\n]")))
 
 
-def tools(cell: Cell) -> tuple[str, ...]:
+def tools(cell: FileCell) -> tuple[str, ...]:
     """Names of tools, `!name` for one that must not be called; in a table also separated by commas."""
     value = _json(cell)
     if isinstance(value, list):  # definitions of tools, too, as a request has them
@@ -431,13 +431,13 @@ def tools(cell: Cell) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_items(cell._replace(value=value), r"[|｜\n,，、;；]")))
 
 
-def choices(cell: Cell) -> tuple[str, ...]:
+def choices(cell: FileCell) -> tuple[str, ...]:
     """The choices in their order; a JSON list may hold empty and repeated ones."""
     items = _json_list(cell)
     return tuple(map(_plain, items)) if items is not None else _items(cell, r"[|｜\n]")
 
 
-def error(cell: Cell) -> Failure | None:
+def error(cell: FileCell) -> Failure | None:
     """How the bot failed instead of answering, according to a log; None when it did not fail.
 
     A text, or an object with kind, type, code or message. "none", "false", "0" and their like are no failure.
@@ -453,24 +453,24 @@ def error(cell: Cell) -> Failure | None:
     return Failure(kind=kind, message=description)
 
 
-def contexts(cell: Cell) -> tuple[str, ...]:
+def contexts(cell: FileCell) -> tuple[str, ...]:
     """Recorded passages: texts, or objects with a text; in a table separated by `|`."""
     items = _json_list(cell)
     return _items(cell, r"\|") if items is None else tuple(filter(None, map(_context, items)))
 
 
-def script(cell: Cell) -> tuple[str, ...]:
+def script(cell: FileCell) -> tuple[str, ...]:
     """The customer's lines after the question; a line may occur more than once."""
     return _items(cell, r"[|｜\n]")
 
 
-def recorded(cell: Cell) -> tuple[Answer, ...]:
+def recorded(cell: FileCell) -> tuple[Answer, ...]:
     """The bot's logged answer to each turn: texts, or objects with a text and its passages."""
     items = _json_list(cell)
     return tuple(map(_answer, _items(cell, r"\|") if items is None else items))
 
 
-def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
+def references(cell: FileCell) -> tuple[tuple[str, ...], ...]:
     """The acceptable answers: a flat list has those of turn 1, a list of lists has one list per turn.
 
     An object is an answer in JSON, as is a list within the list of a turn. A turn without any is an empty
@@ -488,7 +488,7 @@ def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
         flat = _items(cell, r"[|\n]" if normalised(cell.column) in _ONE_PER_LINE else r"\|")
         by_turn = [flat] if flat else []
     else:
-        by_turn = [() if is_empty(turn) else _items(Cell(cell.column, turn), "") for turn in turns]
+        by_turn = [() if is_empty(turn) else _items(FileCell(cell.column, turn), "") for turn in turns]
     if (n := max(map(len, by_turn), default=0)) > _MOST_REFERENCES:
         msg = _("{n} right answers to one question; at most {most} are read", n=n, most=_MOST_REFERENCES)
         raise ValueError(msg)
@@ -503,13 +503,13 @@ def _json_text(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def facts(cell: Cell) -> Facts:
+def facts(cell: FileCell) -> Facts:
     """What the customer knows, and what they do not know: items that begin with `unknown:`."""
     value = _json(cell)
     if isinstance(value, dict):
         if extra := set(value) - {"knows", "unknown"}:
             raise ValueError(_("{name} is not known here; use knows and unknown", name=quote(min(extra))))
-        return Facts(**{key: _items(Cell(key, items), "") for key, items in value.items()})
+        return Facts(**{key: _items(FileCell(key, items), "") for key, items in value.items()})
     items = _items(cell, r"[|\n]")
     # Items that say neither are known: most customers' facts are.
     unknown = [item for item in items if _UNKNOWN_FACT.match(item)]
@@ -519,7 +519,7 @@ def facts(cell: Cell) -> Facts:
     )
 
 
-def history(cell: Cell) -> tuple[Message, ...]:
+def history(cell: FileCell) -> tuple[Message, ...]:
     r"""The turns before the question: a list of {role, content}, or lines that begin with the speaker.
 
     "User: How much?\nAssistant: 5 yen."   ->   user "How much?", assistant "5 yen."
@@ -557,7 +557,7 @@ def _lines_by_speaker(dialogue: str) -> Iterable[tuple[str, str]]:
     return [(speaker, line.strip()) for speaker, line in zip(parts[::2], parts[1::2], strict=True)]
 
 
-def _json(cell: Cell) -> JsonValue:
+def _json(cell: FileCell) -> JsonValue:
     """The list or object written inside a table cell, or the value itself."""
     if not isinstance(cell.value, str) or not cell.in_table or cell.value.strip()[:1] not in {"[", "{"}:
         return cell.value
@@ -575,12 +575,12 @@ def _json(cell: Cell) -> JsonValue:
     return value if isinstance(value, (list, dict)) else cell.value
 
 
-def _json_list(cell: Cell) -> list[JsonValue] | None:
+def _json_list(cell: FileCell) -> list[JsonValue] | None:
     value = _json(cell)
     return value if isinstance(value, list) else None
 
 
-def _items(cell: Cell, separator: str) -> tuple[str, ...]:
+def _items(cell: FileCell, separator: str) -> tuple[str, ...]:
     parts: Iterable[str]
     items = _json_list(cell)
     if items is not None:
@@ -612,7 +612,7 @@ def _failure(value: JsonValue) -> JsonValue:
     """An error as this program writes it, or one that `error` reads in another log."""
     with contextlib.suppress(ValidationError):
         return Failure.model_validate(value).model_dump()
-    failure = error(Cell("error", value))
+    failure = error(FileCell("error", value))
     return failure.model_dump() if failure else None
 
 
@@ -639,7 +639,7 @@ def _word(value: JsonValue) -> str:
 
 
 # Reads the value of a field from its cell, for every field whose meaning does not depend on other columns.
-READERS: Mapping[str, Callable[[Cell], Any]] = {
+READERS: Mapping[str, Callable[[FileCell], Any]] = {
     "id": identifier,
     "question": text,
     "history": history,

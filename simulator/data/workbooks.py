@@ -71,7 +71,7 @@ _MOST_NAMES = 20
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 
 
-class Worksheet(NamedTuple):
+class WorkbookSheet(NamedTuple):
     """The filled rows of a worksheet.
 
     `below` has the last row of each merged cell, by its row and column; `wide` the rows and columns of those
@@ -104,7 +104,7 @@ def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
     return worksheet_rows(path, fitting[0], fits, named=True)
 
 
-def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> Rows:
+def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool) -> Rows:
     """The rows below the column names; `named` puts the name of the worksheet into errors.
 
     A fault in a cell matters only under a column that fills a field: a #REF! in somebody's notes is no reason
@@ -136,7 +136,7 @@ def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> 
         yield RowFault(path, row, what) if faults else row
 
 
-def column_row(sheet: Worksheet, fits: Fits) -> int | None:
+def column_row(sheet: WorkbookSheet, fits: Fits) -> int | None:
     """The index of the line with the column names: the first that fits, if possible one with several.
 
     Of two rows of names the lower one counts: where a name is merged downwards over a second row, or stands
@@ -165,7 +165,7 @@ def _cells(line: WorksheetRow) -> list[str]:
     return [line.texts.get(column, "") for column in range(1, max(line.texts, default=0) + 1)]
 
 
-def read_workbook(path: Path, sheet: str = "") -> list[Worksheet]:
+def read_workbook(path: Path, sheet: str = "") -> list[WorkbookSheet]:
     """The visible worksheets of an Excel file, or the named one. Raises CaseFileError."""
     worksheets = open_workbook(path).worksheets
     if not sheet:
@@ -192,7 +192,7 @@ def open_workbook(path: Path) -> Any:
         return open_package(read_archive(path, "Excel"))
 
 
-def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[Worksheet]:
+def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[WorkbookSheet]:
     """Worksheets of one workbook, as far as all of them fit in the memory. Raises CaseFileError."""
     read, held = [], 0
     with readable_or_error(path, "Excel"), warnings.catch_warnings():
@@ -203,7 +203,7 @@ def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[Worksheet]:
     return read
 
 
-def worksheet_text(sheet: Worksheet) -> str:
+def worksheet_text(sheet: WorkbookSheet) -> str:
     """A worksheet as text: its name as a heading, then a line for each row."""
     rows = (
         " | ".join(" ".join(text.split()) for _unused, text in sorted(line.texts.items()))
@@ -216,7 +216,7 @@ def _plain(name: str) -> str:
     return normalize("NFKC", name).strip().casefold()
 
 
-def _worksheet(sheet: Any, path: Path, held: int) -> tuple[Worksheet, int]:
+def _worksheet(sheet: Any, path: Path, held: int) -> tuple[WorkbookSheet, int]:
     """A worksheet, and the bytes that are held now; before, it were so many."""
     from simulator.data.openpyxl_reader import OpenWorksheet  # with it openpyxl
 
@@ -305,7 +305,7 @@ def _moment(value: date | time | timedelta) -> str:
 
 def _filled(
     name: str, lines: Sequence[WorksheetRow], areas: Sequence[tuple[int, int, int, int]]
-) -> Worksheet:
+) -> WorkbookSheet:
     """Repeats the text of a merged area (left, top, right, bottom) in its rows below the first.
 
     A category that is merged over five questions belongs to all five. Only the first column of an area is
@@ -328,7 +328,7 @@ def _filled(
             raise ValueError(_("merged cells that overlap"))
         for number in covered:
             by_number[number].texts.setdefault(column, text)
-    return Worksheet(name, tuple(lines), below, wide)
+    return WorkbookSheet(name, tuple(lines), below, wide)
 
 
 def _first_wide(lines: Sequence[WorksheetRow]) -> int:

@@ -22,7 +22,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simulator.core.document import Fact, Facts, Line, Section, Text
+from simulator.core.document import Fact, FactList, Line, Section, Text
 from simulator.core.messages import Message, _
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
@@ -177,7 +177,7 @@ def trust_section(trusts: JudgeTrusts) -> Section | None:
         facts.append(Fact(_TRUST["not_calibrated"], text))
     if not facts:
         return None
-    blocks = (Facts(tuple(facts)),)
+    blocks = (FactList(tuple(facts)),)
     return Section("trust", _("How far to trust the judges"), blocks, folded=len(facts) > OPEN_AT_MOST)
 
 

@@ -24,7 +24,7 @@ from simulator.core.document import (
     TEXT,
     Block,
     Fact,
-    Facts,
+    FactList,
     Line,
     Notes,
     Report,
@@ -93,7 +93,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     # Sections without blocks: the page's template fills them, by their keys.
     yield Section("before", _("Before you rely on this"), views=PAGE)
-    yield Section("outcome", "", (Facts(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
+    yield Section("outcome", "", (FactList(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
     yield Section("means", "", _means(context), views=TEXT)
     # Of a data set these are the result itself, where they say something first.
     shown = (
@@ -209,7 +209,9 @@ def _technical(context: ReportContext) -> Iterator[Section]:
         _("Versions"): run.versions,
     }
     facts = [
-        Facts(tuple(map(Fact, values, values.values())), title) for title, values in lists.items() if values
+        FactList(tuple(map(Fact, values, values.values())), title)
+        for title, values in lists.items()
+        if values
     ]
     note = _(
         "Means are 0 to 1. The standard error allows for conversations about the same question being alike."
@@ -218,13 +220,13 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     spent = usage if usage.rows else Line(_NO_CALLS)
     # Where a confidence was asked for, the range that decided stands beside the score, and is the only one.
     ends = {_("95 % interval of the score"): interval, _("95 % interval, corrected"): corrected}
-    ranges = () if context.gate.bounds else (Facts(tuple(map(Fact, ends, ends.values()))),)
+    ranges = () if context.gate.bounds else (FactList(tuple(map(Fact, ends, ends.values()))),)
     totals = (_statistics(summary), Line(note, "soft"), *ranges, spent)
     # The sum of the RAG metrics stands below the means on the page.
     first, total = list[Block](), summary.total
     if total.value is not None:
         points_of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
-        first = [Facts((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
+        first = [FactList((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
     # Two of one key: settings, prompts and versions would fill a terminal.
     yield Section("technical", _("Details"), (*first, *totals), views=TERMINAL)
     yield Section("technical", _("Details"), (*totals, *facts), views=PAGE, folded=True)

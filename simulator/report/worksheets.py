@@ -23,8 +23,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from simulator.core.document import JST, Notes, Section, Table, Text, Tone, excerpt, points, target_points
-from simulator.core.document import Facts as FactList
+from simulator.core.document import (
+    JST,
+    FactList,
+    Notes,
+    Section,
+    Table,
+    Text,
+    Tone,
+    excerpt,
+    points,
+    target_points,
+)
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import dollars
 from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
@@ -49,12 +59,12 @@ from simulator.report.tables import (
 from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.sheets.model import (
     CHOICES,
-    Chart,
     LazyRows,
     Mark,
-    Row,
     SheetCell,
+    SheetRow,
     Worksheet,
+    WorksheetChart,
     number_cell,
     text_cell,
     worksheet,
@@ -104,7 +114,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
             text=context.text(verdict(context.gate, context.summary.score, trial=context.summary.trial))
         ),
     }
-    rows = [Row(key=context.key("decision"), cells=decision)]
+    rows = [SheetRow(key=context.key("decision"), cells=decision)]
     for key, title, value, basis in (*_means(context), *_course(context)):
         explanation = context.text(basis)
         # ▲ for those who see no colour; the figure itself is a number, and cannot carry it.
@@ -113,7 +123,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
             "value": value,
             "explanation": SheetCell(text=f"▲ {explanation}" if value.mark == "red" else explanation),
         }
-        rows.append(Row(key=key, cells=cells))
+        rows.append(SheetRow(key=key, cells=cells))
     return worksheet("summary", context.text, tuple(rows), context.wording)
 
 
@@ -268,8 +278,8 @@ def history_sheet(context: ReportContext) -> Worksheet:
     for key, share in (("score", summary.score), ("target", gate.target)):
         if share is not None:
             cells[key] = number_cell(round(100 * share, 1))
-    made = worksheet("history", context.text, (Row(key=run.id, cells=cells),), context.wording)
-    chart = Chart(title=made.column("score").title, x="date", ys=("score", "target"))
+    made = worksheet("history", context.text, (SheetRow(key=run.id, cells=cells),), context.wording)
+    chart = WorksheetChart(title=made.column("score").title, x="date", ys=("score", "target"))
     return made.model_copy(update={"chart": chart})
 
 
@@ -294,7 +304,7 @@ def technical_sheet(context: ReportContext) -> Worksheet:
         for key, figure in (("stderr", judge.stderr), ("raw_mean", judge.raw_mean)):
             values[f"judge.{name}.{key}"] = "" if figure is None else f"{figure:.4f}"
         values[f"judge.{name}.rubric"] = ", ".join(judge.rubrics)
-    rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in values.items())
+    rows = tuple(SheetRow(key=key, cells={"value": text_cell(value)}) for key, value in values.items())
     return worksheet("technical", context.text, rows, context.wording)
 
 
@@ -316,7 +326,7 @@ def cases_sheet(
     return worksheet("questions", text, rows)
 
 
-def _question_row(case: Case, text: Callable[[Text], str], language: Language, *, approved: str) -> Row:
+def _question_row(case: Case, text: Callable[[Text], str], language: Language, *, approved: str) -> SheetRow:
     """A question as it is first written; from then on it is the team's."""
     picked = {"handover": case.handover, "use": "yes", "approved": approved}
     if case.answerable is not None:
@@ -332,7 +342,7 @@ def _question_row(case: Case, text: Callable[[Text], str], language: Language, *
     }
     cells = {column: text_cell(said) for column, said in texts.items()}
     cells |= {column: SheetCell(text=text(CHOICES[column][choice])) for column, choice in picked.items()}
-    return Row(key=case.id, cells=cells)
+    return SheetRow(key=case.id, cells=cells)
 
 
 def history_lines(history: Sequence[Line], language: Language) -> str:
@@ -349,7 +359,7 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
     return worksheet("conversations", context.text, rows, context.wording, range(1, longest + 1))
 
 
-def _conversation_row(conversation: Conversation, context: ReportContext) -> Row:
+def _conversation_row(conversation: Conversation, context: ReportContext) -> SheetRow:
     last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
     whole = last.get(CONVERSATION)
     about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
@@ -364,7 +374,7 @@ def _conversation_row(conversation: Conversation, context: ReportContext) -> Row
         cells[f"user{turn.index}"] = text_cell(turn.user)
         cells[f"assistant{turn.index}"] = _answer_cell(turn, red, reason if noted else "", context)
         cells[f"check{turn.index}"] = _grade_cell(score, context)
-    return Row(key=context.key(conversation.id), cells=cells)
+    return SheetRow(key=context.key(conversation.id), cells=cells)
 
 
 def _about(conversation: Conversation, whole: Score | None, context: ReportContext) -> Iterator[str]:
@@ -466,7 +476,7 @@ class _Reviewed(NamedTuple):
     turn: Turn
 
 
-def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) -> Row:
+def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) -> SheetRow:
     """The row of an answer: what is said of the first of the turns in which it was given."""
     conversation, turn = turns[0].conversation, turns[0].turn
     place, text = (conversation.id, turn.index), context.text
@@ -497,7 +507,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     # The worksheet of a data set has no such column.
     if context.summary.rows:
         del cells["persona"]
-    return Row(key=key, cells=cells)
+    return SheetRow(key=key, cells=cells)
 
 
 def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:
@@ -548,7 +558,7 @@ def blind_sheet(context: ReportContext) -> Worksheet:
             "passages": text_cell(_passages(turn)),
             "answer": _answer_cell(turn, None, "", context),
         }
-        rows.append(Row(key=context.key(conversation.id, turn.index), cells=cells))
+        rows.append(SheetRow(key=context.key(conversation.id, turn.index), cells=cells))
     return worksheet("blind", context.text, tuple(rows), context.wording)
 
 
@@ -562,11 +572,11 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
     return worksheet("fixes", context.text, rows, context.wording)
 
 
-def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportContext) -> Row:
+def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportContext) -> SheetRow:
     """A fix; or how many others there are, and the command that shows them."""
     if isinstance(fix, int):
         text = rest_text(fix, context.results.run.id)
-        return Row(key=context.key("more"), cells={"what": text_cell(context.text(text))})
+        return SheetRow(key=context.key("more"), cells={"what": text_cell(context.text(text))})
     first = fix.examples[0]
     cells = {
         "what": text_cell(context.text(fix.what)),
@@ -586,4 +596,4 @@ def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportC
         cells["rank"] = number_cell(fix.rank)
     if fix.rank and improvements and improvements.foretells:
         cells["gain"] = number_cell(round(100 * fix.gain, 1))
-    return Row(key=safe_text(fix.key), cells=cells)
+    return SheetRow(key=safe_text(fix.key), cells=cells)

@@ -54,12 +54,12 @@ from simulator.sheets.merge import (
 from simulator.sheets.model import (
     FILLS,
     HEADINGS,
-    Chart,
     Column,
     Mark,
-    Row,
     SheetCell,
+    SheetRow,
     Worksheet,
+    WorksheetChart,
     decimals_of,
     folded,
     layout_of,
@@ -285,7 +285,7 @@ def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, s
             for n, text in enumerate(row.others)
             if text
         }
-        rows.append(Row(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
+        rows.append(SheetRow(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
     ordered = _ordered([row.key for row in sheet.rows], merged.new, rows)
     return sheet.model_copy(update={"title": edited.tab, "columns": columns, "rows": tuple(ordered)})
 
@@ -313,7 +313,7 @@ def _cell(column: Column, text: str) -> SheetCell:
     return SheetCell(text=title, number=float(title) if text in titles and title.isdecimal() else None)
 
 
-def _ordered(order: list[str], new: list[Row], rows: list[Row]) -> list[Row]:
+def _ordered(order: list[str], new: list[SheetRow], rows: list[SheetRow]) -> list[SheetRow]:
     """In the program's `order`; where the team sorted, its order below the new rows.
 
     order a b c d, new b, rows a (people's own) c -> a (people's own) b c
@@ -456,7 +456,7 @@ def paint(
     """Writes the workbook; `properties` are kept in it for the program itself."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
-        workbook = _Painter(path, folder, language)
+        workbook = _WorkbookPainter(path, folder, language)
         try:
             for worksheet in worksheets:
                 workbook.add(worksheet)
@@ -465,7 +465,7 @@ def paint(
             workbook.release()
 
 
-class _Painter:
+class _WorkbookPainter:
     """A workbook being written row by row; rows that are written are no longer in memory.
 
     xlsxwriter's `constant_memory` asks for every cell of a row before the next row: 10,000 turns take about a
@@ -566,7 +566,7 @@ class _Painter:
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: SheetRow) -> None:
         """A row, as high as its highest text, within limits.
 
         Excel would set the height itself, but as high as the longest passage, of 4,000 characters.
@@ -622,7 +622,7 @@ class _Painter:
             rule |= {"input_title": column.title[:32], "input_message": column.help}
         return rule
 
-    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart, keys: list[str]) -> None:
+    def _chart(self, sheet: Any, worksheet: Worksheet, chart: WorksheetChart, keys: list[str]) -> None:
         """Below the table; from the oldest run to the newest."""
         last = len(worksheet.rows)
         picture = self._file.add_chart({"type": "line"})

@@ -219,7 +219,7 @@ class SinkUnavailable(RehearsalError):
     """Google cannot be reached: the run is complete, only the sheet is not."""
 
 
-class Refused(InputError):
+class GoogleRefused(InputError):
     """Google said no; `reason` is Google's own word for it, or the status."""
 
     def __init__(self, message: Message, reason: str) -> None:
@@ -227,7 +227,7 @@ class Refused(InputError):
         self.reason = reason
 
 
-class Conflict(Exception):
+class MovedCells(Exception):
     """People moved rows or columns between our reading and our writing: read again, then write."""
 
 
@@ -238,7 +238,7 @@ def _is_transient(error: BaseException) -> bool:
 
     if isinstance(error, GoogleAuthError):
         return bool(error.retryable)
-    lost = isinstance(error, Conflict | requests.RequestException)
+    lost = isinstance(error, MovedCells | requests.RequestException)
     return lost or _code(error) in (408, 429) or _code(error) >= 500
 
 
@@ -269,7 +269,7 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     reason = next((words for words in _KNOWN if any(words in text for text in texts)), str(code))
     account = who or _("the account of your credentials")
     why = _KNOWN.get(reason, by_code).format(who=account, link=APIS, code=code, short=short)
-    return Refused(_("{name}: {why}.", name=name, why=why), reason)
+    return GoogleRefused(_("{name}: {why}.", name=name, why=why), reason)
 
 
 # Where both APIs are switched on, after choosing the project. Google's answer has a link as well, which is
@@ -441,7 +441,7 @@ class SheetsClient:
         )
         try:
             return retrying(work)
-        except Conflict as error:
+        except MovedCells as error:
             msg = _(
                 "{name}: people keep moving rows and columns ({error}); push again when it is quieter.",
                 name=name,
@@ -455,7 +455,7 @@ class SheetsClient:
 def _wait(state: RetryCallState) -> float:
     """Seconds until the next attempt: what Retry-After says, else exponential, after a 429 ten at least."""
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, Conflict):
+    if isinstance(error, MovedCells):
         return 0.0
     wait = wait_after(error, state.attempt_number, longest=60.0)
     # The quota is one of a minute, and Google does not say when it is over.

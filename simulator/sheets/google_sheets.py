@@ -38,7 +38,7 @@ from simulator.core.types import Language
 from simulator.data.files import quote
 from simulator.data.values import WorksheetRow
 from simulator.sheets.google_api import (
-    Conflict,
+    MovedCells,
     SheetsClient,
     SinkUnavailable,
     Target,
@@ -62,11 +62,11 @@ from simulator.sheets.merge import (
 from simulator.sheets.model import (
     FILLS,
     HEADINGS,
-    Chart,
     Column,
     Layout,
-    Row,
+    SheetRow,
     Worksheet,
+    WorksheetChart,
     decimals_of,
     folded,
     layout_of,
@@ -466,7 +466,7 @@ class Changes:
         self._change_rows(merged.changed, edited.columns, now)
         self.groups = [group for group in self.groups if group]
 
-    def _cell(self, row: Row, key: str) -> Json:
+    def _cell(self, row: SheetRow, key: str) -> Json:
         """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
         cell, body = row.cell(key), Json()
         if cell.number is not None:
@@ -563,7 +563,7 @@ class Changes:
             lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
 
-    def _chart(self, chart: Chart) -> Json:
+    def _chart(self, chart: WorksheetChart) -> Json:
         """Beside the table; it grows with the rows. The newest is at the top, and so at the right."""
 
         def source(key: str) -> Json:
@@ -584,7 +584,7 @@ class Changes:
             "addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}
         }
 
-    def _change_rows(self, changed: Mapping[int, Row], columns: Mapping[str, int], now: Cells) -> None:
+    def _change_rows(self, changed: Mapping[int, SheetRow], columns: Mapping[str, int], now: Cells) -> None:
         """Cells of rows that are there; one whose values are right is left.
 
         Values go by column metadata, wherever it is by then; fills and notes by place.
@@ -799,7 +799,7 @@ class _Push:
                     )
                     self.notes[note] = None
         if moved:
-            raise Conflict(", ".join(moved))
+            raise MovedCells(", ".join(moved))
 
     def _remove_misplaced(self, changes: Changes) -> None:
         """Removes the new rows that were filled by an older order of the columns, and hold nothing else.

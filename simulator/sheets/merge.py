@@ -29,7 +29,7 @@ from typing import Literal, NamedTuple, TypeVar
 from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.types import Language
 from simulator.data.values import WorksheetRow
-from simulator.sheets.model import Column, Layout, PulledRow, Row, SheetCell, Worksheet, folded
+from simulator.sheets.model import Column, Layout, PulledRow, SheetCell, SheetRow, Worksheet, folded
 
 # A day as people type it, the year first: 2026/1/5, 2026-01-05, 2026.1.5, 2026年1月5日. 5/1/2026 is no day
 # here: nobody knows which of the two is the month.
@@ -50,7 +50,7 @@ CARRIED, RUN = "carried", "run"
 Place = TypeVar("Place")
 
 
-class Note(NamedTuple):
+class SheetNote(NamedTuple):
     """What could not be read, and where; `about` a cell, a column that is gone, or a row that is a copy.
 
     What can be read is read all the same; whoever asked for it says the notes that concern people.
@@ -80,7 +80,7 @@ class EditedSheet(NamedTuple):
     ever: frozenset[str] = frozenset()
     others: tuple[int, ...] = ()
     rows: Sequence[PulledRow] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[SheetNote, ...] = ()
 
 
 class EditedSheets(NamedTuple):
@@ -94,7 +94,7 @@ class EditedSheets(NamedTuple):
     properties: Mapping[str, str] = {}
 
     @property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[SheetNote, ...]:
         """What could not be read in any of them."""
         return tuple(note for sheet in self.sheets.values() for note in sheet.notes)
 
@@ -185,9 +185,9 @@ def edited_sheet(
     others = tuple(sorted(filled - set(columns.values())))
     notes = []
     if "key" not in columns:
-        notes.append(Note(tab, _("the column of keys is gone, so no row can be told from another")))
+        notes.append(SheetNote(tab, _("the column of keys is gone, so no row can be told from another")))
     missing = sorted(layout.team & (ever or layout.team) - columns.keys())
-    notes += [Note(tab, _("there is no column {key}", key=key), "column") for key in missing]
+    notes += [SheetNote(tab, _("there is no column {key}", key=key), "column") for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team} | set(others)
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:
@@ -198,7 +198,7 @@ def edited_sheet(
         # Faults in the program's columns are no matter: they are written anew.
         for place in sorted(theirs & faults.keys()):
             title = " ".join(titles.get(place, str(place)).split())
-            notes.append(Note(_("{row}, column {title}", row=row, title=title), faults[place]))
+            notes.append(SheetNote(_("{row}, column {title}", row=row, title=title), faults[place]))
         texts = {place: text for place, text in filled_in.items() if place not in faults}
         cells = {
             name: read_value(name, texts[place], layout)
@@ -210,7 +210,9 @@ def edited_sheet(
             continue
         # People copy a row to fill it in for somebody else: the first is the one that the report writes.
         if key and (first := numbers.setdefault(key, number)) != number:
-            notes.append(Note(row, _("the same key as row {n}; read as an added row", n=str(first)), "copy"))
+            notes.append(
+                SheetNote(row, _("the same key as row {n}; read as an added row", n=str(first)), "copy")
+            )
             key = ""
         rows.append(PulledRow(key=key, number=number, cells=cells, others=added))
     return EditedSheet(tab, header, columns, titles, ever, others, rows, tuple(notes))
@@ -227,8 +229,8 @@ class Merged(NamedTuple):
     places {"key": 1, "what": 2, "memo": 3, "other.0": 4}.
     """
 
-    changed: dict[int, Row]
-    new: list[Row]
+    changed: dict[int, SheetRow]
+    new: list[SheetRow]
     places: dict[str, int]
     added: list[tuple[Column, int]]
     deleted: list[Column]
@@ -254,7 +256,7 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
     # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
     loose = set(map(folded, keyless)) if team_kept(sheet) else ()
     there = {row.key: row for row in edited.rows if row.key}
-    changed, new = dict[int, Row](), list[Row]()
+    changed, new = dict[int, SheetRow](), list[SheetRow]()
     for row in sheet.rows:
         if before := there.get(row.key):
             cells = {key: row.cell(key) for key in ours}
@@ -264,7 +266,7 @@ def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ())
                 earlier = run if run < row.cell(RUN).text else ""
                 run_of_words = before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else ""
                 cells[CARRIED] = SheetCell(run_of_words)
-            changed[before.number] = Row(row.key, cells)
+            changed[before.number] = SheetRow(row.key, cells)
         elif text not in row.cells or folded(row.cells[text].text) not in loose:
             new.append(row if "key" in fresh else _unapproved(sheet, row))
     return Merged(changed, new, places, added, deleted)
@@ -336,7 +338,7 @@ def team_kept(sheet: Worksheet) -> bool:
     return all(column.owner == "team" for column in sheet.columns[1:])
 
 
-def _unapproved(sheet: Worksheet, row: Row) -> Row:
+def _unapproved(sheet: Worksheet, row: SheetRow) -> SheetRow:
     """A new question with "Not yet" in its column of approval: only what people approved is asked."""
     if sheet.name != "questions":
         return row

@@ -86,7 +86,7 @@ EMPTY = SheetCell()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SheetRow:
     """A row, known by its key; a column that it does not name is empty."""
 
     key: str
@@ -123,10 +123,10 @@ class LazyRows(Sequence[Item]):
 
 
 # Not validated again: that would make all rows.
-Rows = Annotated[Sequence[Row], SkipValidation]
+Rows = Annotated[Sequence[SheetRow], SkipValidation]
 
 
-class Chart(Value):
+class WorksheetChart(Value):
     """A line chart of the columns `ys` over the column `x`."""
 
     title: str
@@ -146,7 +146,7 @@ class Worksheet(Value):
     columns: tuple[Column, ...]
     rows: Rows = ()
     frozen_columns: int = 1
-    chart: Chart | None = None
+    chart: WorksheetChart | None = None
     help: str = ""
 
     def column(self, key: str) -> Column:

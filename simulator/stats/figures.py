@@ -59,7 +59,7 @@ class Mean(Value):
     planned: int
 
 
-class Retest(Value):
+class RetestFigures(Value):
     """How often a judge said something else when it graded the same turn again: `flips` of `n` times.
 
     A flip is another grade, or one that is red where the other is not. `failed` second gradings count as
@@ -100,7 +100,7 @@ class JudgeSummary(Value):
     excluded: int = 0
     undecided: int = 0
     ignored: int = 0
-    retest: Retest | None = None
+    retest: RetestFigures | None = None
     unanswered: int = 0
     cases: int = 0
     cases_due: int = 0

@@ -123,7 +123,7 @@ def placed_scores(by_turn: Mapping[int, Mapping[str, Score]]) -> dict[str, Score
     return {judge: scores[judge] for scores in by_turn.values() for judge in _PLACED & scores.keys()}
 
 
-class Lapse(NamedTuple):
+class TurnLapse(NamedTuple):
     """What went wrong between turns: its kind (of `LAPSES`), the turn where it did, and what it was."""
 
     kind: MarkKind
@@ -131,7 +131,7 @@ class Lapse(NamedTuple):
     what: str
 
 
-def lapses_of(score: Score) -> list[Lapse]:
+def lapses_of(score: Score) -> list[TurnLapse]:
     """The lapses that a judge of whole conversations names, in the order of `LAPSES`.
 
     One without a turn that exists stands on the last one. Empty for what a judge of the user's own keeps
@@ -140,7 +140,7 @@ def lapses_of(score: Score) -> list[Lapse]:
     if score.judge != CONVERSATION or score.state != "scored":
         return []
     return [
-        Lapse(kind, _turn_of(row, score.turn), str(row["what"]))
+        TurnLapse(kind, _turn_of(row, score.turn), str(row["what"]))
         for kind in LAPSES
         for row in _rows(score, "lapses")
         if row.get("kind") == kind and "what" in row

@@ -65,7 +65,7 @@ from simulator.stats.figures import (
     PersonaSummary,
     RedTurn,
     Reliability,
-    Retest,
+    RetestFigures,
     SimulatorScore,
     SimulatorSummary,
     Summary,
@@ -528,7 +528,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     twice = [s.scores[name] for s in scored if s.scores[name].retest]
     outcomes = Counter(grade.retest for grade in twice)
     pairs = [(g.value, g.second) for g in twice if g.value is not None and g.second is not None]
-    retest = Retest(
+    retest = RetestFigures(
         n=len(twice) - outcomes["failed"],
         flips=outcomes["flipped"],
         failed=outcomes["failed"],

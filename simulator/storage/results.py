@@ -76,8 +76,8 @@ _BATCH = 100
 _SHARED = 250
 
 
-class Reader:
-    """Reads a run file; a connection of its `own` is closed when nothing uses the reader any more.
+class RunReader:
+    """Reads a run file; the file of one that `closes_file` is closed when nothing uses the reader any more.
 
     Conversations and scores of a large run share one reader and outlive the function that opened the file. So
     nobody has to close `Results`, and a report can look at a run of a million rows again and again.
@@ -91,8 +91,8 @@ class Reader:
 
 
 def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Results:
-    """Everything in the file, which has to stay open as for `Reader`."""
-    reader = Reader(file, closes_file=closes_file)
+    """Everything in the file, which has to stay open as for `RunReader`."""
+    reader = RunReader(file, closes_file=closes_file)
     conversations: Conversations = StoredConversations(reader)
     scores: Scores = StoredScores(reader)
     # By the database and not the file, whose write-ahead log may hold most of it.
@@ -134,7 +134,7 @@ def read_about(file: sqlite3.Connection, key: str) -> str:
 class StoredConversations(Conversations):
     """The conversations of a file in the order of the plan, each read when it is accessed."""
 
-    def __init__(self, file: Reader, ids: Sequence[str] | None = None) -> None:
+    def __init__(self, file: RunReader, ids: Sequence[str] | None = None) -> None:
         """Reads the ids only, unless `ids` are some of them in the order of the plan."""
         self._file = file
         self._ids = _column(file, "SELECT id FROM conversations ORDER BY position") if ids is None else ids
@@ -247,7 +247,7 @@ class StoredConversations(Conversations):
         return [by_id[key] for key in ids]
 
 
-def _column(file: Reader, query: str) -> list[str]:
+def _column(file: RunReader, query: str) -> list[str]:
     return [value for (value,) in file.execute(query)]
 
 
@@ -259,7 +259,7 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 class StoredScores(Scores):
     """The scores of a file, in the order of conversations, turns and judges, read on every access."""
 
-    def __init__(self, file: Reader, without: Collection[str] = ()) -> None:
+    def __init__(self, file: RunReader, without: Collection[str] = ()) -> None:
         """`without` are conversations whose scores are left out."""
         self._file, self._without = file, json.dumps(sorted(without))
 

@@ -60,7 +60,7 @@ from simulator.core.types import (
 from simulator.models.pricing import JUDGE
 from simulator.storage import schema
 from simulator.storage.results import (
-    Reader,
+    RunReader,
     StoredConversations,
     StoredScores,
     read_about,
@@ -320,12 +320,12 @@ class RunFile:
     def conversations(self) -> StoredConversations:
         """All conversations in the order of the plan, each read when it is accessed."""
         self.commit()
-        return StoredConversations(Reader(self._file))
+        return StoredConversations(RunReader(self._file))
 
     def scores(self, conversation: str) -> list[Score]:
         """The scores that one conversation has so far."""
         self.commit()
-        by_turn = StoredScores(Reader(self._file)).of_conversations([conversation]).get(conversation, {})
+        by_turn = StoredScores(RunReader(self._file)).of_conversations([conversation]).get(conversation, {})
         return [score for by_judge in by_turn.values() for score in by_judge.values()]
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:

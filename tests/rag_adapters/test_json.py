@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from simulator.shelves.rag_adapters._json import Condition, JsonPath, filled, parsed, variables_in
+from simulator.shelves.rag_adapters._json import AnswerCondition, JsonPath, filled, parsed, variables_in
 
 from simulator import BotFailure, InputError
 
@@ -109,7 +109,7 @@ def test_a_template_is_filled_after_parsing(template: Any, expected: Any) -> Non
 )
 def test_a_condition_holds_or_not(condition: str, holds: bool) -> None:
     """A path has one of the values; without values, it has any but null, false and nothing."""
-    assert Condition("until", condition).holds({**REPLY, "done": True, "open": False}) is holds
+    assert AnswerCondition("until", condition).holds({**REPLY, "done": True, "open": False}) is holds
 
 
 def test_a_lone_dollar_is_refused() -> None:

@@ -8,7 +8,7 @@ from simulator.core.document import (
     Cell,
     Chart,
     Fact,
-    Facts,
+    FactList,
     Item,
     Items,
     Line,
@@ -35,7 +35,7 @@ def report_of(text: str) -> Report:
     blocks: tuple[Block, ...] = (
         line,
         Notes((line, line)),
-        Facts((fact,), text),
+        FactList((fact,), text),
         Items((Item(text, (fact,), "alarm"),), text, numbered=True),
         Table(name="t", title=text, columns=(text, text, "n"), rows=(cells, cells), words=frozenset({1})),
         Chart("bars", text, text, (text, text), (bars,), note=text),

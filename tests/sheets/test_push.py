@@ -11,7 +11,7 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
-from simulator.sheets.model import Row, SheetCell, Worksheet
+from simulator.sheets.model import SheetCell, SheetRow, Worksheet
 from tests.excel import read
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import large
@@ -137,5 +137,5 @@ def test_nothing_becomes_a_formula(server: SheetsServer) -> None:
 
 def below_each_other(texts: Sequence[str]) -> Worksheet:
     """A worksheet with one of these texts in each row."""
-    rows = (Row(key=f"k{n}", cells={"value": SheetCell(text=text)}) for n, text in enumerate(texts))
+    rows = (SheetRow(key=f"k{n}", cells={"value": SheetCell(text=text)}) for n, text in enumerate(texts))
     return one_cell("").model_copy(update={"rows": tuple(rows)})

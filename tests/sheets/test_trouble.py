@@ -14,7 +14,7 @@ from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import Account, SinkUnavailable, Target, account, target
 from simulator.sheets.google_sheets import new_sheet, pull, worksheet_values
-from simulator.sheets.model import Row, SheetCell
+from simulator.sheets.model import SheetCell, SheetRow
 from tests.report.test_worksheets import report_context
 from tests.servers.malformed import ok, serve
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
@@ -60,7 +60,7 @@ def test_questions_of_a_push_that_was_cut_off_keep_their_approval(server: Sheets
     """What a broken connection left out is pushed for the first time, and was not thrown out by the team."""
     sheet = next(s for s in worksheets(report_context()) if s.name == "questions")
     text = SheetCell(text="長い話" * 15_000)
-    rows = [Row(key=f"q{n}", cells={**sheet.rows[0].cells, "reference": text}) for n in range(40)]
+    rows = [SheetRow(key=f"q{n}", cells={**sheet.rows[0].cells, "reference": text}) for n in range(40)]
 
     def cut_off() -> None:
         raise requests.ConnectionError

@@ -18,7 +18,7 @@ from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.merge import units
-from simulator.sheets.model import Column, LazyRows, Row, SheetCell, Worksheet
+from simulator.sheets.model import Column, LazyRows, SheetCell, SheetRow, Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import grading_judges
 from tests.excel import read
@@ -52,7 +52,8 @@ def one(*texts: str, note: str = "", width: int = 20, language: Language = "ja")
         Column(key="comment", title="c", owner="team", width=width, wrap=True),
     )
     rows = tuple(
-        Row(key=str(n), cells={"comment": SheetCell(text=text, note=note)}) for n, text in enumerate(texts)
+        SheetRow(key=str(n), cells={"comment": SheetCell(text=text, note=note)})
+        for n, text in enumerate(texts)
     )
     title = {"ja": "確認", "en": "Review"}[language]
     return Worksheet(name="review", title=title, columns=columns, rows=rows)
@@ -185,10 +186,10 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
 def test_a_workbook_that_fails_leaves_nothing(tmp_path: Path, count: int) -> None:
     """Neither in memory nor on the disk, however many of its rows are written by then."""
 
-    def row(number: int) -> Row:
+    def row(number: int) -> SheetRow:
         if number == count:
             raise KeyError(number)
-        return Row(key=str(number), cells={"answer": SheetCell(text="答え", note=f"{number}" * 100)})
+        return SheetRow(key=str(number), cells={"answer": SheetCell(text="答え", note=f"{number}" * 100)})
 
     columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
     sheet = Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + 1), row))

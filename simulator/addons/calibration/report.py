@@ -14,7 +14,7 @@ from simulator.core.document import (
     Cell,
     Chart,
     Fact,
-    Facts,
+    FactList,
     Line,
     Notes,
     Report,
@@ -77,7 +77,7 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
         lead=(
             *map(Line, _origin(outcome)),
             _scorers(figures, c.judge),
-            Facts(tuple(_facts(figures))),
+            FactList(tuple(_facts(figures))),
         ),
         sections=(
             Section("grades", _("Grades given"), (chart,)),

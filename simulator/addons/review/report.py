@@ -13,7 +13,7 @@ from simulator.core.document import (
     TERMINAL,
     Block,
     Fact,
-    Facts,
+    FactList,
     Item,
     Items,
     Line,
@@ -139,7 +139,7 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
     if review is None:
         yield Section("blind", title, (Line(_("There are no grades to compare yet.")),))
         return
-    blocks: list[Block] = [Line(_agreement(review), "strong"), Facts(tuple(_agreement_facts(review)))]
+    blocks: list[Block] = [Line(_agreement(review), "strong"), FactList(tuple(_agreement_facts(review)))]
     # With equal rates, or unknown ones, shares are those of the sample.
     if review.weighted:
         note = _("Sampling rates are known, so these are shares of the whole run.")
@@ -247,7 +247,11 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
         "These were given with the score in view, and only for the rows that people looked"
         " at, so no agreement is calculated from them."
     )
-    blocks = (Line(_verdict(findings), "strong"), Facts(tuple(_team_facts(findings))), Line(on_sight, "soft"))
+    blocks = (
+        Line(_verdict(findings), "strong"),
+        FactList(tuple(_team_facts(findings))),
+        Line(on_sight, "soft"),
+    )
     yield Section("team", _("Review (what the team says)"), blocks)
     causes: Titles = {**CHOICES["cause"], "": _("no cause")}
     statuses: Titles = {**CHOICES["status"], "": _("no status")}

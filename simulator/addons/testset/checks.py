@@ -18,7 +18,7 @@ from itertools import chain, count
 from typing import Literal, TypeVar
 
 from simulator.addons.testset.plan import OUT_OF_SCOPE, Article, Kind
-from simulator.addons.testset.prompts import Check, FollowUpCheck, OutsideCheck, PairCheck
+from simulator.addons.testset.prompts import Check, FollowUpQuestionCheck, OutsideCheck, PairCheck
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.types import Case, Language, Value
@@ -231,7 +231,7 @@ def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion 
             why = "unanswerable"
         case PairCheck() if check.needed < 2:
             why = "one_passage"
-        case FollowUpCheck() if check.clear_alone:
+        case FollowUpQuestionCheck() if check.clear_alone:
             why = "alone"
         case Check() if not says_the_same(check.answer, case.references_at(1), case.language):
             return RejectedQuestion(case=case, why="differs", detail=check.answer.strip())

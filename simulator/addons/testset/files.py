@@ -20,7 +20,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, shown
 from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
-from simulator.data.values import READERS, Cell
+from simulator.data.values import READERS, FileCell
 from simulator.report.worksheets import cases_sheet, history_lines
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull, push
@@ -104,7 +104,7 @@ def _cell(case: Case, column: str) -> str:
         plain = "|".join(case.references_at(1) if column == "references" else value)
     # A reader may refuse what people would write: then JSON says it.
     with contextlib.suppress(ValueError):
-        is_same = READERS[column](Cell(column, plain, in_table=True)) == value
+        is_same = READERS[column](FileCell(column, plain, in_table=True)) == value
         if not plain or (is_same and not plain.startswith(tuple(FORMULA))):
             return plain
     return json.dumps(case.model_dump(mode="json")[column], ensure_ascii=False)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from simulator.addons.testset.checks import TestSet, bare
 from simulator.addons.testset.plan import MADE
-from simulator.addons.testset.prompts import DialogueSummary, Prompts, Speaker, Speakers
+from simulator.addons.testset.prompts import DialogueSummary, QuestionPrompts, Speaker, Speakers
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int
@@ -118,7 +118,13 @@ class Logs:
         self._summaries: dict[str, DialogueSummary] = {}
 
     async def distil(
-        self, model: Model, prompts: Prompts, *, seed: int, calls: int, progress: Callable[[int, int], None]
+        self,
+        model: Model,
+        prompts: QuestionPrompts,
+        *,
+        seed: int,
+        calls: int,
+        progress: Callable[[int, int], None],
     ) -> None:
         """Adds the first question of every dialogue to `made`, with the goal and facts that a model reads.
 
@@ -147,7 +153,9 @@ class Logs:
             {dialogue.id: dialogue for dialogue in self.dialogues}, question, calls, progress
         )
 
-    async def kinds(self, model: Model, prompts: Prompts, names: Sequence[str], seed: int) -> list[Kind]:
+    async def kinds(
+        self, model: Model, prompts: QuestionPrompts, names: Sequence[str], seed: int
+    ) -> list[Kind]:
         """The kinds of customers behind the dialogues; empty where nothing is known of how they speak.
 
         Of very many ways of speaking some are put before the model, by lot: frequencies rest on these.

@@ -32,18 +32,18 @@ from simulator.addons.testset.plan import (
     WORDINGS,
     Article,
     Index,
-    Plan,
+    QuestionPlan,
     Task,
     chosen,
     quotas,
     read_articles,
 )
 from simulator.addons.testset.prompts import (
+    AnswerComparison,
     Check,
-    Comparison,
-    Draft,
     FollowUpDraft,
-    Prompts,
+    QuestionDraft,
+    QuestionPrompts,
     check_form,
     draft_form,
 )
@@ -119,7 +119,7 @@ class TestSetRun:
         if request.logs:
             self.logs = Logs(request.logs, request.language, request.patterns, settings.columns)
         self.index = Index(self.articles)
-        self.prompts = Prompts()
+        self.prompts = QuestionPrompts()
         self.ledger = Ledger.of(settings)
         self.made = TestSet()
         self._models = Models(endpoints_by_role, settings, self.ledger)
@@ -197,8 +197,8 @@ class TestSetRun:
         """Closes the models' connections."""
         await self._models.close()
 
-    def _plan(self) -> Plan:
-        return Plan(self.index, self.wordings, self.settings.seed)
+    def _plan(self) -> QuestionPlan:
+        return QuestionPlan(self.index, self.wordings, self.settings.seed)
 
     @cached_property
     def _writes(self) -> Model:
@@ -232,12 +232,12 @@ class TestSetRun:
         if fault is not None and fault.why == "differs" and isinstance(check, Check) and check.answer.strip():
             # Counting recognises few ways to say the same: a reader of both answers decides.
             messages = self.prompts.compare(case, check.answer.strip())
-            if (await self._checks.ask(messages, Comparison, again, seed=seed)).same:
+            if (await self._checks.ask(messages, AnswerComparison, again, seed=seed)).same:
                 fault = None
         return case, fault
 
 
-def case_of(task: Task, draft: Draft | FollowUpDraft) -> Case:
+def case_of(task: Task, draft: QuestionDraft | FollowUpDraft) -> Case:
     """The draft as a case."""
     # Out of scope there is no gold: its article is what the question only seems to be about.
     inside = task.kind not in OUT_OF_SCOPE

@@ -217,7 +217,7 @@ class Task(NamedTuple):
     sentence: str
 
 
-class Plan:
+class QuestionPlan:
     """Deals out tasks; each call continues where the last one stopped.
 
     So a second round makes up for rejected questions with other articles, and never repeats a task.

@@ -97,7 +97,7 @@ Settled = Annotated[Literal["yes", "partly", "no"], BeforeValidator(_answer)]
 
 
 # A model is sent the docstrings of these replies, and the names of those within others, in the JSON schema.
-class Draft(Reply):
+class QuestionDraft(Reply):
     """A question with its right answer; the fact it rests on is named first."""
 
     fact: str
@@ -134,7 +134,7 @@ class PairCheck(Check):
     needed: int = 2
 
 
-class FollowUpCheck(Check):
+class FollowUpQuestionCheck(Check):
     """The same where the turn before should be needed."""
 
     clear_alone: bool = False
@@ -148,7 +148,7 @@ class OutsideCheck(Reply):
     names_document: bool = False
 
 
-class Comparison(Reply):
+class AnswerComparison(Reply):
     """Whether two answers to a question say the same."""
 
     differs: str
@@ -199,9 +199,9 @@ class Speakers(Reply):
     personas: Annotated[list[Speaker], Field(min_length=1, max_length=6)]
 
 
-def draft_form(kind: Kind) -> type[Draft | FollowUpDraft]:
+def draft_form(kind: Kind) -> type[QuestionDraft | FollowUpDraft]:
     """The reply in which a model writes a question of this kind."""
-    return FollowUpDraft if kind == "follow-up" else Draft
+    return FollowUpDraft if kind == "follow-up" else QuestionDraft
 
 
 def check_form(kind: Kind) -> type[Check | OutsideCheck]:
@@ -210,10 +210,10 @@ def check_form(kind: Kind) -> type[Check | OutsideCheck]:
         return OutsideCheck
     if kind in PAIRED:
         return PairCheck
-    return FollowUpCheck if kind == "follow-up" else Check
+    return FollowUpQuestionCheck if kind == "follow-up" else Check
 
 
-class Prompts(PromptFile):
+class QuestionPrompts(PromptFile):
     """The prompts of questions.toml in both languages; checked when they are read."""
 
     def __init__(self) -> None:
@@ -267,7 +267,7 @@ class Prompts(PromptFile):
             question=quote("question", case.question, seal),
             first=quote("answer", answer, seal),
             second=quote("answer", reference, seal),
-            form=self.form(language, "check_fields", Comparison),
+            form=self.form(language, "check_fields", AnswerComparison),
         )
         return request(self.text(language, "compare_system"), user)
 

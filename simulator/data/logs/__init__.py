@@ -45,7 +45,7 @@ from simulator.data.files import (
 )
 from simulator.data.formats import Format, Record, further_formats, of_each
 from simulator.data.logs import contents, langfuse, messages, table
-from simulator.data.logs.talks import Skipped, Talk, Turn, talks_in
+from simulator.data.logs.talks import LogTalk, LogTurn, Skipped, talks_in
 from simulator.data.logs.values import decoded, inner, objects
 from simulator.data.tables import DELIMITERS, split_sheet, structured_rows
 from simulator.data.values import CutOff, LeftOut, Row, RowFault, has_question
@@ -248,7 +248,7 @@ def _table_by_contents(
     return format_
 
 
-def _table_of(layout: table.Layout, head: list[Any]) -> Format:
+def _table_of(layout: table.LogLayout, head: list[Any]) -> Format:
     """The format of a table with these columns; one-sided where the desk does not speak in its first rows."""
     columns, codes = dict(layout.columns), dict(layout.speakers)
     roles = {table.speaker(row.get(columns.get("role", "")), codes) for row in head if isinstance(row, dict)}
@@ -386,7 +386,7 @@ def rated_rows(path: Path) -> list[Row] | None:
     return rows
 
 
-def _all_talks(path: Path, formats: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[Talk]:
+def _all_talks(path: Path, formats: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[LogTalk]:
     """The conversations of all formats; one that holds none is told, and refused where none holds any."""
     empty: list[Message] = []
     is_read = False
@@ -402,7 +402,7 @@ def _all_talks(path: Path, formats: Iterable[tuple[Format, Iterator[Any]]]) -> I
         _tell(why)
 
 
-def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Talk, None, Message | None]:
+def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[LogTalk, None, Message | None]:
     """The conversations of one format; what there is instead of them, where there is none.
 
     Yields as it reads. At its end it says, once for a file, how many conversations, turns and answers were
@@ -446,7 +446,7 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Tal
     return None
 
 
-def _texts(talk: Talk) -> Iterator[str]:
+def _texts(talk: LogTalk) -> Iterator[str]:
     yield from (text for _role, text in talk.history)
     for turn in talk.turns:
         yield from (turn.question, turn.answer, *(text for _id, text in turn.passages))
@@ -492,7 +492,7 @@ def _other_format(record: Record) -> Message | str | None:
     return _("a file of questions") if has_question(map(str, record)) else None
 
 
-def row_of(talk: Talk) -> dict[str, JsonValue]:
+def row_of(talk: LogTalk) -> dict[str, JsonValue]:
     """A conversation as a row of a file of dialogues; ratings are tags.
 
     user-feedback=1, for one; `handed-over` where a person took over. A language that is neither ja nor en is
@@ -515,7 +515,7 @@ def row_of(talk: Talk) -> dict[str, JsonValue]:
     return row
 
 
-def _turn(turn: Turn) -> dict[str, JsonValue]:
+def _turn(turn: LogTurn) -> dict[str, JsonValue]:
     fields: dict[str, JsonValue] = {"question": turn.question}
     fields |= {"answer": turn.answer} if turn.answer or turn.error else {}
     fields |= {"error": turn.error} if turn.error else {}

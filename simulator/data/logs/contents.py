@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.messages import Message, _
 from simulator.data.files import printable, quote
-from simulator.data.logs.table import ANYBODY, Layout, columns_of, header_means, is_silent, speaker
+from simulator.data.logs.table import ANYBODY, LogLayout, columns_of, header_means, is_silent, speaker
 from simulator.data.logs.values import seconds
 from simulator.data.values import NAMES, field_of, has_question, normalised
 
@@ -83,7 +83,7 @@ class _Column(NamedTuple):
         return len(self.filled) >= _NEARLY_ALL * len(self.texts)
 
 
-def layout_of(records: Iterable[Mapping[str, Any]]) -> Layout | None:
+def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
     """The columns of a table with one message a row; None for a table that is none.
 
     Raises Unclear where it is one, or may be, and which column holds what cannot be told for certain.
@@ -184,7 +184,7 @@ def _some(words: Sequence[str]) -> tuple[Message | str, ...]:
     return (*map(quote, words[:_MOST_WORDS]), *(["…"] if len(words) > _MOST_WORDS else []))
 
 
-def what_was_read(layout: Layout, records: Iterable[Mapping[str, Any]]) -> Message:
+def what_was_read(layout: LogLayout, records: Iterable[Mapping[str, Any]]) -> Message:
     """What was taken for what, in one line."""
     columns = dict(layout.columns)
     rows = list(records)
@@ -349,7 +349,7 @@ def _one_id(ids: list[_Column], role: _Column, text: _Column) -> _Column:
     return finest
 
 
-def _layout(columns: Sequence[_Column], **chosen: str) -> Layout:
+def _layout(columns: Sequence[_Column], **chosen: str) -> LogLayout:
     """The chosen columns, and the others that are known by their names or, for the time, by their cells."""
     by_name = columns_of(column.name for column in columns)
     taken = {field: name for field, name in by_name.items() if field not in {"id", "role", "text"}} | chosen
@@ -358,10 +358,10 @@ def _layout(columns: Sequence[_Column], **chosen: str) -> Layout:
     if "time" not in taken and times:
         # Of when the conversation began and when a line was said, the one that changes.
         taken["time"] = max(times, key=lambda column: len(set(column.texts))).name
-    return Layout(tuple(taken.items()))
+    return LogLayout(tuple(taken.items()))
 
 
-def _customers(columns: Sequence[_Column]) -> Layout | None:
+def _customers(columns: Sequence[_Column]) -> LogLayout | None:
     """A table of what customers said, by the name of its text, without a column for who speaks."""
     texts = [column for column in columns if _is_text(column)]
     of_customers = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulator.core.messages import _
 from simulator.core.tool_calls import tool_calls_of
-from simulator.data.logs.talks import TRACE, Note, Part, Step
+from simulator.data.logs.talks import TRACE, LogNote, Part, Step
 from simulator.data.logs.values import (
     answered_in,
     at,
@@ -108,10 +108,10 @@ def is_score(record: Iterable[str]) -> bool:
     return not any(marks_of_score.isdisjoint(record) for marks_of_score in marks)
 
 
-def _score(score: dict[str, Any], trace: str) -> Note:
+def _score(score: dict[str, Any], trace: str) -> LogNote:
     """A score as a note on its trace or session; a correction is a right answer, and has no name."""
     of = str(trace or score.get("traceId") or score.get("sessionId") or "")
     if score.get("dataType") == "CORRECTION":
-        return Note(of, "", answered_in(score.get("longStringValue") or score.get("stringValue")))
+        return LogNote(of, "", answered_in(score.get("longStringValue") or score.get("stringValue")))
     text = score.get("stringValue")
-    return Note(of, str(score.get("name")), score.get("value") if text in (None, "") else text)
+    return LogNote(of, str(score.get("name")), score.get("value") if text in (None, "") else text)

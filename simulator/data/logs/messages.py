@@ -17,9 +17,9 @@ from simulator.core.messages import Message, _
 from simulator.core.tool_calls import tool_calls_in
 from simulator.data.files import quote
 from simulator.data.logs.table import columns_of
-from simulator.data.logs.talks import Groups, Part, Talk, grouped, in_time, show_tools, talk_of
+from simulator.data.logs.talks import Groups, LogTalk, Part, grouped, in_time, show_tools, talk_of
 from simulator.data.logs.values import (
-    Line,
+    LogLine,
     answered_in,
     decoded,
     lines_of,
@@ -29,7 +29,7 @@ from simulator.data.logs.values import (
     seconds,
     text_of,
 )
-from simulator.data.values import READERS, Cell, columns_by_field
+from simulator.data.values import READERS, FileCell, columns_by_field
 
 # What a record may say of its conversation, as a question file does.
 _BESIDES = frozenset({"references", "answerable", "handover", "goal", "facts", "passages", "tags"})
@@ -72,7 +72,7 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
             names = map(record.get, ("id", "conversation_id", "thread_id", "session_id"))
             lines = lines_of(messages)
             if answer := answered_in(record.get("response")):
-                lines.append(Line("assistant", answer))
+                lines.append(LogLine("assistant", answer))
             talk = talk_of(str(next(filter(None, names), number)), lines)
             # What the model was offered, as files of fine-tuning have it.
             show_tools(talk, offered=bool(objects(record.get("tools"))))
@@ -90,17 +90,17 @@ def parts(records: Iterator[Any]) -> Iterator[Part]:
             if time is not None and record.get("object") == "thread.message":
                 time -= number / 1e6  # of the same second the newest comes first
             if role and text:
-                yield Line(role, text, time, str(thread or "thread"))
+                yield LogLine(role, text, time, str(thread or "thread"))
     yield from _chains(responses, before)
 
 
-def _add_besides(talk: Talk, record: dict[str, Any]) -> Iterator[Message]:
+def _add_besides(talk: LogTalk, record: dict[str, Any]) -> Iterator[Message]:
     """Adds what a record says of its conversation as a question file would; says what is not understood."""
     columns = columns_by_field({key: value for key, value in record.items() if isinstance(key, str)})
     for name in _BESIDES & columns.keys():
         column = columns[name]
         try:
-            value = READERS[name](Cell(column, record[column]))
+            value = READERS[name](FileCell(column, record[column]))
         except ValueError:
             yield _("columns that are not understood ({column})", column=quote(column))
             continue
@@ -133,12 +133,12 @@ def _chains(responses: Groups, before: dict[str, str]) -> Iterator[Part]:
             talk = id_ if asked else str(response.get("id"))
             if not asked:
                 yield _("questions, which /v1/responses/ID/input_items has")
-            yield Line("user", asked[-1] if asked else "", None, talk)
+            yield LogLine("user", asked[-1] if asked else "", None, talk)
             passages: tuple[tuple[str, str], ...] = ()
             tools = [call.model_dump() for call in tool_calls_in(objects(response["output"])) or ()] or None
             for item in objects(response["output"]):
                 if item.get("type") == "file_search_call":
                     passages += passages_in(item.get("results"))
                 elif item.get("type") == "message" and (text := text_of(item.get("content"))):
-                    yield Line("assistant", text, None, talk, {}, passages, tools=tools)
+                    yield LogLine("assistant", text, None, talk, {}, passages, tools=tools)
                     passages, tools = (), None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import Message, _
-from simulator.data.logs.values import Line, decoded, plain, role_of, seconds, text_of, with_besides
+from simulator.data.logs.values import LogLine, decoded, plain, role_of, seconds, text_of, with_besides
 from simulator.data.values import NAMES, by_word, normalised
 
 # The columns, by every name that is known for them, in the order in which they are taken.
@@ -33,7 +33,7 @@ _LONGEST_SPEAKER = 80
 _ADDED = re.compile(r"\s*(?:[#_-]?\d+|側|様|さん|の?(?:発言|発話)|[(\[（【].*[)\]）】]|[:：/].*)$", re.DOTALL)
 
 
-class Layout(NamedTuple):
+class LogLayout(NamedTuple):
     """Which column holds which field of a message, and who the words of the column of speakers are.
 
     `speakers` are words with user, assistant or agent, for words that nobody else knows. Without a column of
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
     columns: tuple[tuple[str, str], ...]
     speakers: tuple[tuple[str, str], ...] = ()
 
-    def parts(self, records: Iterator[Any]) -> Iterator[Line | Message]:
+    def parts(self, records: Iterator[Any]) -> Iterator[LogLine | Message]:
         """The rows as lines."""
         columns, codes = dict(self.columns), dict(self.speakers)
         for number, record in enumerate(records, 1):
@@ -84,7 +84,7 @@ def columns_of(headers: Any) -> dict[str, str]:
     return {field: header for field, (_rank, header) in ranks.items()}
 
 
-def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> Layout:
+def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> LogLayout:
     """The layout that `--columns` names, with the other columns by their usual names.
 
     Raises UnknownName for a field that a message does not have, and for a column that the file does not have.
@@ -103,7 +103,7 @@ def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> Layout
     others = columns_of(header for header in headers if header not in columns.values())
     if "role" not in columns and ANYBODY in speakers:
         others.pop("role", None)
-    layout = Layout(tuple((others | columns).items()), tuple(speakers.items()))
+    layout = LogLayout(tuple((others | columns).items()), tuple(speakers.items()))
     if "role" not in dict(layout.columns) and ANYBODY not in speakers:
         raise CaseFileError(
             _("--columns: say with role=COLUMN who speaks, or with user=* that only customers do.")
@@ -129,14 +129,14 @@ def joins(record: Any) -> bool:
     return "id" in record or "id" in columns_of(record)
 
 
-def parts(records: Iterator[Any]) -> Iterator[Line | Message]:
+def parts(records: Iterator[Any]) -> Iterator[LogLine | Message]:
     """The rows as lines; rows of one conversation may stand apart, and some be about the whole of it."""
     return (_part(record, _columns(tuple(record)), {}, None) for record in records)
 
 
 def _part(
     record: Any, columns: dict[str, str], codes: Mapping[str, str], number: int | None
-) -> Line | Message:
+) -> LogLine | Message:
     """A row as a line; `number` names the conversation of a row without one where nobody answers."""
     value = {field: record.get(column) for field, column in columns.items()}
     talk = value.get("id")
@@ -145,7 +145,7 @@ def _part(
         talk = record.get("id")
     if number is not None and "role" not in columns:
         talk = talk or number
-    about = Line(
+    about = LogLine(
         "", "", seconds(value.get("time")), str(talk or "1"),
         {columns["rating"]: value["rating"]} if value.get("rating") not in (None, "") else {},
         language=str(value.get("language") or ""),

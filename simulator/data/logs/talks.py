@@ -4,12 +4,12 @@ A format says what a log holds, in any order: lines of conversations, steps of t
 somebody thought of either, whole conversations, and, as a message, what it leaves out. Here they are put
 together, by their ids and in time. A trace is one turn: its outermost step holds the question and the answer.
 
-    Line("assistant", "Hi"), Line("user", "How?"), Line("user", "Please"),
-    Line("assistant", "So."), Line("agent", "More.")
+    LogLine("assistant", "Hi"), LogLine("user", "How?"), LogLine("user", "Please"),
+    LogLine("assistant", "So."), LogLine("agent", "More.")
         -> history Hi; one turn: question "How?" and "Please", answer "So." and "More.", handed over
 
     Step(trace="t1", kind="CHAIN", asked=..., answered=...), Step(trace="t1", kind="RETRIEVER", passages=...),
-    Note("t1", "thumbs", "up")
+    LogNote("t1", "thumbs", "up")
         -> one turn with the passages and the rating thumbs=up
 
 Parts wait on the disk until all of them are known (`Groups`), for the steps of a trace may be a gigabyte
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.messages import Message, _
 from simulator.data.files import Spool
-from simulator.data.logs.values import Line, answered_in, asked_in
+from simulator.data.logs.values import LogLine, answered_in, asked_in
 
 # The role of what ends a conversation, and the kind of what is no step but the whole trace.
 BREAK, TRACE = "break", "TRACE"
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Turn:
+class LogTurn:
     """A question and its answer, empty where the log has none; passages are ids and texts.
 
     `reference` is a right answer that the log holds, never what the bot said. `tools` are the calls of tools
@@ -55,14 +55,14 @@ class Turn:
 
 
 @dataclass
-class Talk:
+class LogTalk:
     """A conversation; `history` are roles and texts before the first question.
 
     `besides` is what its record says of it as a question file would, by field: right answers, its goal.
     """
 
     id: str
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[LogTurn] = field(default_factory=list)
     history: list[tuple[str, str]] = field(default_factory=list)
     language: str = ""
     tags: list[str] = field(default_factory=list)
@@ -94,10 +94,10 @@ class Step:
     tools: list[dict[str, Any]] = field(default_factory=list)
 
 
-class Note(NamedTuple):
+class LogNote(NamedTuple):
     """A rating of the step, trace or conversation with the id `of`; without a name a right answer.
 
-    Note("t1", "user-feedback", 1); Note("t1", "", "It is 5 yen.") is a correction.
+    LogNote("t1", "user-feedback", 1); LogNote("t1", "", "It is 5 yen.") is a correction.
     """
 
     of: str
@@ -105,7 +105,7 @@ class Note(NamedTuple):
     value: Any
 
 
-Part = Talk | Line | Step | Note | Message
+Part = LogTalk | LogLine | Step | LogNote | Message
 
 
 class Skipped(Counter[Message]):
@@ -164,28 +164,28 @@ def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
     return [item for _at, item in sorted(placed, key=lambda pair: pair[0])]
 
 
-def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: bool) -> Iterator[Talk]:
+def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: bool) -> Iterator[LogTalk]:
     """The conversations of these parts; more than `gap` seconds of silence begin another one.
 
     Of a log that may be `one_sided` each line of a customer whom nobody answers is a turn. Notes that belong
     to nothing in the file are counted in `skipped`.
     """
     lines, traces = Groups(), Groups()
-    notes: dict[str, list[Note]] = {}
+    notes: dict[str, list[LogNote]] = {}
     for part in parts:
         match part:
-            case Talk():
+            case LogTalk():
                 yield part
-            case Line():
+            case LogLine():
                 lines.add(part.talk, part)
             case Step():
                 traces.add(part.trace, vars(part))
-            case Note():
+            case LogNote():
                 notes.setdefault(part.of, []).append(part)
             case _:
                 skipped.note(part)
     # Lines first, then traces: a file of both (a chat and its tracing) is told in this order each time.
-    of_lines = (_talks(name, [Line(*line) for line in its], gap, one_sided) for name, its in lines)
+    of_lines = (_talks(name, [LogLine(*line) for line in its], gap, one_sided) for name, its in lines)
     for talk in chain(chain.from_iterable(of_lines), _sessions(traces, notes, skipped)):
         if talk.turns:
             # A note on a conversation is about its end: stars are given when it is over.
@@ -198,9 +198,9 @@ def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: boo
         skipped.note(about, sum(map(len, notes.values())))
 
 
-def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterator[Talk]:
+def _talks(name: str, lines: list[LogLine], gap: float, one_sided: bool) -> Iterator[LogTalk]:
     """The conversations that somebody has one after the other; those without a customer do not count."""
-    several: list[list[Line]] = [[]]
+    several: list[list[LogLine]] = [[]]
     before: float | None = None
     for line in in_time(lines, lambda line: line.time):
         if line.role == BREAK or (before is not None and line.time is not None and line.time - before > gap):
@@ -217,13 +217,13 @@ def _talks(name: str, lines: list[Line], gap: float, one_sided: bool) -> Iterato
             yield talk
 
 
-def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
+def talk_of(id_: str, lines: list[LogLine], *, one_sided: bool = False) -> LogTalk:
     """The conversation of these lines in their order; lines of one side that follow each other are one.
 
     What is said before the first question is history. In a log that may be `one_sided` (a webhook gets the
     customer's lines only) each line is a turn of its own, unless the desk says anything at all.
     """
-    talk = Talk(id_, language=next((line.language for line in lines if line.language), ""))
+    talk = LogTalk(id_, language=next((line.language for line in lines if line.language), ""))
     # One answer is enough to show that the log has both sides.
     one_sided = one_sided and not any(line.role in ("assistant", "agent") for line in lines)
     of_all: dict[str, Any] = {}
@@ -237,7 +237,7 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
             if last and not last.answer and not one_sided:
                 last.question += f"\n{line.text}"
             else:
-                talk.turns.append(last := Turn(line.text))
+                talk.turns.append(last := LogTurn(line.text))
             last.ratings |= line.ratings
             last.reference = last.reference or line.reference
         elif last:
@@ -258,7 +258,7 @@ def talk_of(id_: str, lines: list[Line], *, one_sided: bool = False) -> Talk:
     return talk
 
 
-def show_tools(talk: Talk, *, offered: bool = False) -> None:
+def show_tools(talk: LogTalk, *, offered: bool = False) -> None:
     """Where tools are called in a conversation, or offered to its model, other turns have called none."""
     if offered or any(turn.tools is not None for turn in talk.turns):
         for turn in talk.turns:
@@ -270,7 +270,7 @@ def _pair(passage: Iterable[str]) -> tuple[str, str]:
     return id_, text
 
 
-def _trace(name: str, steps: list[Step], notes: dict[str, list[Note]]) -> Step:
+def _trace(name: str, steps: list[Step], notes: dict[str, list[LogNote]]) -> Step:
     """The whole of a trace, whose steps may come in any order, in pieces, and without their parents.
 
     The question is that of the trace itself, else of an outermost step, else of a model's; the answer
@@ -372,7 +372,7 @@ def _turns(steps: list[Step]) -> list[list[Step]]:
     return turns
 
 
-def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) -> Iterator[Talk]:
+def _sessions(traces: Groups, notes: dict[str, list[LogNote]], skipped: Skipped) -> Iterator[LogTalk]:
     """Conversations whose turns are traces, in time order; what a trace repeats is not doubled.
 
     Traces of one session are one conversation; a trace without a session is one by itself, and so is its
@@ -384,7 +384,7 @@ def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) ->
             trace = _trace(name, turn_steps, notes)
             sessions.add(trace.session or name, vars(trace))
     for name, its in sessions:
-        talk = Talk(name)
+        talk = LogTalk(name)
         for trace in in_time((Step(**step) for step in its), lambda trace: trace.time):
             earlier, question = asked_in(trace.asked)
             if not question:
@@ -397,7 +397,7 @@ def _sessions(traces: Groups, notes: dict[str, list[Note]], skipped: Skipped) ->
                 ]
             talk.language = talk.language or trace.language
             talk.tags += trace.tags
-            turn = Turn(
+            turn = LogTurn(
                 question, answered_in(trace.answered), tuple(map(_pair, trace.passages)), trace.ratings
             )
             turn.reference, turn.error, turn.tools = trace.reference, trace.error, trace.tools or None

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from simulator.core.tool_calls import speaks_for_customer, tool_calls_in
-from simulator.data.values import NAMES, READERS, Cell, by_word, columns_by_field
+from simulator.data.values import NAMES, READERS, FileCell, by_word, columns_by_field
 from simulator.data.web import web_document
 
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
@@ -50,7 +50,7 @@ _HTML = re.compile(
 )
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One line of a conversation: `role` is user, assistant, or agent for a person at the desk.
 
     Without a role it says something of the whole conversation; where the role is BREAK another one begins.
@@ -215,12 +215,12 @@ def objects(value: Any) -> list[dict[str, Any]]:
 _WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
 
 
-def lines_of(messages: Any) -> list[Line]:
+def lines_of(messages: Any) -> list[LogLine]:
     """The lines of a list of messages in any of the chat formats; tools and the system have none.
 
     What tools were called since the customer spoke stands with the last line of the answer.
     """
-    lines: list[Line] = []
+    lines: list[LogLine] = []
     since: list[dict[str, Any]] = []
     start = 0
     for message in objects(messages):
@@ -239,16 +239,16 @@ def lines_of(messages: Any) -> list[Line]:
         texts = map(_parts, map(kwargs.get, ("content", "parts", "value", "text", "contents", "message")))
         text = next(filter(None, map(text_of, texts)), "")
         if role and (text or kwargs.get("error")):
-            lines.append(with_besides(Line(role, text, seconds(kwargs.get("created_at"))), kwargs))
+            lines.append(with_besides(LogLine(role, text, seconds(kwargs.get("created_at"))), kwargs))
         elif {"user", "assistant"} <= (
             both := {role_of(key): text_of(value) for key, value in said.items()}
         ).keys():
-            lines += [Line(role, both[role]) for role in ("user", "assistant")]
+            lines += [LogLine(role, both[role]) for role in ("user", "assistant")]
     _add_tools(lines, start, since)
     return lines
 
 
-def _add_tools(lines: list[Line], start: int, messages: list[dict[str, Any]]) -> None:
+def _add_tools(lines: list[LogLine], start: int, messages: list[dict[str, Any]]) -> None:
     """Adds the calls of tools in these messages to the last line of the assistant from `start` on."""
     calls = tool_calls_in(messages)
     at = next((at for at in range(len(lines) - 1, start - 1, -1) if lines[at].role == "assistant"), None)
@@ -265,7 +265,7 @@ def _parts(content: Any) -> Any:
     return content
 
 
-def with_besides(line: Line, record: dict[str, Any]) -> Line:
+def with_besides(line: LogLine, record: dict[str, Any]) -> LogLine:
     """The line with what its record has in columns of a question file: right answers, passages, an error.
 
     A right answer may be a text or a list of them; what is neither is none.
@@ -288,12 +288,12 @@ def _texts(record: dict[str, Any], columns: Mapping[str, str], field: str) -> tu
     if field not in columns:
         return ()
     try:
-        return tuple(READERS[field](Cell(columns[field], record[columns[field]])))
+        return tuple(READERS[field](FileCell(columns[field], record[columns[field]])))
     except ValueError:
         return ()
 
 
-def asked_in(value: Any, depth: int = 0) -> tuple[list[Line], str]:  # noqa: PLR0911 - one for each kind of value
+def asked_in(value: Any, depth: int = 0) -> tuple[list[LogLine], str]:  # noqa: PLR0911 - one for each kind of value
     """The question in what went into a call, and the lines before it where they are all there.
 
     Of a list of messages the last one of the customer; of an object the first of the keys that usually hold a

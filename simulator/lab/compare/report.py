@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from simulator.core.document import (
     Block,
     Fact,
-    Facts,
+    FactList,
     Item,
     Items,
     Line,
@@ -38,7 +38,7 @@ def pairwise_report(result: PairwiseResult) -> Report:
     # From who is better to whether the judge can be believed, then what to read for oneself.
     sections = [
         Section("duels", _("Wins and losses"), tuple(_wins(duel))),
-        Section("bias", _("Bias of the judge"), (Facts(tuple(_bias(result))),)),
+        Section("bias", _("Bias of the judge"), (FactList(tuple(_bias(result))),)),
     ]
     sections += [_examples(result, side) for side in ("b", "a")]
     if duel.differing or duel.alone or duel.unjudged:

@@ -99,7 +99,7 @@ class Chooser:
 # --- From the likeliest tokens of a chat answer ---
 
 
-class Token(NamedTuple):
+class LikelihoodToken(NamedTuple):
     """A token and the natural logarithm of its likelihood."""
 
     text: bytes
@@ -109,8 +109,8 @@ class Token(NamedTuple):
 class Place(NamedTuple):
     """One place of an answer: the token that was said, and all that are known to be likely there."""
 
-    said: Token
-    likely: tuple[Token, ...]
+    said: LikelihoodToken
+    likely: tuple[LikelihoodToken, ...]
 
 
 class _ChatToken(BaseModel):
@@ -121,9 +121,9 @@ class _ChatToken(BaseModel):
     bytes: list[int] | None = None
     top_logprobs: list["_ChatToken"] | None = None
 
-    def read(self) -> Token:
+    def read(self) -> LikelihoodToken:
         """The token, by its bytes where they are told."""
-        return Token(bytes(self.bytes) if self.bytes else self.token.encode(), self.logprob)
+        return LikelihoodToken(bytes(self.bytes) if self.bytes else self.token.encode(), self.logprob)
 
 
 def places_of(reply: Any) -> list[Place] | None:

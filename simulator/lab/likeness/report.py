@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from simulator.core.document import (
     Cell,
     Fact,
-    Facts,
+    FactList,
     Line,
     Report,
     Section,
@@ -60,6 +60,6 @@ def reactions_report(
         "How each left, after how many turns, how the feeling moved (-2 to 2), and the grade where a model"
         " judges."
     )
-    listed = (Facts(facts),) if facts else ()
+    listed = (FactList(facts),) if facts else ()
     blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))
     return Report(_("Do the customers react?"), language, sections=(Section("reactions", "", blocks),))

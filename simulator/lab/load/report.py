@@ -11,7 +11,7 @@ from simulator.core.document import (
     Block,
     Cell,
     Fact,
-    Facts,
+    FactList,
     Line,
     Notes,
     Section,
@@ -45,7 +45,7 @@ def section(results: Results, summary: Summary, _settings: Settings) -> Section 
         Line(headline(load), "strong"),
         _times_table(load),
         *_levels(load),
-        Facts(tuple(_facts(load))),
+        FactList(tuple(_facts(load))),
         Notes.of((*cautions(load), Line(note, "soft")), "alarm"),
     )
     return Section("load", _("Load rehearsal"), blocks, as_json(load))

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from simulator.core.messages import _
 from simulator.data.logs.table import speaker
-from simulator.data.logs.talks import BREAK, Note, Part, Step, grouped, in_time
+from simulator.data.logs.talks import BREAK, LogNote, Part, Step, grouped, in_time
 from simulator.data.logs.values import (
-    Line,
+    LogLine,
     at,
     get,
     inner,
@@ -68,7 +68,7 @@ class Chat(NamedTuple):
         ratings = {} if rating is None else {self.rating.partition(".")[0]: rating}
         language, tags = str(at(record, self.language) or ""), tuple(words(at(record, self.tags)))
         # What a record says of the whole conversation stands in a line without a speaker.
-        yield Line("", "", talk=talk, ratings=ratings, language=language, tags=tags)
+        yield LogLine("", "", talk=talk, ratings=ratings, language=language, tags=tags)
         for line in self.lines(record) if self.lines else [record]:
             role = role_of(_in(line, self.role))
             content = _in(line, self.text)
@@ -76,7 +76,7 @@ class Chat(NamedTuple):
             if self.hidden and _in(line, self.hidden):
                 yield INTERNAL
             elif role and text:
-                yield Line(role, text, seconds(at(line, self.time)), talk)
+                yield LogLine(role, text, seconds(at(line, self.time)), talk)
             else:
                 yield NO_LINE
 
@@ -163,7 +163,7 @@ def _of_ticket(record: Record) -> Iterator[Record]:
 def freshdesk(record: Record, number: int) -> Iterator[Part]:
     """Tickets with their conversations, or parts and ratings of tickets in a file of their own."""
     for name, value in inner(record, "ratings").items():
-        yield Note(str(record.get("ticket_id")), str(name), value)
+        yield LogNote(str(record.get("ticket_id")), str(name), value)
     if "ratings" not in record:
         yield from _FRESHDESK.parts(record, number)
 
@@ -233,7 +233,7 @@ def lex(record: Record, number: int) -> Iterator[Part]:
 def dify(record: Record, number: int) -> Iterator[Part]:
     """Dify: messages of the API, one a turn, and what somebody thought of them."""
     if "query" not in record:
-        yield Note(str(record.get("message_id")), "feedback", record.get("rating"))
+        yield LogNote(str(record.get("message_id")), "feedback", record.get("rating"))
     elif not str(record["query"] or "").strip():
         yield _("messages without a question")
     else:
@@ -261,7 +261,7 @@ def line(records: Iterator[Record]) -> Iterator[Part]:
             yield _("deliveries that came twice")
         elif event.get("type") == "message" and text:
             who = str(at(event, "source.userId|source.groupId|source.roomId") or "")
-            yield Line("user", text, seconds(event.get("timestamp")), who)
+            yield LogLine("user", text, seconds(event.get("timestamp")), who)
         else:
             yield NO_LINE
         seen.add(id_)
@@ -274,9 +274,9 @@ def rasa(record: Record, number: int) -> Iterator[Part]:
     for event in objects(record.get("events")) or [record | (inside if isinstance(inside, dict) else {})]:
         kind, text, time = event.get("event"), text_of(event.get("text")), seconds(event.get("timestamp"))
         if kind in ("session_started", "restart"):
-            yield Line(BREAK, "", time, talk)
+            yield LogLine(BREAK, "", time, talk)
         elif kind in ("user", "bot") and text and text != "/restart":
-            yield Line("user" if kind == "user" else "assistant", text, time, talk)
+            yield LogLine("user" if kind == "user" else "assistant", text, time, talk)
 
 
 _HEAD = re.compile(r"<p\b[^>]*align=\"?center\"?[^>]*>.*?</p>", re.IGNORECASE | re.DOTALL)
@@ -354,7 +354,7 @@ def salesforce(records: Iterator[Record]) -> Iterator[Part]:
             )
         for row, author, role in zip(comments, authors, roles, strict=True):
             text = plain(str(at(row, "commentbody|description") or ""))
-            yield Line(role or ("user" if author == customer else "agent"), text, None, number)
+            yield LogLine(role or ("user" if author == customer else "agent"), text, None, number)
 
 
 _UNPUBLISHED = ("false", "0", "no", "いいえ", "非公開")
@@ -379,14 +379,14 @@ def _salesforce_role(comment: Record) -> str:
     return ""
 
 
-def _transcript(body: str) -> list[Line]:
+def _transcript(body: str) -> list[LogLine]:
     """The lines of a transcript, which holds them as HTML; before a transfer it is the bot who answers.
 
         <p align="center">Agent Support Bot</p>( 12s ) Support Bot: Hello<br>( 40s ) Visitor: How much is it?
 
     Lines without a speaker go on the one before.
     """
-    lines: list[Line] = []
+    lines: list[LogLine] = []
     is_bot = "bot" in (head[0].lower() if (head := re.findall(r"Agent ([^<]*)", body)) else "")
     for piece in re.split(f"({_HEAD.pattern})", body, flags=_HEAD.flags):
         if _HEAD.fullmatch(piece):
@@ -397,7 +397,7 @@ def _transcript(body: str) -> list[Line]:
                 name = said[1].strip()
                 bot = is_bot or "bot" in name.lower() or "ボット" in name
                 role = role_of(name) or role_of(name.split()[0]) or ("assistant" if bot else "agent")
-                lines.append(Line(role, said[2].strip()))
+                lines.append(LogLine(role, said[2].strip()))
             elif lines and text.strip():
                 lines[-1] = lines[-1]._replace(text=f"{lines[-1].text}\n{text.strip()}")
     return lines
@@ -484,13 +484,13 @@ class _Zendesk(NamedTuple):
             )
         requester = self.users.get(str(customer), {}) or inner(ticket, "requester")
         language = str(requester.get("locale") or ticket.get("locale") or "")
-        yield Line("", "", None, talk, language=language, tags=tuple(words(ticket.get("tags"))))
+        yield LogLine("", "", None, talk, language=language, tags=tuple(words(ticket.get("tags"))))
         for rating in (get(ticket, "satisfaction_rating.score"), *(piece.get("score") for piece in its)):
             if rating in ("good", "bad"):
-                yield Note(talk, "satisfaction_rating", rating)
+                yield LogNote(talk, "satisfaction_rating", rating)
         first = plain(str(ticket.get("description") or ""))
         if first and not (self.commented if only else place in self.commented):
-            yield Line("user", first, seconds(ticket.get("created_at")), talk)
+            yield LogLine("user", first, seconds(ticket.get("created_at")), talk)
         for comment in said:
             author = self.users.get(str(comment.get("author_id"))) or comment.get("author")
             is_customer = comment.get("author_id") == customer or role_of(get(author, "role")) == "user"
@@ -506,19 +506,19 @@ def _comment(comment: Record, talk: str, is_customer: bool) -> Iterator[Part]:
     if channel.startswith("chat") and (chat := _CHAT.findall(text)):
         customers = {name for name, _said in chat if role_of(name.split()[0]) == "user"} or {chat[0][0]}
         for name, said in chat:
-            yield Line("user" if name in customers else "assistant", said.strip(), time, talk)
+            yield LogLine("user" if name in customers else "assistant", said.strip(), time, talk)
     elif comment.get("public") is False:
         yield INTERNAL
     elif text:
         role = "assistant" if is_automatic else "user" if is_customer else "agent"
-        yield Line(role, text, time, talk)
+        yield LogLine(role, text, time, talk)
 
 
 def _visitor(chat: Record, place: str) -> Iterator[Part]:
     """A chat; one that nobody took is a message."""
     talk = str(chat.get("id") or place)
     if not chat.get("history"):
-        yield Line("user", plain(str(chat.get("message") or "")), None, talk)
+        yield LogLine("user", plain(str(chat.get("message") or "")), None, talk)
     for event in objects(chat.get("history")):
         if event.get("type") == "chat.msg" and (text := plain(str(event.get("msg") or ""))):
             nick = str(event.get("nick") or "")
@@ -528,6 +528,6 @@ def _visitor(chat: Record, place: str) -> Iterator[Part]:
                 not nick and event.get("name") == get(chat, "visitor.name")
             )
             role = "user" if is_user else "assistant" if is_bot else "agent"
-            yield Line(role, text, seconds(event.get("timestamp")), talk)
+            yield LogLine(role, text, seconds(event.get("timestamp")), talk)
     if chat.get("rating") in ("good", "bad"):
-        yield Note(talk, "rating", chat["rating"])
+        yield LogNote(talk, "rating", chat["rating"])

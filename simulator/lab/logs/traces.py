@@ -17,7 +17,7 @@ from typing import Any
 
 from simulator.core.messages import _
 from simulator.data.logs.langfuse import TOOLS, called
-from simulator.data.logs.talks import MODELS, TRACE, Note, Part, Step
+from simulator.data.logs.talks import MODELS, TRACE, LogNote, Part, Step
 from simulator.data.logs.values import (
     answered_in,
     asked_in,
@@ -108,7 +108,7 @@ def langsmith(record: dict[str, Any], number: int) -> Iterator[Part]:
     if {"run_id", "key"} <= record.keys() and "run_type" not in record:
         # Feedback has a score, or a value where it is a word.
         value = record.get("value") if record.get("score") is None else record["score"]
-        yield Note(str(record["run_id"]), str(record["key"]), value)
+        yield LogNote(str(record["run_id"]), str(record["key"]), value)
     elif "run_type" in record:
         yield from _run(record)
     elif batch := [*objects(record.get("post")), *objects(record.get("patch"))]:
@@ -203,7 +203,7 @@ def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
     """Spans of the REST interface, of a dataframe, of `to_json`, and of strands; notes on them."""
     if "annotator_kind" in record:
         result = inner(record, "result") or record
-        yield Note(str(record.get("span_id")), str(record.get("name")), at(result, "label|score"))
+        yield LogNote(str(record.get("span_id")), str(record.get("name")), at(result, "label|score"))
         return
     flat = decoded(record.get("attributes"))
     if isinstance(flat, list):  # pairs, as OTLP has them
@@ -292,7 +292,7 @@ def _told(trace: str, id_: str, time: Any, name: str, attributes: dict[str, Any]
         value = get(attributes, "gen_ai.evaluation.score.value")
         label = get(attributes, "gen_ai.evaluation.score.label")
         of = str(id_ or get(attributes, "gen_ai.response.id") or "")
-        yield Note(of, str(get(attributes, "gen_ai.evaluation.name")), label if value is None else value)
+        yield LogNote(of, str(get(attributes, "gen_ai.evaluation.name")), label if value is None else value)
     elif any((said := _event(name, attributes)).values()):
         yield Step(trace, id_, time=seconds(time), kind="LLM", **said)
 

@@ -31,7 +31,7 @@ from simulator.core.types import PASSED
 from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict
-from simulator.sheets.model import EMPTY, Column, Mark, Row, SheetCell, Worksheet, text_cell
+from simulator.sheets.model import EMPTY, Column, Mark, SheetCell, SheetRow, Worksheet, text_cell
 from simulator.stats.comparison import FEWEST_CASES
 
 NOTHING = "–"
@@ -275,7 +275,9 @@ def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
             made = list(_sheet_cells(cell, data, matrix))
             titles |= {key: title for key, title, _cell in made}
             rows.append(
-                Row(f"{matrix.id} {cell.cell.key}", {key: each for key, _title, each in made if each.text})
+                SheetRow(
+                    f"{matrix.id} {cell.cell.key}", {key: each for key, _title, each in made if each.text}
+                )
             )
     columns = [
         Column(

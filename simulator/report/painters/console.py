@@ -19,7 +19,7 @@ from simulator.core.document import (
     Block,
     Cell,
     Chart,
-    Facts,
+    FactList,
     Items,
     Line,
     Notes,
@@ -72,7 +72,7 @@ def print_report(report: Report, *, as_json: bool = False, view: View = "termina
 
 def paint(report: Report, console: Console, view: View = "terminal") -> None:
     """Prints a report; in brief only the warnings among its first remarks, of the verdict not even these."""
-    painter = _Painter(report, console)
+    painter = _TerminalPainter(report, console)
     if view == "verdict":
         first = report.lead or (Line(report.sections[0].line),)
         painter.blocks([block for block in first if isinstance(block, Line)])
@@ -98,7 +98,7 @@ def _important(block: Block) -> Block:
     return Notes(tuple(warnings))
 
 
-class _Painter:
+class _TerminalPainter:
     """Prints the blocks of a report on one console."""
 
     def __init__(self, report: Report, console: Console) -> None:
@@ -126,7 +126,7 @@ class _Painter:
                 case Notes():
                     for note in block.lines:
                         self.line(note, marker=note.marker or _MARKERS.get(note.tone, "-"))
-                case Facts():
+                case FactList():
                     self._facts(block)
                 case Items():
                     self._items(block)
@@ -140,7 +140,7 @@ class _Painter:
         style, marker = style or STYLES[line.tone], marker or line.marker
         self._hanging(f"{marker} " if marker else "", line.text, style, style, line.indent)
 
-    def _facts(self, facts: Facts) -> None:
+    def _facts(self, facts: FactList) -> None:
         """Names and values in two columns; a wide name has a line of its own."""
         if facts.title:
             self.line(Line(facts.title, "soft"))

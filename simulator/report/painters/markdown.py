@@ -7,7 +7,19 @@ who looked, a mention that notifies people, HTML, or a heading that passes for t
 import re
 from collections.abc import Iterator
 
-from simulator.core.document import Block, Cell, Fact, Facts, Items, Line, Notes, Report, Section, Table, Text
+from simulator.core.document import (
+    Block,
+    Cell,
+    Fact,
+    FactList,
+    Items,
+    Line,
+    Notes,
+    Report,
+    Section,
+    Table,
+    Text,
+)
 from simulator.core.messages import safe_text
 
 # Signs that mean something in Markdown, at the beginning of a line or within it; a backslash before them is
@@ -17,7 +29,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 def markdown(report: Report) -> str:
     """The whole report; pictures are left out, their figures stand in tables."""
-    painter = _Painter(report)
+    painter = _MarkdownPainter(report)
     parts = [f"## {painter.text(report.title)}"]
     if report.notice:
         parts.append(f"> {painter.text(report.notice)}")
@@ -29,7 +41,7 @@ def markdown(report: Report) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-class _Painter:
+class _MarkdownPainter:
     """Writes the blocks of a report."""
 
     def __init__(self, report: Report) -> None:
@@ -57,7 +69,7 @@ class _Painter:
                     yield self._line(block)
                 case Notes() if block.lines:
                     yield "\n".join(map(self._note, block.lines))
-                case Facts():
+                case FactList():
                     if block.title:
                         yield f"**{self.text(block.title)}**"
                     yield "\n".join(line for fact in block.facts for line in self._fact(fact))

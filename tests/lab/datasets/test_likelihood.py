@@ -20,7 +20,7 @@ LABELS = ("適切", "不適切")
 
 def place(likely: Mapping[str, float]) -> Place:
     """A place of an answer; the first token is said."""
-    tokens = tuple(Token(text.encode(), value) for text, value in likely.items())
+    tokens = tuple(LikelihoodToken(text.encode(), value) for text, value in likely.items())
     return Place(tokens[0], tokens)
 
 
@@ -95,10 +95,10 @@ def test_labels_that_cannot_be_told_apart_have_no_scores(places: list[Mapping[st
 def test_a_character_in_two_tokens_is_read_by_its_bytes() -> None:
     """Tokens of Japanese may end within a character."""
     first, second = "不".encode()[:2], "不".encode()[2:]
-    other = Token("適".encode(), -2.0)
+    other = LikelihoodToken("適".encode(), -2.0)
     places = [
-        Place(Token(first, -0.1), (Token(first, -0.1), other)),
-        Place(Token(second, -0.1), (Token(second, -0.1),)),
+        Place(LikelihoodToken(first, -0.1), (LikelihoodToken(first, -0.1), other)),
+        Place(LikelihoodToken(second, -0.1), (LikelihoodToken(second, -0.1),)),
     ]
 
     assert scores_of(places, LABELS) == {"適切": -2.0, "不適切": -0.1}
