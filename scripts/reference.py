@@ -138,8 +138,8 @@ def page(language: Language) -> str:
                         if parameter.default not in ("", None)
                         else "",
                     )
-                    for each in parameters
-                    if each.name not in ("chat", "cases", "choosing")
+                    for parameter in parameters
+                    if parameter.name not in ("chat", "cases", "choosing")
                 ),
             )
         yield f"\n## {say('Personas')}\n\n{say('More: [personas](personas.md).')}"

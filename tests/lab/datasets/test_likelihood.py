@@ -9,7 +9,7 @@ from simulator.shelves.rag_adapters.openai_chat import connect
 
 from simulator import Answer, BotFailure, InputError, Query
 from simulator.core.choosing import choosing_for
-from simulator.lab.datasets.likelihood import Place, Token, scores_of
+from simulator.lab.datasets.likelihood import LikelihoodToken, Place, scores_of
 from simulator.lab.harness.echo import tokens_of
 from tests.servers.faults import Reply, error
 from tests.servers.logprobs import text_of_tokens
