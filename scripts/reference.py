@@ -93,7 +93,7 @@ def page(language: Language) -> str:
             "In the file a setting has its variable's name in small letters, without the prefix: `turns = 5`."
         )
         for title, names in groups().items():
-            yield f"\n### {told(title)}"
+            yield f"\n### {localised(title)}"
             yield from table(
                 ("option", "environment", "meaning"),
                 (

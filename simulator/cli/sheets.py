@@ -24,7 +24,7 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, safe_text
 from simulator.core.settings import SETTINGS_FILE, load_settings
 from simulator.sheets import connect as connection
-from simulator.sheets.google_api import APIS, VARIABLES, Refused, SheetsClient, account, key_of
+from simulator.sheets.google_api import APIS, VARIABLES, GoogleRefused, SheetsClient, account, key_of
 from simulator.sheets.google_sheets import new_sheet as create_sheet
 from simulator.sheets.google_sheets import write_test_cell
 
