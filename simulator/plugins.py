@@ -17,6 +17,12 @@ entry-point group `rehearsal.plugins`:
         "Whether an answer begins with a greeting."
         return context.turn.answer.text.startswith("Hello")
 
+    def greeted(results):
+        "Of every answer whether it begins with a greeting (0 or 1), each with its question."
+        for conversation in results.conversations:
+            for turn in conversation.turns:
+                yield float(turn.answer.text.startswith("Hello")), conversation.case.id
+
     def greetings(name: str = "you") -> int:
         "Say hello to somebody."
         print(f"Hello, {name}.")
@@ -30,12 +36,13 @@ entry-point group `rehearsal.plugins`:
         name="desk",
         commands={"greetings": greetings},
         judges={"greets": greets},
+        figures={"greeted": greeted},
         sections=(section,),
     )
 
-Then `rehearsal greetings --name Ann` and `rehearsal --judges turn,greets` work, reports have the section,
-`list` shows the judge and `doctor` the package. Only the command line and the Python API ask this module;
-what the other parts of the program need of a plug-in they are given.
+Then `rehearsal greetings --name Ann`, `rehearsal --judges turn,greets` and `--target "greeted >= 0.9"` work,
+reports have the section, `list` shows the judge and `doctor` the package. Only the command line and the
+Python API ask this module; what the other parts of the program need of a plug-in they are given.
 """
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -53,6 +60,7 @@ from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer
 from simulator.core.shelves import offer_judges
 from simulator.data.formats import Format, offer_formats
 from simulator.grading.outputs import offer_outputs
+from simulator.stats.offered import GateFigure, offer_figures
 
 if TYPE_CHECKING:  # a page of help needs none of these
     from pydantic import JsonValue
@@ -180,12 +188,13 @@ class Plugin:
 
     A command is a function whose parameters are its options (as Typer reads them, or with
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
-    as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs. `settings`
-    are options, variables and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has them in its
-    settings.py, which imports nothing else of it. `engines` are values of `--engine`; `outputs` reads the
-    file of `--outputs`, `chooser` weighs choices by their log-likelihoods. `check` raises InputError for
-    settings that cannot be used together, before anything is read; `settled` returns the settings as its run
-    has them. `printed` is None for a run that prints its summary.
+    as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs, `figures`
+    what a target may name beside judges, `engines` values of `--engine`. `settings` are options, variables
+    and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has them in its settings.py, which
+    imports nothing else of it. `outputs` reads the file of `--outputs`, `chooser` weighs choices by their
+    log-likelihoods. `check` raises InputError for settings that cannot be used together, before anything is
+    read; `settled` returns the settings as its run has them. `printed` is None for a run that prints its
+    summary.
     """
 
     name: str
@@ -193,6 +202,7 @@ class Plugin:
     judges: Mapping[str, Callable[..., Any] | Path] = field(default_factory=dict)
     readers: tuple[Format, ...] = ()
     settings: type[AddedSettings] | None = None
+    figures: Mapping[str, GateFigure] = field(default_factory=dict)
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
     engines: Mapping[str, Engine] = field(default_factory=dict)
@@ -398,6 +408,7 @@ def offer() -> None:
     if _is_there("datasets"):
         offer_choosing(_chooser)
     offer_formats(_formats)
+    offer_figures(_figures)
 
 
 @cache
@@ -405,6 +416,10 @@ def _formats() -> tuple[Format, ...]:
     """The formats of logs that plug-ins read; a room that is not there reads none."""
     rooms = filter(None, (_room(name) for name, room in LAB.items() if room.readers))
     return tuple(format_ for plugin in (*rooms, *third_party()) for format_ in plugin.readers)
+
+
+def _figures() -> Mapping[str, GateFigure]:
+    return {name: figure for plugin in third_party() for name, figure in plugin.figures.items()}
 
 
 def _chooser(body: Mapping[str, Any], post: Post, where: str, *, top_logprobs: int) -> Chooser:

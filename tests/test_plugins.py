@@ -101,6 +101,15 @@ def test_a_package_brings_settings(packages: Path) -> None:
     assert "Did you mean hours?" in program(packages, *options).stderr
 
 
+def test_a_package_adds_a_figure_that_a_target_names(packages: Path) -> None:
+    """The gate goes by it, question by question, as by a judge's grades."""
+    done = program(packages, *RUN[:-2], "--target", "greeted >= 0.9", "--json")
+    condition, _major = json.loads(done.stdout)["conditions"]
+
+    assert done.returncode == 1
+    assert (condition["condition"], condition["value"], condition["cases"]) == ("greeted >= 0.9", 0, 1)
+
+
 @pytest.mark.parametrize(("code", "why"), [
     ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     ("PLUGIN = 5", "it is int, not a simulator.plugins.Plugin"),

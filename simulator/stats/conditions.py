@@ -59,6 +59,7 @@ from simulator.stats.findings import (
     too_little,
 )
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
+from simulator.stats.offered import further_figures
 from simulator.stats.red import worst_severity
 from simulator.stats.sequential import alpha_at
 from simulator.stats.summary import CUT_OFF, counted_turns
@@ -159,7 +160,11 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
         planned = {conversation.case.id for conversation in results.conversations}
         return share._replace(least=sum(major.values()) / len(planned) if planned else None)
-    return _turn_figure(condition, results, summary)
+    if further := further_figures().get(name):
+        figure = _mean_figure(list(further(results)), len(begun))
+    else:
+        figure = _turn_figure(condition, results, summary)
+    return figure
 
 
 def _placed_figure(name: str, results: Results) -> MeasuredFigure:
@@ -423,7 +428,7 @@ def conditions_gate(
     """
     target, certainty = settings.target, settings.certainty
     conditions = target_conditions(target)
-    check_names(target, summary.judges)
+    check_names(target, [*summary.judges, *further_figures()])
     results = without_superseded(results)
     # The limit on major turns is a condition like any other; `by_default` where nobody asked for it. One that
     # the target names itself is not doubled, unless --max-major was given as well.

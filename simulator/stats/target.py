@@ -9,6 +9,7 @@ from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Case, Results
 from simulator.stats.findings import Decision
 from simulator.stats.gate import depends_on, gate_of, has_evidence
+from simulator.stats.offered import further_figures
 from simulator.stats.red import primary_judge
 from simulator.stats.summary import figures_of
 
@@ -20,7 +21,7 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
     """
     conditions = target_conditions(settings.target)
     of_outputs = (condition.name for condition in conditions if is_of_outputs(condition.name))
-    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
+    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs, *further_figures()])
     check_certainty(settings)
     for condition in conditions:
         if condition.repeats and condition.repeats > settings.repeats and not settings.replay:

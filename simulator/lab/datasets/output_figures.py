@@ -1,7 +1,7 @@
 """The outputs of JSON answers over a data set: means, shares that passed, and what was not extracted.
 
-A metric file (docs/lab/thresholds.md) splits an answer such as {"method": "GET", "path": "/users"} into outputs,
-each with judges of its own. grading/outputs.py grades them; their scores are named `OUTPUT.JUDGE`, and their
+A metric file (docs/lab/thresholds.md) splits an answer such as {"method": "GET", "path": "/users"} into
+outputs, each with judges of its own. outputs.py grades them; their scores are named `OUTPUT.JUDGE`, and their
 detail says the output, the threshold and whether it was reached. The judge `passed` grades the whole row: 1
 where every output reached its thresholds. Here these scores are only counted, in one pass over the run.
 
