@@ -64,14 +64,6 @@ ARTICLE_NAMES: Mapping[str, str] = {
     "gpt_similarity": "llm_similarity",
     "gpt_correctness": "llm_correctness",
 }
-# Only with --scoring contest, in the order in which its result is printed; there all of them are grades 1..5.
-CONTEST_NAMES: Mapping[str, str] = {
-    "gpt_relevance": "relevance",
-    "gpt_groundedness": "groundedness",
-    "gpt_similarity": "similarity",
-    "gpt_fluency": "fluency",
-    "ada_cosine_similarity": "cosine",
-}
 
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
-from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, canonical_judge
+from simulator.core.shelves import ARTICLE_NAMES, canonical_judge
 from simulator.core.types import Case
 from simulator.data import files
 from simulator.data.cases import DatasetRequest, read_dataset
@@ -69,7 +69,7 @@ def test_the_judge_that_decides_where_nobody_names_one(
 
 def test_the_articles_names_mean_judges_of_the_shelf() -> None:
     """Every name is understood wherever judges are named, and files its scores under our own."""
-    for given, ours in {**ARTICLE_NAMES, **CONTEST_NAMES}.items():
+    for given, ours in ARTICLE_NAMES.items():
         assert ours in shelves.judge_names(), given
     assert shelves.judge_name("rougeL") == "rouge_l"
     assert load_judge("em") is load_judge("exact_match")

@@ -11,7 +11,7 @@ there, `--judges` says; a metric that is switched off is neither printed nor in 
 rows that could be graded, and a line on standard error says how many could not (`ungraded_metrics`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from math import fsum
 from typing import Any
@@ -21,13 +21,21 @@ from pydantic import Field
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
-from simulator.core.shelves import CONTEST_NAMES, judge_name
+from simulator.core.shelves import judge_name
 from simulator.core.types import Results, Score, Spending, Value
 from simulator.lab.datasets.settings import DatasetSettings
 
 # Word for word: scripts that collect results look for it.
 HEAD = "***** Result *****"
-# By judge, in the contest's order.
+# What contests call judges, in the order in which their result is printed; all of them are grades 1..5.
+CONTEST_NAMES: Mapping[str, str] = {
+    "gpt_relevance": "relevance",
+    "gpt_groundedness": "groundedness",
+    "gpt_similarity": "similarity",
+    "gpt_fluency": "fluency",
+    "ada_cosine_similarity": "cosine",
+}
+# By judge, in the same order.
 _NAME_OF = {judge: name for name, judge in CONTEST_NAMES.items()}
 
 

@@ -12,10 +12,15 @@ import pytest
 from simulator.api.run import run_settings
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Results, Score, State
-from simulator.lab.datasets.contest import contest_result, contest_settings, printed_result, ungraded_metrics
+from simulator.lab.datasets.contest import (
+    CONTEST_NAMES,
+    contest_result,
+    contest_settings,
+    printed_result,
+    ungraded_metrics,
+)
 from tests.commands import Command
 from tests.paths import ROOT
 from tests.run_helpers import a_run_of_rows
