@@ -224,11 +224,11 @@ class Plugin:
 class Room:
     """What asks for a room of the lab.
 
-    Words of the command line, each with the first line of its help; settings that are set, and those
-    of which only `reports` have to say something; judges by name;
-    notes of a run, and `graded`, judges by the last part of their names, that its reports show. `remarks`
-    where it looks at every run with customers that a model judged, `lines` where it looks at all in which
-    customers said so many after the first. `readers` where it reads logs.
+    Words of the command line, each with the first line of its help; settings that are set, and settings of
+    which only its `reports` have something to say; judges by name; notes of a run, and `graded`, judges by
+    the last part of their names, that its reports show. `remarks` where it looks at every run with customers
+    that a model judged, `lines` where it looks at all in which customers said so many after the first ones.
+    `readers` where it reads logs.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -516,12 +516,12 @@ def _part_of_room(name: str, part: str) -> Any:
 
 def third_party() -> tuple[Plugin, ...]:
     """The plug-ins of installed packages, but for those that are broken."""
-    return tuple(each for each in _loaded() if isinstance(each, Plugin))
+    return tuple(plugin for plugin in _loaded() if isinstance(plugin, Plugin))
 
 
 def faults() -> tuple[Message, ...]:
     """What is wrong with plug-ins that are broken, a line each."""
-    return tuple(each for each in _loaded() if isinstance(each, Message))
+    return tuple(fault for fault in _loaded() if isinstance(fault, Message))
 
 
 @cache
