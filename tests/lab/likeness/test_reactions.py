@@ -47,7 +47,8 @@ def played(request: dict[str, Any], *, reacts: bool, grade: int) -> str:
     got, feeling = "partly", 2
     if reacts:
         useless = "website" in said or "manual" in said or "Platinum" in said
-        got, feeling = ("nothing", -2) if useless else ("handed_over" if "colleague" in said else "answered", 2)
+        helped = "handed_over" if "colleague" in said else "answered"
+        got, feeling = ("nothing", -2) if useless else (helped, 2)
     count = len(request["messages"])
     leaves = {"handed_over": "handed_over", "answered": "satisfied"}
     line = {"why": "", "got": got, "feeling": feeling, "next": leaves.get(got, "stay")}
