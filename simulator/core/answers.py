@@ -219,16 +219,16 @@ def _passage(document: Any, number: int) -> Passage:
 def _fields(document: Any) -> Mapping[str, Any]:
     """A document's fields in one mapping; what stands in its metadata gives way to its own."""
     if isinstance(document, Mapping):
-        own = dict(document)
+        fields = dict(document)
     elif hasattr(document, "page_content"):
-        own = {"page_content": document.page_content, "id": getattr(document, "id", None)}
-        own["metadata"] = getattr(document, "metadata", None)
+        fields = {"page_content": document.page_content, "id": getattr(document, "id", None)}
+        fields["metadata"] = getattr(document, "metadata", None)
     else:
         msg = _("a passage must be a text, a mapping or a document, not {type}", type=type(document).__name__)
         raise BotFailure("malformed", msg)
     # LlamaIndex and LangChain keep id, source and score there.
-    metadata = own.pop("metadata", None)
-    layers = (metadata if isinstance(metadata, Mapping) else {}, own)
+    metadata = fields.pop("metadata", None)
+    layers = (metadata if isinstance(metadata, Mapping) else {}, fields)
     return {key: value for layer in layers for key, value in layer.items() if value is not None}
 
 

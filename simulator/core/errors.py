@@ -88,10 +88,10 @@ class InputError(RehearsalError):
     """Something the user can fix."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> Message | None:
+def did_you_mean(name: str, names: Iterable[str]) -> Message | None:
     """Offers the known names that are like this one; None where none is."""
     # 0.5 finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind.
-    near = difflib.get_close_matches(name, list(known), n=2, cutoff=0.5)
+    near = difflib.get_close_matches(name, list(names), n=2, cutoff=0.5)
     return _("Did you mean {names}?", names=", ".join(near)) if near else None
 
 
@@ -102,12 +102,12 @@ class UnknownName(InputError):
         self, kind: Message | str, name: str, names: Iterable[str], hint: Message | str = ""
     ) -> None:
         # All names are listed beside the near ones: often the name is right and the kind is not.
-        known = sorted(names)
+        ordered = sorted(names)
         super().__init__(
             sentences(
                 _("unknown {kind}: '{name}'.", kind=kind, name=name),
-                did_you_mean(name, known),
-                _("There are: {names}.", names=", ".join(known)) if known else None,
+                did_you_mean(name, ordered),
+                _("There are: {names}.", names=", ".join(ordered)) if ordered else None,
                 hint,
             )
         )
@@ -142,8 +142,8 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     context = problem.get("ctx", {})
     if problem["type"] == "value_error":
         return message_of(context["error"])
-    known = _VALUE_PROBLEMS.get(problem["type"])
-    return known.format(**context) if known else str(problem["msg"])
+    problem_text = _VALUE_PROBLEMS.get(problem["type"])
+    return problem_text.format(**context) if problem_text else str(problem["msg"])
 
 
 class CaseFileError(InputError):

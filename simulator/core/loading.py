@@ -61,15 +61,15 @@ def user_object(name: str, *, is_bot: bool = False) -> Any:
         if is_bot and isinstance(error, ImportError):
             why = sentences(why, other_python(module_name))
         raise InputError(_("{name}: cannot be imported: {error}", name=name, error=why)) from None
-    found: Any = module
+    thing: Any = module
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            there = getattr(found, "__dict__", {}).items()
+        if not hasattr(thing, part):
+            there = getattr(thing, "__dict__", {}).items()
             of_use = {key for key, value in there if callable(value) or hasattr(value, "ainvoke")}
             public = {key for key in of_use if not key.startswith("_")}
             raise UnknownName(_("name in {module}", module=module_name), part, public)
-        found = getattr(found, part)
-    return found
+        thing = getattr(thing, part)
+    return thing
 
 
 def module_of_file(path: Path) -> ModuleType:
@@ -83,9 +83,9 @@ def module_of_file(path: Path) -> ModuleType:
     if not file.is_file():
         raise InputError(_("{path}: there is no such file here.", path=path))
     # Under whatever name: the user's own code may have imported it before.
-    for known in list(sys.modules.values()):
-        if getattr(known, "__dict__", {}).get("__file__") == str(file):
-            return known
+    for candidate in list(sys.modules.values()):
+        if getattr(candidate, "__dict__", {}).get("__file__") == str(file):
+            return candidate
     prepend_to_path(file.parent)
     # By its whole path: another folder's checks.py is another module.
     place = hashlib.sha256(str(file).encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -156,7 +156,7 @@ def source_files(module: Path) -> list[Path]:
         files[path] = None
         name = path.stem.lstrip("_")  # of keigo.py: _keigo.toml, _keigo_ja.toml and the like
         named = (*path.parent.glob(f"_{name}.*"), *path.parent.glob(f"_{name}_*.*"))
-        waiting += sorted(each for each in named if each.suffix in {".py", ".toml"})
+        waiting += sorted(file_named for file_named in named if file_named.suffix in {".py", ".toml"})
         if path.suffix == ".py":
             # Beside it or in folders there; `judges._angle` is one beside judges/cosine.py.
             nearby = [
@@ -173,10 +173,10 @@ def _imported(tree: ast.Module) -> Iterator[str]:
     """The names of modules that are imported anywhere, and of what is taken from them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from ([node.module] if node.module else ())
-            yield from (".".join(filter(None, (node.module, each.name))) for each in node.names)
+            yield from (".".join(filter(None, (node.module, alias.name))) for alias in node.names)
 
 
 def other_python(module_name: str) -> Message:
@@ -187,11 +187,11 @@ def other_python(module_name: str) -> Message:
     beside = Path(module_name).resolve().parents if is_path(module_name) else [Path.cwd()]
     names = ("bin/python", "Scripts/python.exe")
     there = [
-        each
+        python
         for folder in list(beside)[:3]
         for name in names
-        for each in (folder / ".venv" / name, folder / "venv" / name)
-        if each.is_file() and each.parents[1] != Path(sys.prefix)
+        for python in (folder / ".venv" / name, folder / "venv" / name)
+        if python.is_file() and python.parents[1] != Path(sys.prefix)
     ]
     python = os.path.relpath(there[0]) if there else "../bot/.venv/bin/python"
     return _(
@@ -211,10 +211,10 @@ def describe_error(error: BaseException) -> Message:
         return _("{error}.", error=text)
     # A syntax error has its place in its own text; others have frames.
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, _PACKAGE))]
-    if not own:
+    frames_of_user = [frame for frame in frames if not frame.filename.startswith((*LIBRARIES, _PACKAGE))]
+    if not frames_of_user:
         return _("{error}.", error=text)
-    place, file = own[-1], Path(own[-1].filename)
+    place, file = frames_of_user[-1], Path(frames_of_user[-1].filename)
     if file.is_relative_to(Path.cwd()):
         file = file.relative_to(Path.cwd())
     return _("{error} ({file}, line {line:d}).", error=text, file=file, line=place.lineno)

@@ -115,13 +115,13 @@ def stored(value: Any) -> Any:
     A run file keeps template and values, so that its report can be painted in either language later.
     """
     if isinstance(value, tuple):
-        return [stored(each) for each in value]
+        return [stored(part) for part in value]
     if not isinstance(value, Message):
         return value
     # Only what is not the default, for a run holds many of them.
     whole: dict[str, Any] = {"template": value.template}
     if value.values:
-        whole["values"] = {name: stored(each) for name, each in value.values}
+        whole["values"] = {name: stored(part) for name, part in value.values}
     if value.plural:
         whole |= {"plural": value.plural, "n": value.n}
     return whole | ({"context": value.context} if value.context else {})
@@ -142,7 +142,7 @@ def restored(value: Any) -> Any:
     n = value.get("n")
     return Message(
         value["template"],
-        tuple((str(name), restored(each)) for name, each in pairs),
+        tuple((str(name), restored(content)) for name, content in pairs),
         str(value.get("plural") or ""),
         n if isinstance(n, int) else 1,
         str(value.get("context") or ""),
@@ -155,7 +155,7 @@ def changed(message: Any, change: Callable[[str], str]) -> Any:
     Our own words stay, or a mask that happens to be one of them would break the template.
     """
     if isinstance(message, tuple):
-        return tuple(changed(each, change) for each in message)
+        return tuple(changed(part, change) for part in message)
     if isinstance(message, Message):
         values = tuple((name, changed(value, change)) for name, value in message.values)
         return replace(message, values=values)
@@ -273,20 +273,20 @@ def _translated(message: Message, language: Language, context: str) -> str:
     # From the most special wording to the usual one; the first that the catalogue has is taken.
     variant = f"{context}: {message.context}" if message.context else context
     # English has a catalogue as well, but only for the other wording that a context asks for.
-    for each in (variant, message.context) if context else (message.context,):
-        if (text := _looked_up(_catalogue(language), message, each)) != message.english:
+    for wording in (variant, message.context) if context else (message.context,):
+        if (text := _looked_up(_catalogue(language), message, wording)) != message.english:
             return text
     return message.english
 
 
 def _looked_up(catalogue: gettext.NullTranslations, message: Message, context: str) -> str:
     """The template in the language of the catalogue; the English where it has none."""
-    one, more, n = message.template, message.plural, message.n
+    singular, more, n = message.template, message.plural, message.n
     if more and context:
-        return catalogue.npgettext(context, one, more, n)
+        return catalogue.npgettext(context, singular, more, n)
     if more:
-        return catalogue.ngettext(one, more, n)
-    return catalogue.pgettext(context, one) if context else catalogue.gettext(one)
+        return catalogue.ngettext(singular, more, n)
+    return catalogue.pgettext(context, singular) if context else catalogue.gettext(singular)
 
 
 @cache
@@ -341,7 +341,7 @@ def _filled(text: str, message: Message, language: Language, context: str) -> st
 
 def _formatted(value: Any, form: str, language: Language, context: str) -> str:
     if isinstance(value, tuple):
-        parts = [_formatted(each, "", language, context) for each in value]
+        parts = [_formatted(part, "", language, context) for part in value]
         if form == "sentences":
             return _joined(parts, language)
         joints = {"clauses": _SEMICOLONS[language], "dots": " · "}
@@ -461,8 +461,8 @@ def _wrapped(paragraph: str, width: int, units: re.Pattern[str]) -> list[str]:
     lines, free = [""], width
     for unit in (
         part
-        for found in units.findall(paragraph)
-        for part in ([found] if " " in found.strip() else chop_cells(found, width))
+        for piece in units.findall(paragraph)
+        for part in ([piece] if " " in piece.strip() else chop_cells(piece, width))
     ):
         size = cell_len(unit)
         if size > free:

@@ -92,10 +92,10 @@ def under_keys(values: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, A
     # The usual case, and cheaper than to compare keys.
     if values.keys() <= fields.keys():
         return values
-    known = {as_key(name): name for name in fields}
+    by_spelling = {as_key(name): name for name in fields}
     named: dict[str, Any] = {}
     for key, value in values.items():
-        name = key if key in fields else known.get(as_key(key), key)
+        name = key if key in fields else by_spelling.get(as_key(key), key)
         named[name] = [named[name], value] if name in fields and named.get(name, value) != value else value
     return named
 
@@ -176,8 +176,8 @@ def _grade(value: Any) -> Any:
     # No grade is as long, and the expression need not look at a page of text.
     if not isinstance(value, str) or len(value) > 40:
         return value
-    found = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
-    return int(found[1]) if found else value
+    match = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
+    return int(match[1]) if match else value
 
 
 # Lists in lists of a text are read to this depth; none that is meant as one goes deeper.
@@ -194,11 +194,11 @@ def _lines(value: Any, depth: int = 0) -> list[str]:
     if value is None or depth > _DEEPEST:
         return []
     if isinstance(value, dict):
-        texts = ((str(key), " ".join(_lines(each, depth + 1))) for key, each in value.items())
+        texts = ((str(key), " ".join(_lines(part, depth + 1))) for key, part in value.items())
         # Keys that only number the texts say nothing.
         return [text if re.fullmatch(r"\D{0,6}\d+", key) else f"{key}: {text}" for key, text in texts]
     if isinstance(value, list):
-        return [line for each in value for line in _lines(each, depth + 1)]
+        return [line for part in value for line in _lines(part, depth + 1)]
     return [json.dumps(value)] if isinstance(value, bool | int | float) else []
 
 
@@ -214,7 +214,7 @@ def _quotation(value: Any) -> str:
 
 def _texts(value: Any) -> list[str]:
     """A single text where a list is asked for is a list of one; an object, a list of its texts."""
-    return [_text(each) for each in value if each is not None] if isinstance(value, list) else _lines(value)
+    return [_text(part) for part in value if part is not None] if isinstance(value, list) else _lines(value)
 
 
 def _binary(value: Any) -> Any:
@@ -246,15 +246,15 @@ def _turn_number(value: Any) -> int:
         value = value[0] if value else None
     if value is None or (isinstance(value, str) and _plain(value) in _NONE):
         return 0
-    found = re.search(r"\d{1,4}", _plain(str(value)))
-    return int(found[0]) if found and not isinstance(value, bool) else -1
+    match = re.search(r"\d{1,4}", _plain(str(value)))
+    return int(match[0]) if match and not isinstance(value, bool) else -1
 
 
 def _weight(value: Any) -> int | None:
     """1, 2 or 3, also as "3" or "3/3"; None for everything else, whose scale nobody knows."""
     text = _plain(str(value))
-    found = re.fullmatch(r"([123])(?:\.0+)?(?:\s*/\s*3)?", text)
-    return int(found[1]) if found and not isinstance(value, bool) else None
+    match = re.fullmatch(r"([123])(?:\.0+)?(?:\s*/\s*3)?", text)
+    return int(match[1]) if match and not isinstance(value, bool) else None
 
 
 def _request_state(value: Any) -> Any:
@@ -288,10 +288,10 @@ def _response(value: Any) -> Any:
     if not isinstance(value, str) or len(value) > 200:
         return value
     plain = _plain(value)
-    found = _RESPONSE.fullmatch(plain)
-    word = _RESPONSES.get(as_key(found[1])) if found else None
+    match = _RESPONSE.fullmatch(plain)
+    word = _RESPONSES.get(as_key(match[1])) if match else None
     # "answered (partly)" may be either.
-    others = (each for each in get_args(Response) if each != word and each in as_key(plain))
+    others = (argument for argument in get_args(Response) if argument != word and argument in as_key(plain))
     return value if word is None or any(others) else word
 
 
@@ -320,7 +320,7 @@ def _listed_or_none(value: Any) -> Any:
     listed = _listed([value] if not value or isinstance(value, str) else value)
     if not isinstance(listed, list):
         return listed
-    return [each for each in listed if each and (not isinstance(each, str) or _plain(each) not in _NONE)]
+    return [entry for entry in listed if entry and (not isinstance(entry, str) or _plain(entry) not in _NONE)]
 
 
 def _items_of(*keys: str) -> Callable[[Any], Any]:
@@ -344,8 +344,8 @@ def _items_of(*keys: str) -> Callable[[Any], Any]:
 def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
     """Those that say something, and not the same on both sides."""
     # A model that lists agreements under conflicts would have the turn skipped.
-    sides = ((each, _plain(each.reference), _plain(each.passages)) for each in conflicts)
-    return [each for each, one, other in sides if one != other and not {one, other} <= _NONE]
+    sides = ((conflict, _plain(conflict.reference), _plain(conflict.passages)) for conflict in conflicts)
+    return [conflict for conflict, first, other in sides if first != other and not {first, other} <= _NONE]
 
 
 Grade = Annotated[
@@ -542,8 +542,8 @@ def settled_share(requests: Sequence[Request], _: GradingContext | None = None) 
     One of weight 3 that was settled and one of weight 1 that was not: 3 / 4. Where one has no weight all
     count the same. There is at least one request: the form asks for it.
     """
-    known = [request.weight for request in requests]
-    weights = [1 if None in known else weight or 1 for weight in known]
+    weights_given = [request.weight for request in requests]
+    weights = [1 if None in weights_given else weight or 1 for weight in weights_given]
     settled = (_SETTLED[request.state] * weight for request, weight in zip(requests, weights, strict=True))
     return math.fsum(settled) / sum(weights)
 
@@ -554,7 +554,7 @@ def certain_lapses(lapses: Sequence[Lapse], context: GradingContext) -> list[Lap
     One lapse is what is said of the same words of a turn, or of some of them.
     """
     turns, kinds = range(len(context.turns) + 1), get_args(LapseKind)
-    certain = [each for each in lapses if each.kind and each.turn in turns and each.earlier in turns]
+    certain = [lapse for lapse in lapses if lapse.kind and lapse.turn in turns and lapse.earlier in turns]
     places = sorted(range(len(certain)), key=lambda at: kinds.index(certain[at].kind))
     kept: list[int] = []
     for place in places:
@@ -563,9 +563,9 @@ def certain_lapses(lapses: Sequence[Lapse], context: GradingContext) -> list[Lap
     return [certain[place] for place in sorted(kept)]
 
 
-def _is_one_lapse(one: Lapse, other: Lapse) -> bool:
-    words = ["".join(_plain(each.quote).split()) for each in (one, other)]
-    return one.turn == other.turn and (words[0] in words[1] or words[1] in words[0])
+def _is_one_lapse(first: Lapse, other: Lapse) -> bool:
+    words = ["".join(_plain(lapse.quote).split()) for lapse in (first, other)]
+    return first.turn == other.turn and (words[0] in words[1] or words[1] in words[0])
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
@@ -721,7 +721,7 @@ def _sound(score: Score, scale: Scale) -> Score:
     if not math.isfinite(score.value or 0.0):  # stored, it would be no value at all
         raise ModelFailure("off_scale", _("the judge returned {score}", score=score.value))
     if (score.state == "scored") == (score.value is None):
-        told = {"state": score.state, "value": score.value}
-        msg = _("the judge returned a Score that is {state} and has the value {value}", **told)
+        values = {"state": score.state, "value": score.value}
+        msg = _("the judge returned a Score that is {state} and has the value {value}", **values)
         raise ModelFailure("malformed", msg)
     return score if "scale" in score.model_fields_set else score.model_copy(update={"scale": scale})

@@ -111,11 +111,11 @@ class Endpoint(BaseModel):
 
         A deployment of Azure OpenAI takes a key as `api-key`, and only tokens of its directory as Bearer.
         """
-        own = {name: value.get_secret_value() for name, value in self.headers.items()}
-        key, names = self.key.get_secret_value(), {name.lower() for name in own}
+        headers = {name: value.get_secret_value() for name, value in self.headers.items()}
+        key, names = self.key.get_secret_value(), {name.lower() for name in headers}
         if self.is_deployment and not key.startswith("eyJ") and key != _NO_KEY and "api-key" not in names:
-            return {"Authorization": None, "api-key": key} | own
-        return ({"Authorization": None} if key == _NO_KEY and own else {}) | own
+            return {"Authorization": None, "api-key": key} | headers
+        return ({"Authorization": None} if key == _NO_KEY and headers else {}) | headers
 
     @property
     def is_deployment(self) -> bool:
@@ -161,8 +161,8 @@ class Endpoint(BaseModel):
         """The text without its key and headers, and without the values of its address's query."""
         query = parse_qsl(self.url.partition("?")[2])
         headers = {name: value.get_secret_value() for name, value in self.headers.items()}
-        told = written_out({"headers": json.dumps(headers), "extra": json.dumps(self.extra)})
-        secrets = {self.key.get_secret_value(), *(value for _unused, value in query), *told}
+        secrets_written = written_out({"headers": json.dumps(headers), "extra": json.dumps(self.extra)})
+        secrets = {self.key.get_secret_value(), *(value for _unused, value in query), *secrets_written}
         # The longest first, or one that begins with another would leave its end behind.
         for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, MASK) if len(secret) > 4 else text
@@ -255,21 +255,21 @@ def players(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict
 
     Raises InputError for two names of one model, which would agree with itself.
     """
-    found: dict[str, Endpoint | None] = {}
-    known: dict[str, str] = {}  # the name by which each model is known
+    by_name: dict[str, Endpoint | None] = {}
+    names_of_models: dict[str, str] = {}  # the name by which each model is known
     for name in settings.user_model if len(settings.user_model) > 1 else ():
         endpoint = endpoints(settings.model_copy(update={"user_model": (name,)}), environ)["user"]
         model = _bare(endpoint.model) if endpoint else LEXICAL
-        if model in known:
+        if model in names_of_models:
             msg = _(
                 "--user-model {one} and --user-model {other} are one model, {model}: name another, or one.",
-                one=known[model],
+                one=names_of_models[model],
                 other=name,
                 model=model,
             )
             raise InputError(msg)
-        known[model], found[name] = name, endpoint
-    return found
+        names_of_models[model], by_name[name] = name, endpoint
+    return by_name
 
 
 def models_named(models: Mapping[str, str]) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def _bare(model: str) -> str:
 
 def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
     """The models of `--panel`, each at the judge's address unless its name says which provider's it is."""
-    found = []
+    endpoints_of_panel = []
     for name in settings.panel:
         endpoint = _endpoint("judge", settings.model_copy(update={"judge_model": name}), environ)
         if endpoint is None:
@@ -304,34 +304,34 @@ def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tu
                 "--panel {name}: no endpoint to reach it (REHEARSAL_JUDGE_URL, or OPENAI_API_KEY).", name=name
             )
             raise InputError(msg)
-        found.append(endpoint)
-    return tuple(found)
+        endpoints_of_panel.append(endpoint)
+    return tuple(endpoints_of_panel)
 
 
 def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> Endpoint | None:
-    own, judges = (_address(_own(each, "URL", environ)) for each in (role, "judge"))
+    address, judges = (_address(_own(role_of_address, "URL", environ)) for role_of_address in (role, "judge"))
     common = _address(environ.get("OPENAI_BASE_URL", ""))
     places = (
-        (own, _own(role, "KEY", environ)),
+        (address, _own(role, "KEY", environ)),
         (judges, _own("judge", "KEY", environ)),
         (common or OPENAI, bare_key(environ.get("OPENAI_API_KEY", ""))),
     )
-    url = own or judges or common or OPENAI
+    url = address or judges or common or OPENAI
     key = _key(url, places)
     model = _model(role, settings, environ)
     judge = _model("judge", settings, environ)
     # At a server of one's own there is mostly one model: the default names would be unknown there.
     elsewhere = (url != OPENAI and judge != LEXICAL) or _is_of_provider(judge)
-    if not model and role in ("user", "demo") and not own and elsewhere:
+    if not model and role in ("user", "demo") and not address and elsewhere:
         model = judge
     if _is_of_provider(model) and not settings.offline:
         # Without any key LangChain looks for the provider's own variable (ANTHROPIC_API_KEY).
         shared = _own("judge", "KEY", environ) if model == judge else ""
         key = _own(role, "KEY", environ) or shared
-        endpoint = Endpoint(role=role, model=model, url=own, key=SecretStr(key))
+        endpoint = Endpoint(role=role, model=model, url=address, key=SecretStr(key))
         return _limited(_with_more(endpoint, environ, shares=model == judge), settings, environ)
     model = model or DEFAULT_MODELS[role]
-    if settings.offline or model == LEXICAL or not (key or own or judges or common):
+    if settings.offline or model == LEXICAL or not (key or address or judges or common):
         return None
     _check(role, url, key)
     endpoint = Endpoint(role=role, model=model, url=url, key=SecretStr(key or _NO_KEY))
@@ -350,9 +350,9 @@ def _with_more(endpoint: Endpoint, environ: Mapping[str, str], *, shares: bool) 
     """With the headers and further fields of its role, else those of the judge, whose address it `shares`."""
     role = endpoint.role
     sources = (role, "judge") if shares else (role,)
-    headers = next((each for each in sources if _own(each, "HEADERS", environ)), None)
+    headers = next((source for source in sources if _own(source, "HEADERS", environ)), None)
     # Embeddings are no chat: enable_thinking would be refused there.
-    extra = next((each for each in sources if _own(each, "EXTRA", environ)), None)
+    extra = next((source for source in sources if _own(source, "EXTRA", environ)), None)
     extra = extra if role != "embed" or extra == role else None
     more: dict[str, Any] = {}
     if headers:
@@ -381,7 +381,7 @@ def _headers(name: str, environ: Mapping[str, str]) -> dict[str, SecretStr]:
         for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
             header, colon, value = line.partition(":")
             pairs[header.strip()] = value.strip() if colon else None
-    found = {}
+    headers = {}
     for header, value in pairs.items():
         is_one = _HEADER_NAME.fullmatch(header) and isinstance(value, str | int)
         filled = _filled(name, str(value), environ) if is_one else ""
@@ -392,8 +392,8 @@ def _headers(name: str, environ: Mapping[str, str]) -> dict[str, SecretStr]:
                 "{name}: write 'Name: value; Other-Name: value', as in 'api-key: ${{AZURE_KEY}}'.", name=name
             )
             raise InputError(msg)
-        found[header] = SecretStr(filled)
-    return found
+        headers[header] = SecretStr(filled)
+    return headers
 
 
 def _extra(name: str, role: str, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -401,7 +401,7 @@ def _extra(name: str, role: str, environ: Mapping[str, str]) -> dict[str, Any]:
 
     def filled(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: filled(each) for key, each in value.items()}
+            return {key: filled(part) for key, part in value.items()}
         if isinstance(value, list):
             return list(map(filled, value))
         return _filled(name, value, environ) if isinstance(value, str) else value
@@ -420,23 +420,23 @@ def _extra(name: str, role: str, environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _object(name: str, text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         msg = _('{name}: must be a JSON object, as in {{"enable_thinking": false}}.', name=name)
         raise InputError(msg)
-    return found
+    return content
 
 
 def _filled(name: str, text: str, environ: Mapping[str, str]) -> str:
     """A text with its ${VARIABLES} of the environment. Raises InputError for one that is not set."""
 
     def value(match: re.Match[str]) -> str:
-        if not (found := environ.get(match[1], "").strip()):
+        if not (variable := environ.get(match[1], "").strip()):
             msg = _("{name}: ${{{variable}}} is not set in the environment.", name=name, variable=match[1])
             raise InputError(msg)
-        return unquoted(found)
+        return unquoted(variable)
 
     return _VARIABLE.sub(value, text)
 
@@ -445,13 +445,13 @@ def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str])
     """With the requests and tokens a minute of its role, else of all."""
     limits: dict[str, int | None] = {"rpm": settings.rpm, "tpm": settings.tpm}
     for limit in limits:
-        if own := _own(endpoint.role, limit.upper(), environ):
+        if limit_text := _own(endpoint.role, limit.upper(), environ):
             # int() would take "5_000" and "-5".
-            if not own.isdecimal() or int(own) < 1:
+            if not limit_text.isdecimal() or int(limit_text) < 1:
                 name = f"{PREFIX}{endpoint.role.upper()}_{limit.upper()}"
-                msg = _("{name} '{value}': must be a whole number from 1.", name=name, value=own[:20])
+                msg = _("{name} '{value}': must be a whole number from 1.", name=name, value=limit_text[:20])
                 raise InputError(msg)
-            limits[limit] = int(own)
+            limits[limit] = int(limit_text)
     return endpoint.model_copy(update=limits)
 
 

@@ -83,7 +83,7 @@ def unquoted(text: str) -> str:
 
 def bare_key(text: str) -> str:
     """A key without what people paste with it: `"Bearer sk-1"` and `Authorization: Bearer sk-1` are sk-1."""
-    return unquoted(text[found.end() :] if (found := _SCHEME.match(text := unquoted(text))) else text)
+    return unquoted(text[scheme.end() :] if (scheme := _SCHEME.match(text := unquoted(text))) else text)
 
 
 def is_secret(name: str) -> bool:
@@ -284,13 +284,13 @@ def _decoded(value: str) -> Iterator[str]:
 def _of_addresses(text: str) -> Iterator[str]:
     """Password and keys of addresses such as http://user:password@proxy or https://host/v1?key=..."""
     logins = (match["login"].partition(":") for match in _LOGIN.finditer(text) if "://" in text)
-    found = [password if colon else user for user, colon, password in logins]  # https://TOKEN@host
-    found += [
+    secrets = [password if colon else user for user, colon, password in logins]  # https://TOKEN@host
+    secrets += [
         match["value"]
         for match in _QUERY.finditer(text)
         if is_secret(match["name"]) or _CODE.fullmatch(match["name"])
     ]
-    for literal in (literal for value in found for literal in _literals(value)):
+    for literal in (literal for value in secrets for literal in _literals(value)):
         yield from (literal, unquote(literal), unquote_plus(literal))
 
 

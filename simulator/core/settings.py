@@ -117,8 +117,8 @@ class Condition(Value):
     @property
     def repeats(self) -> int | None:
         """The k of pass^k: how many repeats of a question have to pass; None for any other figure."""
-        found = _REPEATS.fullmatch(self.name)
-        return int(found[1]) if found else None
+        match = _REPEATS.fullmatch(self.name)
+        return int(match[1]) if match else None
 
     @property
     def rises(self) -> bool:
@@ -171,15 +171,15 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
 def _condition(part: str) -> Condition:
     """One condition, its threshold on the scale of its figure; ValueError for one that makes no sense."""
-    found = _TERM.fullmatch(part)
-    if found is None:
+    match = _TERM.fullmatch(part)
+    if match is None:
         msg = _(
             "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and: {example}",
             part=part,
             example=TARGET_EXAMPLE,
         )
         raise ValueError(msg)
-    name, comparison, number = found.groups()
+    name, comparison, number = match.groups()
     name = _ALIASES.get(name, name)
     condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
     measure, threshold = condition.measure, condition.threshold
@@ -265,10 +265,10 @@ def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
 
 def check_names(target: float | str | None, judges: Iterable[str]) -> None:
     """Raises InputError for a condition about something that no run has, or asked the wrong way."""
-    known = {*FIGURES, *judges}
+    figures = {*FIGURES, *judges}
     for condition in target_conditions(target):
-        if condition.name not in known and not condition.repeats:
-            raise UnknownName(_("figure in --target"), condition.name, sorted(known))
+        if condition.name not in figures and not condition.repeats:
+            raise UnknownName(_("figure in --target"), condition.name, sorted(figures))
         if problem := _wrong_comparison(condition):
             raise InputError(problem)
 
@@ -328,11 +328,11 @@ def read_amount(value: Any, given: ValidationInfo) -> Any:
     jpy_per_usd = given.data.get("jpy_per_usd", JPY_PER_USD)
     text = "".join(unicodedata.normalize("NFKC", value).split()).lower()
     # A sign and a unit that contradict each other, as in ¥5usd, are no amount.
-    found = _AMOUNT.fullmatch(text)
-    if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
+    match = _AMOUNT.fullmatch(text)
+    if not match or (match[1] and match[3] and (match[1] in _YEN) != (match[3] in _YEN)):
         raise ValueError(_("is not an amount such as 5, 0.5USD, 800JPY or 1,800円"))
-    number = float(found[2].replace(",", ""))
-    return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
+    number = float(match[2].replace(",", ""))
+    return number / jpy_per_usd if match[1] in _YEN or match[3] in _YEN else number
 
 
 # A setting that is an amount of money: in dollars from here on, whichever currency it was written in. Yen
@@ -395,10 +395,10 @@ class Sample(NamedTuple):
 
 def read_sample(text: str) -> Sample:
     """Size and seed of `200` (seed 0) or `200:7`; ValueError says what is wrong with it."""
-    found = _SAMPLE.fullmatch(text.strip())
-    if found is None or not int(found[1]):
+    match = _SAMPLE.fullmatch(text.strip())
+    if match is None or not int(match[1]):
         raise ValueError(_("write 200 for 200 rows, or 200:7 with a seed of your own"))
-    return Sample(int(found[1]), int(found[2] or 0))
+    return Sample(int(match[1]), int(match[2] or 0))
 
 
 def read_patterns(value: Any) -> Any:
@@ -477,7 +477,7 @@ def _read_players(value: Any) -> Any:
     given = _texts(value)
     if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
         return () if value is None else value  # as earlier versions stored it
-    return tuple(name.strip() for each in given for name in each.split(",") if name.strip())
+    return tuple(name.strip() for players in given for name in players.split(",") if name.strip())
 
 
 def _read_set(value: Any) -> Any:
@@ -847,11 +847,11 @@ GROUPS = {
 
 def own_settings() -> Mapping[Protocol, frozenset[str]]:
     """The settings that only rows of a data set have, and those that only conversations have."""
-    own = {"single_turn": {*GROUPS["Rows"]}, "dialogue": {*GROUPS["Customers"]}}
+    fields = {"single_turn": {*GROUPS["Rows"]}, "dialogue": {*GROUPS["Customers"]}}
     for model in added_settings():
         if model.protocol:
-            own[model.protocol].update(model.model_fields)
-    return {"single_turn": frozenset(own["single_turn"]), "dialogue": frozenset(own["dialogue"])}
+            fields[model.protocol].update(model.model_fields)
+    return {"single_turn": frozenset(fields["single_turn"]), "dialogue": frozenset(fields["dialogue"])}
 
 
 def foreign_settings(protocol: Protocol) -> frozenset[str]:
@@ -1036,18 +1036,18 @@ def given_flags(flags: Mapping[str, Any]) -> list[str]:
 
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
     """`shown` is what a key is called where it was given."""
-    known = setting_fields()
+    fields = setting_fields()
     for key in values:
-        if key not in known:
+        if key not in fields:
             missing = next(filter(None, (added.missing(key) for added in _ADDED_BY)), None)
-            raise missing or UnknownName(_("setting"), key, known, where)
+            raise missing or UnknownName(_("setting"), key, fields, where)
     try:
-        own = {key: value for key, value in values.items() if key in Settings.model_fields}
+        of_core = {key: value for key, value in values.items() if key in Settings.model_fields}
         added: dict[str, Any] = {}
         for model in added_settings():
             given = {key: values[key] for key in model.model_fields if key in values}
             added |= model.model_validate(given).model_dump(mode="json", exclude_unset=True) if given else {}
-        return Settings.model_validate({**own, "added": added})
+        return Settings.model_validate({**of_core, "added": added})
     except ValidationError as error:
         first = error.errors()[0]
         # Of several mistakes one is told: whoever mends it meets the next.

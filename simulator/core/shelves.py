@@ -83,8 +83,8 @@ def read_model(path: Path, model: type[Model], guide: Message) -> Model:
         return model.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
         # A misspelt key comes first: the key that it stands for is reported as missing, too.
-        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        *tables, key = (str(each) for each in first["loc"] if not isinstance(each, int))
+        first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
+        *tables, key = (str(part) for part in first["loc"] if not isinstance(part, int))
         form = model.model_fields[tables[0]].annotation if len(tables) == 1 else model
         form = next(iter(get_args(form)), form)  # of a list, what is in it
         unknown = first["type"] == "extra_forbidden"
@@ -107,9 +107,9 @@ def persona_names() -> list[str]:
 def persona(name: str) -> Persona:
     """The persona `angry`, or the one in `./mine.toml`."""
     path = _shelf_path(_("persona"), name, PERSONAS, persona_names())
-    found = read_model(path, Persona, _("See docs/personas.md."))
+    who = read_model(path, Persona, _("See docs/personas.md."))
     for language in LANGUAGES:
-        for situation in found.speaks(language).phrases:
+        for situation in who.speaks(language).phrases:
             # Phrases under a misspelt situation would never be said, and nobody would notice.
             if situation not in SITUATIONS:
                 raise UnknownName(
@@ -117,7 +117,7 @@ def persona(name: str) -> Persona:
                     situation,
                     SITUATIONS,
                 )
-    return found
+    return who
 
 
 def scripted() -> Persona:
@@ -132,8 +132,8 @@ def prompt_names() -> list[str]:
 
 def prompt_path(name: str) -> Path:
     """The file of the prompt `choose`: the user's own prompts/choose.toml, else the shelf's."""
-    own = Path("prompts") / f"{name}.toml"
-    return own if own.is_file() else _shelf_path(_("prompt"), name, PROMPTS, prompt_names())
+    path = Path("prompts") / f"{name}.toml"
+    return path if path.is_file() else _shelf_path(_("prompt"), name, PROMPTS, prompt_names())
 
 
 class FurtherJudges(Protocol):
@@ -260,18 +260,18 @@ def connector(
     # Adds --set timeout, concurrency and retries to what the adapter declares itself.
     limited = shelf_module("rag_adapters", "_limits").limited
     if bot is not None:
-        found = _connect_of(bot, name)
+        connect_bot = _connect_of(bot, name)
     elif name.endswith(":connect"):
-        found = _callable(user_object(name), name)
+        connect_bot = _callable(user_object(name), name)
     elif ":" in name and "python" in (given or {}):
-        found = functools.partial(_adapter("function").elsewhere, name)
+        connect_bot = functools.partial(_adapter("function").elsewhere, name)
     elif ":" in name:
-        found = _connect_of(user_object(name, is_bot=True), name)
+        connect_bot = _connect_of(user_object(name, is_bot=True), name)
     elif name in adapter_names():
-        found = _callable(_adapter(name).connect, name)
+        connect_bot = _callable(_adapter(name).connect, name)
     else:
         raise UnknownName(_("adapter"), name, adapter_names(), _("Your own bot: --adapter bot.py:answer."))
-    return limited(found)  # type: ignore[no-any-return]
+    return limited(connect_bot)  # type: ignore[no-any-return]
 
 
 def _adapter(name: str) -> ModuleType:
@@ -292,8 +292,8 @@ def _missing_package(name: str, error: ImportError) -> Exception:
         name=name,
         error=" ".join(str(error).split())[:300],
     )
-    own = _("Your own bot: --adapter bot.py:answer.") if name == "demo" else None
-    return InputError(sentences(msg, own))
+    hint = _("Your own bot: --adapter bot.py:answer.") if name == "demo" else None
+    return InputError(sentences(msg, hint))
 
 
 def _connect_of(bot: object, name: str) -> Callable[..., Any]:
@@ -318,22 +318,22 @@ def adapter_arguments(
     parameters = inspect.signature(connect).parameters
     # **options of an adapter take nothing from --set: a misspelt setting would vanish in them.
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
+    settings = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
     for key in given:
-        if key not in own:
-            raise UnknownName(_("--set of adapter {name}", name=name), key, own)
-    for key, parameter in own.items():
+        if key not in settings:
+            raise UnknownName(_("--set of adapter {name}", name=name), key, settings)
+    for key, parameter in settings.items():
         if parameter.default is parameter.empty and key not in given:
             msg = _(
                 "adapter {name} needs --set {key}=...  Its settings: {names}.",
                 name=name,
                 key=key,
-                names=", ".join(own),
+                names=", ".join(settings),
             )
             raise InputError(msg)
     values = {}
     for key, text in given.items():
-        annotation = own[key].annotation if own[key].annotation is not own[key].empty else str
+        annotation = settings[key].annotation if settings[key].annotation is not settings[key].empty else str
         try:
             values[key] = TypeAdapter(annotation).validate_python(text)
         except ValidationError as error:
@@ -400,12 +400,12 @@ def _function_modules(shelf: Path, mark: str = "") -> list[str]:
 
     `contains.py` is a judge because it holds "def contains(". Importing all would take seconds for `list`.
     """
-    found = []
+    names = []
     for path in sorted(shelf.glob("*.py")):
         wanted = mark or f"def {path.stem}("
         if not path.stem.startswith("_") and wanted in path.read_text(encoding="utf-8"):
-            found.append(path.stem)
-    return found
+            names.append(path.stem)
+    return names
 
 
 def _callable(value: Any, name: Message | str) -> Callable[..., Any]:

@@ -91,9 +91,9 @@ def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str,
         check_same(path, key, used["ja"], used["en"])
 
 
-def check_same(path: Path | str, key: str, one: Set[str], other: Set[str]) -> None:
+def check_same(path: Path | str, key: str, names: Set[str], other: Set[str]) -> None:
     """Raises PromptError for a variable that only one of two languages uses."""
-    if difference := one ^ other:
+    if difference := names ^ other:
         only = {"path": path, "key": key, "difference": min(difference)}
         raise PromptError(_("{path}: {key} uses ${difference} in one language only.", **only))
 

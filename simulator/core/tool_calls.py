@@ -42,12 +42,12 @@ def tool_calls_of(value: Any) -> tuple[ToolCall, ...]:
     A call that comes again under the same id goes on: streams send it once more with its result.
     """
     calls = _Calls()
-    for each in value if isinstance(value, (list, tuple)) else [value]:
+    for entry in value if isinstance(value, (list, tuple)) else [value]:
         # What agents of LangChain call a step: what was done, and what came of it.
-        if isinstance(each, (list, tuple)) and len(each) == 2:
-            calls.add(each[0], result=each[1])
+        if isinstance(entry, (list, tuple)) and len(entry) == 2:
+            calls.add(entry[0], result=entry[1])
         else:
-            calls.add(each)
+            calls.add(entry)
     return calls.told()
 
 
@@ -129,8 +129,8 @@ class _Calls:
             return
         called = field(message, "tool_calls") or _of(field(message, "additional_kwargs"), "tool_calls")
         listed = called if isinstance(called, (list, tuple)) else []
-        for each in (*listed, *filter(None, [field(message, "function_call")])):
-            self.add(each)
+        for call in (*listed, *filter(None, [field(message, "function_call")])):
+            self.add(call)
         # The same calls stand among the parts of a message, too, where it is one of LangChain.
         for part in content if isinstance(content, list) and not listed else ():
             self._part(part)
@@ -142,8 +142,8 @@ class _Calls:
         if isinstance(gave := field(part, "functionResponse"), Mapping):  # Gemini
             self.result("", gave.get("response"), str(gave.get("name") or ""))
         elif kind in _OUTCOMES:
-            found = next((v for key in ("content", *_RESULTS) if (v := field(part, key)) is not None), None)
-            self.result(_first(part, _IDS[1:]), found)
+            content = next((v for key in ("content", *_RESULTS) if (v := field(part, key)) is not None), None)
+            self.result(_first(part, _IDS[1:]), content)
         elif kind in _CALLS or _inside(part) is not part:
             self.add(part)
 
@@ -168,15 +168,21 @@ class _Calls:
         if result is None:
             holders = (inside, value)
             result = next(
-                (v for each in holders for key in _RESULTS if (v := field(each, key)) not in (None, "")), None
+                (v for holder in holders for key in _RESULTS if (v := field(holder, key)) not in (None, "")),
+                None,
             )
-        told = "" if arguments is None else _text(arguments), None if result is None else _text(result)
+        texts = "" if arguments is None else _text(arguments), None if result is None else _text(result)
         again = next((at for at, call in enumerate(self._calls) if id_ and call[0] == id_), None)
         if again is None:
-            self._calls.append((id_, name.strip(), *told))
+            self._calls.append((id_, name.strip(), *texts))
         else:
             _id, _name, before, came = self._calls[again]
-            self._calls[again] = (id_, name.strip(), told[0] or before, came if told[1] is None else told[1])
+            self._calls[again] = (
+                id_,
+                name.strip(),
+                texts[0] or before,
+                came if texts[1] is None else texts[1],
+            )
 
     def result(self, id_: str, content: Any, name: str = "") -> None:
         """What a tool gave back; a result without a call is a call of which no more is known."""
@@ -186,7 +192,7 @@ class _Calls:
         by_name = (at for at in is_open if name and self._calls[at][1] == name)
         # An id that names none of them is another call's, and its result is not put to one by chance.
         any_open = (at for at in is_open if not id_ and not name)
-        at = next((at for found in (by_id, by_name, any_open) for at in found), None)
+        at = next((at for places in (by_id, by_name, any_open) for at in places), None)
         if at is not None:
             self._calls[at] = (*self._calls[at][:3], text)
         elif name and len(self._calls) < MOST_CALLS:
@@ -206,8 +212,8 @@ def _word(value: Any, name: str) -> str:
 
 def _inside(value: Any) -> Any:
     """The object within a call that has its name; the call itself where there is none."""
-    found = (field(value, key) for key in _WRAPPED)
-    return next((each for each in found if _word(each, "name")), value)
+    parts = (field(value, key) for key in _WRAPPED)
+    return next((part for part in parts if _word(part, "name")), value)
 
 
 def _of(value: Any, name: str) -> Any:

@@ -145,8 +145,8 @@ def usage_told(counted: Any, model: str) -> Usage | None:
         token_count(counted.get(f"{name}_tokens")) for name in ("prompt", "completion", "total")
     )
     details = [counted.get(f"{name}_tokens_details") for name in ("prompt", "completion")]
-    of_prompt, of_reply = (each if isinstance(each, dict) else {} for each in details)
-    reasoning = max(token_count(each.get("reasoning_tokens")) for each in (of_reply, counted))
+    of_prompt, of_reply = (detail if isinstance(detail, dict) else {} for detail in details)
+    reasoning = max(token_count(counts.get("reasoning_tokens")) for counts in (of_reply, counted))
     if reasoning > tokens_out:
         tokens_out += reasoning
     # Embeddings may tell a total alone.
@@ -830,8 +830,8 @@ def response_in(scores: Mapping[str, Score]) -> Response | None:
 
     Further models (`turn@MODEL`) decide nothing. None: no judge says it.
     """
-    own = sorted((judge for judge in scores if "@" not in judge), key=lambda judge: (judge != TURN, judge))
-    return next((said for judge in own if (said := scores[judge].response)), None)
+    judges = sorted((judge for judge in scores if "@" not in judge), key=lambda judge: (judge != TURN, judge))
+    return next((said for judge in judges if (said := scores[judge].response)), None)
 
 
 def tool_values(answer: Answer) -> list[dict[str, str | None]] | None:

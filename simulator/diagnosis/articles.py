@@ -42,7 +42,7 @@ class Shelf:
     def __init__(self, articles: Iterable[Passage]) -> None:
         """Builds no index before the first search."""
         self.passages = tuple(articles)
-        self.ids = {each for passage in self.passages for each in (passage.id, article_of(passage.id))}
+        self.ids = {id_ for passage in self.passages for id_ in (passage.id, article_of(passage.id))}
 
     def __bool__(self) -> bool:
         """Whether the bot's articles are known."""
@@ -50,7 +50,7 @@ class Shelf:
 
     def title(self, article: str, retrieved: Iterable[Passage] = ()) -> str:
         """What an article is called here, or among these passages; empty where neither says."""
-        texts = (each.text for each in (*self.passages, *retrieved) if is_of(each, article))
+        texts = (passage.text for passage in (*self.passages, *retrieved) if is_of(passage, article))
         return next(filter(None, map(heading_of, texts)), "")
 
     def holding(self, references: Iterable[str]) -> str:
@@ -71,9 +71,9 @@ class Shelf:
         A plain search, which only chooses what a model is shown.
         """
         seen = {passage.text for passage in came}
-        first = [each for each in self.passages if any(is_of(each, article) for article in needed)]
-        ranked = (each for text in texts for each in self._ranked(text, most + len(seen)))
-        left = (each for each in (*first, *ranked) if each.text not in seen)
+        first = [passage for passage in self.passages if any(is_of(passage, article) for article in needed)]
+        ranked = (passage for text in texts for passage in self._ranked(text, most + len(seen)))
+        left = (passage for passage in (*first, *ranked) if passage.text not in seen)
         return tuple({passage.id: passage for passage in left}.values())[:most]
 
     def _ranked(self, text: str, most: int) -> Sequence[Passage]:
@@ -91,11 +91,11 @@ class Shelf:
 
     @cached_property
     def _postings(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, passage in enumerate(self.passages):
             for unit in _units(passage.text):
-                found.setdefault(unit, []).append(place)
-        return found
+                places.setdefault(unit, []).append(place)
+        return places
 
     @cached_property
     def _lengths(self) -> list[float]:
@@ -108,7 +108,7 @@ def _plain(text: str) -> str:
 
 def _units(text: str) -> set[str]:
     """Words, and pairs of characters where words are not parted."""
-    found = tokens(text)
-    return {each for each in found if len(each) > 1} | {
-        one + other for one, other in pairwise(found) if len(one) == len(other) == 1
+    words = tokens(text)
+    return {word for word in words if len(word) > 1} | {
+        first + other for first, other in pairwise(words) if len(first) == len(other) == 1
     }

@@ -38,14 +38,18 @@ def open_answers(
 
     With `again` also those that it was asked about before.
     """
-    known = {} if again else {key for key, verdict in stored_verdicts(results).items() if verdict.cause}
+    answered = {} if again else {key for key, verdict in stored_verdicts(results).items() if verdict.cause}
     place = {(red.conversation, red.turn): at for at, red in enumerate(summary.reddest)}
-    found: dict[str, tuple[int, CauseMaterial]] = {}
+    first_of_answer: dict[str, tuple[int, CauseMaterial]] = {}
     for answer in red_answers(results, summary, shelf):
         at = place[answer.red.conversation, answer.red.turn]
-        if answer.is_open and answer.key not in known and at < found.get(answer.key, (len(place),))[0]:
-            found[answer.key] = at, answer.material(NEAREST)
-    return [material for _at, material in sorted(found.values(), key=lambda each: each[0])]
+        if (
+            answer.is_open
+            and answer.key not in answered
+            and at < first_of_answer.get(answer.key, (len(place),))[0]
+        ):
+            first_of_answer[answer.key] = at, answer.material(NEAREST)
+    return [material for _at, material in sorted(first_of_answer.values(), key=lambda placed: placed[0])]
 
 
 async def ask_for_causes(file: RunFile, settings: Settings, models: Models, *, again: bool = False) -> None:

@@ -108,11 +108,11 @@ def cause_name(cause: Cause, standing: Standing) -> Message:
     return _("{name} ({how})", name=CAUSE_NAMES[cause], how=standing_name(standing))
 
 
-def cause_sentence(found: RootCause) -> Text:
+def cause_sentence(cause: RootCause) -> Text:
     """The cause, how sure it is, and why; the same wherever a red answer is shown."""
-    if found.standing == "open":
-        return found.evidence
-    return _("{name}: {why}", name=cause_name(found.cause, found.standing), why=found.evidence)
+    if cause.standing == "open":
+        return cause.evidence
+    return _("{name}: {why}", name=cause_name(cause.cause, cause.standing), why=cause.evidence)
 
 
 class RedAnswer:
@@ -149,11 +149,11 @@ class RedAnswer:
 
         Where nothing proves what is wrong with the answer, and for why an article did not come.
         """
-        found = self.proved
+        proved = self.proved
         return (
-            found is None
-            or found.cause == "retrieval"
-            or (found.standing == "likely" and found.cause != "customer")
+            proved is None
+            or proved.cause == "retrieval"
+            or (proved.standing == "likely" and proved.cause != "customer")
         )
 
     def material(self, most: int) -> CauseMaterial:
@@ -169,16 +169,16 @@ class RedAnswer:
 
     def cause(self, verdict: JudgedCause | None, *, offline: bool) -> RootCause:
         """The cause by ids and marks, and by the verdict of a model where these do not prove it."""
-        found = self.proved
-        if not self.is_open and found:
-            return found
-        if verdict and verdict.cause and (not found or not found.sure or verdict.cause == "spelling"):
-            likely = found is not None and found.standing == "likely" and found.cause == verdict.cause
+        proved = self.proved
+        if not self.is_open and proved:
+            return proved
+        if verdict and verdict.cause and (not proved or not proved.sure or verdict.cause == "spelling"):
+            likely = proved is not None and proved.standing == "likely" and proved.cause == verdict.cause
             return self._judged(verdict, verdict.cause, "likely" if likely else "judge")
-        if found and verdict and verdict.cause == found.cause:  # certain; the model knows the words
-            return self._judged(verdict, found.cause, "certain")
-        if found:
-            return found
+        if proved and verdict and verdict.cause == proved.cause:  # certain; the model knows the words
+            return self._judged(verdict, proved.cause, "certain")
+        if proved:
+            return proved
         why = _("Nobody looked into the cause: the judge's model was not asked.")
         if verdict:
             why = _("The judge did not say what caused it.")
@@ -280,7 +280,7 @@ class RedAnswer:
         if not (self.missed and self.comparable and self.turn.answer.shows_passages) or self._has_answer:
             return None
         standing: Standing = "certain" if self.missed == self.needed else "likely"
-        lacking = tuple(each for each in self.missed if self.shelf and each not in self.shelf.ids)
+        lacking = tuple(article for article in self.missed if self.shelf and article not in self.shelf.ids)
         if lacking:
             there_is_none = _(
                 "This question needs the article {id}, which the bot does not have.", id=lacking[0]
@@ -363,7 +363,9 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
             case=conversation.case,
             persona=conversation.persona,
             turn=turn,
-            earlier=tuple(each for each in conversation.turns if each.index < turn.index),
+            earlier=tuple(
+                earlier_turn for earlier_turn in conversation.turns if earlier_turn.index < turn.index
+            ),
         )
         passages, needed = turn.answer.passages, conversation.case.passages
         alike = named or (bool(shelf) and all(p.id in shelf.ids for p in passages) and _known(needed, shelf))
@@ -372,8 +374,8 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
 
 def _known(needed: Collection[str], shelf: Shelf) -> bool:
     """Whether the bot's articles have ids like these: one of them, or one in the same folder."""
-    folders = {each.rpartition("/")[0] for each in shelf.ids} - {""}
-    return any(each in shelf.ids or each.rpartition("/")[0] in folders for each in needed)
+    folders = {id_.rpartition("/")[0] for id_ in shelf.ids} - {""}
+    return any(id_ in shelf.ids or id_.rpartition("/")[0] in folders for id_ in needed)
 
 
 def _named_ids(results: Results, reddest: Mapping[tuple[str, int], RedTurn]) -> bool:
@@ -410,14 +412,14 @@ def root_causes(
 
 def stored_verdicts(results: Results) -> dict[str, JudgedCause]:
     """What the judge's model said, by the key of an answer; what cannot be read is as good as not said."""
-    found = {}
+    verdicts = {}
     for key, body in results.notes.items():
         if key.startswith(NOTE):
             try:
-                found[key.removeprefix(NOTE)] = JudgedCause.model_validate(body)
+                verdicts[key.removeprefix(NOTE)] = JudgedCause.model_validate(body)
             except ValueError:
                 continue
-    return found
+    return verdicts
 
 
 def searched(results: Results, summary: Summary) -> bool:

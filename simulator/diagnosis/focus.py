@@ -96,8 +96,8 @@ def _personas(results: Results, fixes: Iterable[Fix], earlier: Settings) -> list
     failed = {turn[0] for fix in fixes for turn in fix.turns}
     concerned = {conversation.persona for conversation in results.conversations if conversation.id in failed}
     files = [name for name in earlier.persona if Path(name).suffix]
-    known = {Path(name).stem for name in files}
-    names = [*files, *sorted(concerned - known)]
+    on_shelf = {Path(name).stem for name in files}
+    names = [*files, *sorted(concerned - on_shelf)]
     return [part for name in names for part in ("--persona", name)]
 
 

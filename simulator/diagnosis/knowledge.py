@@ -18,16 +18,18 @@ def articles_of(settings: Settings) -> Shelf:
     Personal data in them is masked where the run masks it. Raises InputError where what `--knowledge` names
     cannot be read.
     """
-    found: Iterable[Passage] = ()
+    passages: Iterable[Passage] = ()
     if settings.knowledge:
-        found = read_knowledge(settings.knowledge)
+        passages = read_knowledge(settings.knowledge)
     elif settings.adapter == "demo":
         try:
-            found = tuple(read_knowledge(settings.set.get("knowledge") or DEMO / "knowledge"))
+            passages = tuple(read_knowledge(settings.set.get("knowledge") or DEMO / "knowledge"))
         except InputError:  # moved since the run: the run can still be shown
-            found = ()
+            passages = ()
     if settings.redacts:
         redactor = redactor_of(settings)
-        masked = ((each, redactor.redact(each.text, language_of(each.text)).text) for each in found)
-        found = [each.model_copy(update={"text": text}) for each, text in masked]
-    return Shelf(found)
+        masked = (
+            (passage, redactor.redact(passage.text, language_of(passage.text)).text) for passage in passages
+        )
+        passages = [passage.model_copy(update={"text": text}) for passage, text in masked]
+    return Shelf(passages)

@@ -336,14 +336,14 @@ def as_json(
             "where": text(fix.where),
             "gain": rounded(fix.gain) if improvements.foretells else None,
             "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
-            "examples": [example(each) for each in fix.examples],
+            "examples": [example(turn) for turn in fix.examples],
         }
 
-    def example(each: Example) -> dict[str, Any]:
-        anchor = anchors.get((each.conversation, each.turn))
-        return each.model_dump(mode="json") | {
-            "cause": text(each.cause),
-            "evidence": excerpt(text(each.evidence)),
+    def example(turn: Example) -> dict[str, Any]:
+        anchor = anchors.get((turn.conversation, turn.turn))
+        return turn.model_dump(mode="json") | {
+            "cause": text(turn.cause),
+            "evidence": excerpt(text(turn.evidence)),
             "link": f"report.html#{anchor}" if anchor else None,
         }
 
@@ -463,43 +463,43 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
     """
     # Case and article of each first question whose article was not found.
     missed = {
-        (each.red.case, each.article)
-        for each in diagnosed
-        if each.red.turn == 1 and each.root_cause.cause in OF_THE_SEARCH
+        (turn.red.case, turn.article)
+        for turn in diagnosed
+        if turn.red.turn == 1 and turn.root_cause.cause in OF_THE_SEARCH
     }
-    found: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
-    for each in diagnosed:
-        cause = each.root_cause.cause
-        lost = cause in OF_THE_SEARCH and not each.root_cause.cut
+    members_by_fix: dict[tuple[Cause, FixTarget], list[DiagnosedTurn]] = {}
+    for turn in diagnosed:
+        cause = turn.root_cause.cause
+        lost = cause in OF_THE_SEARCH and not turn.root_cause.cut
         # A follow-up was searched for by its own words, though the question itself finds the article.
-        if lost and each.red.turn > 1 and (each.red.case, each.article) not in missed:
+        if lost and turn.red.turn > 1 and (turn.red.case, turn.article) not in missed:
             cause, place = "retrieval", FixTarget("dialogue")
         else:
-            place = _place(each)
+            place = _place(turn)
             if rows and cause == "unclear" and place.kind == "case":
                 place = FixTarget("rows")
-            elif each.root_cause.standing == "open":
+            elif turn.root_cause.standing == "open":
                 place = FixTarget("open")
-        found.setdefault((cause, place), []).append(each)
-    return [Group(cause, place, tuple(members)) for (cause, place), members in found.items()]
+        members_by_fix.setdefault((cause, place), []).append(turn)
+    return [Group(cause, place, tuple(members)) for (cause, place), members in members_by_fix.items()]
 
 
-def _place(each: DiagnosedTurn) -> FixTarget:
+def _place(turn: DiagnosedTurn) -> FixTarget:
     """Where a turn is fixed: by its cause where that is enough, else in its article, else by its question."""
-    cause = each.root_cause.cause
+    cause = turn.root_cause.cause
     if cause == "customer":
         return FixTarget("simulator")
     if cause == "no_answer":
-        return FixTarget("bot", each.red.failure or "")
-    if each.handover or cause == "no_handover":
+        return FixTarget("bot", turn.red.failure or "")
+    if turn.handover or cause == "no_handover":
         return FixTarget("prompt", HANDOVER)
     if cause in OF_THE_PROMPT:
         return FixTarget("prompt")
-    if each.root_cause.cut:
+    if turn.root_cause.cut:
         return FixTarget("cutting")
-    in_article = each.article and cause != "forbidden"  # no article says what the bot must not say
+    in_article = turn.article and cause != "forbidden"  # no article says what the bot must not say
     kind: PlaceKind = "article" if in_article else _WITHOUT_ARTICLE[cause]
-    return FixTarget(kind, {"article": each.article, "case": each.red.case}.get(kind, ""))
+    return FixTarget(kind, {"article": turn.article, "case": turn.red.case}.get(kind, ""))
 
 
 def who(cause: Cause, kind: PlaceKind) -> Text:
@@ -549,18 +549,18 @@ def improvements(
     """
     library, gains = Library(results, articles), Gains(results, summary)
     # In the order of `reddest`, so that each group begins with its gravest turn.
-    known = {(found.conversation, found.turn): found for found in root_causes}
+    causes = {(cause.conversation, cause.turn): cause for cause in root_causes}
     to_hand_over = set(results.conversations.select("to_hand_over").ids)
     diagnosed = []
     for red in summary.reddest:
-        if cause := known.get((red.conversation, red.turn)):
+        if cause := causes.get((red.conversation, red.turn)):
             article = library.whole(cause.articles[0]) if cause.articles else ""
             handover = red.conversation in to_hand_over and cause.cause in OF_A_HANDOVER
             diagnosed.append(DiagnosedTurn(red, cause, article, handover))
-    found = groups(diagnosed, rows=summary.rows)
+    groups_of_turns = groups(diagnosed, rows=summary.rows)
 
     def best_first(fix: tuple[Group, float]) -> tuple[bool, float, int, int, int, str]:
-        (group, gain), reds = fix, [each.red for each in fix[0].members]
+        (group, gain), reds = fix, [member.red for member in fix[0].members]
         severity = worst_severity(mark for red in reds for mark in red.marks)
         is_open = group.place.kind == "open"
         return (
@@ -574,8 +574,8 @@ def improvements(
 
     # Spoilt turns are shown apart: nothing is to be done about them in the bot, so they have no rank.
     gaining = [
-        (group, fsum(gains.of(each.red, group.cause) for each in group.members))
-        for group in found
+        (group, fsum(gains.of(member.red, group.cause) for member in group.members))
+        for group in groups_of_turns
         if group.cause != "customer"
     ]
     ranked = sorted(gaining, key=best_first)
@@ -584,10 +584,14 @@ def improvements(
         score=summary.score,
         goal=gains.goal,
         green=gains.green,
-        fixes=tuple(_fix(*each, rank, library, example) for rank, each in enumerate(shown, 1)),
+        fixes=tuple(
+            _fix(*group_and_gain, rank, library, example) for rank, group_and_gain in enumerate(shown, 1)
+        ),
         left_out=len(ranked) - len(shown),
         gain_left_out=fsum(gain for _group, gain in ranked[len(shown) :]),
-        customer=tuple(_fix(each, 0.0, 0, library, example) for each in found if each.cause == "customer"),
+        customer=tuple(
+            _fix(group, 0.0, 0, library, example) for group in groups_of_turns if group.cause == "customer"
+        ),
         # Of a large run, those of the turns that are quoted.
         root_causes=tuple(root_causes[:MAX_QUOTED] if results.is_sampled else root_causes),
     )
@@ -598,22 +602,22 @@ def _fix(
 ) -> Fix:
     """The fix of a group."""
     members = group.members
-    reds = [each.red for each in members]
+    reds = [member.red for member in members]
     where = _WHERE[group.place.kind].format(id=excerpt(group.place.name, _NAME))
     # The gravest turn is shown, then those of other questions, other customers, other conversations.
     shown: list[DiagnosedTurn] = []
     for name in ("case", "persona", "conversation"):
-        for each in members:
+        for member in members:
             seen = {getattr(other.red, name) for other in shown}
-            if len(shown) < EXAMPLES and getattr(each.red, name) not in seen:
-                shown.append(each)
+            if len(shown) < EXAMPLES and getattr(member.red, name) not in seen:
+                shown.append(member)
     # Later turns repeat the question, or complain.
-    first, *examples = [example(each) for each in (min(members, key=_turn_number), *shown)]
+    first, *examples = [example(member) for member in (min(members, key=_turn_number), *shown)]
     return Fix(
         rank=rank,
         key=group.key,
         cause=group.cause,
-        standing=max((each.root_cause.standing for each in members), key=STANDINGS.index),
+        standing=max((member.root_cause.standing for member in members), key=STANDINGS.index),
         severity=worst_severity(mark for red in reds for mark in red.marks),
         title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
         what=what(group, library, first.question),
@@ -628,12 +632,12 @@ def _fix(
     )
 
 
-def _turn_number(each: DiagnosedTurn) -> int:
-    return each.red.turn
+def _turn_number(turn: DiagnosedTurn) -> int:
+    return turn.red.turn
 
 
-def _example(each: DiagnosedTurn, results: Results, summary: Summary) -> Example:
-    red, reason = each.red, each.red.reason
+def _example(red_answer: DiagnosedTurn, results: Results, summary: Summary) -> Example:
+    red, reason = red_answer.red, red_answer.red.reason
     if not reason and results.is_sampled:  # it is not quoted elsewhere
         scores = results.scores.of_conversations([red.conversation]).get(red.conversation, {})
         judged = {**scores.get(red.turn, {}), **placed_scores(scores)}
@@ -651,8 +655,8 @@ def _example(each: DiagnosedTurn, results: Results, summary: Summary) -> Example
         answer=excerpt(turn.answer.text),
         failure=red.failure,
         reason=excerpt(reason),
-        cause=cause_sentence(each.root_cause),
-        evidence=each.root_cause.evidence,
+        cause=cause_sentence(red_answer.root_cause),
+        evidence=red_answer.root_cause.evidence,
         reference=excerpt(references[0]) if references else "",
     )
 

@@ -52,8 +52,8 @@ _VARIABLES: dict[str, set[str]] = {
         "history", "question", "reference", "answer", "verdict", "passages", "articles", "records",
     },
     "again": {"problem"},
-    **{each: set() for each in ("nothing", "answerable", "unanswerable", "to_a_person", "unknown", "hidden")},
-    **{each: {"ids"} for each in ("needed", "came", "missed")},
+    **{name: set() for name in ("nothing", "answerable", "unanswerable", "to_a_person", "unknown", "hidden")},
+    **{name: {"ids"} for name in ("needed", "came", "missed")},
 }  # fmt: skip
 
 
@@ -142,12 +142,12 @@ class CausePrompt:
         history = earlier_lines(material.context)
         references = references_of(material.context)
         parts = [turn.user, turn.answer.text, material.verdict, *references]
-        texts = [f"[{each.id}] {each.text}" for each in (*passages, *articles)]
+        texts = [f"[{passage.id}] {passage.text}" for passage in (*passages, *articles)]
         records = "\n".join(self._records(material))
         seal = seal_of(*parts, *texts, *(said for _tag, said in history), records)
 
         def quoted(tag: str, texts: Iterable[str]) -> str:
-            return "\n".join(quote(tag, each, seal) for each in texts) or nothing
+            return "\n".join(quote(tag, text, seal) for text in texts) or nothing
 
         filled = text(
             language,
@@ -172,7 +172,7 @@ class CausePrompt:
             yield text(language, "to_a_person")
         for key, ids in (
             ("needed", material.needed),
-            ("came", [each for each in material.needed if each not in material.missed]),
+            ("came", [id_ for id_ in material.needed if id_ not in material.missed]),
             ("missed", material.missed),
         ):
             if ids:

@@ -137,10 +137,10 @@ async def _graded_twice(
     # gather and no TaskGroup: the other one is paid for, whatever became of this one.
     both = await asyncio.gather(first(context, done), second(context, done), return_exceptions=True)
     gradings = []
-    for each in both:
-        if isinstance(each, BaseException):
-            raise each
-        gradings.append({score.judge: score for score in each})
+    for outcome in both:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        gradings.append({score.judge: score for score in outcome})
     once, again = gradings
     for name, score in once.items():
         if score.state == "scored" and not score.by_rule:
@@ -193,15 +193,15 @@ class FunctionJudge:
         self.scale = scale_of(function)
         self.one_at_a_time = asyncio.Lock()
         self.arguments = {key: value for key, value in arguments.items() if key in self.parameters}
-        known = {*arguments, *_NEEDS}
+        parameters_offered = {*arguments, *_NEEDS}
         for parameter in parameters:
             required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
-            if required and parameter.name not in known:
+            if required and parameter.name not in parameters_offered:
                 msg = _(
                     "judge {name} wants '{parameter}', which nothing fills. It may ask for: {known}.",
                     name=name,
                     parameter=parameter.name,
-                    known=", ".join(sorted(known)),
+                    known=", ".join(sorted(parameters_offered)),
                 )
                 raise InputError(msg)
 
@@ -247,8 +247,8 @@ class FunctionJudge:
     def _score(self, verdict: Any, context: GradingContext) -> Score:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
         score = score_of(verdict, self.scale)
-        own = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
-        return revalidated(Score, score.model_copy(update=own | {"rubric": self.rubric}))
+        place = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
+        return revalidated(Score, score.model_copy(update=place | {"rubric": self.rubric}))
 
 
 def labels_of(case: Case, labels: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:

@@ -113,7 +113,7 @@ def without(reading: TurnEvidence, lacking: str) -> Verdict:
 def groundedness(reading: TurnEvidence) -> Verdict:
     """The share of the answer's words that are in this turn's passages; numbers in none cost up to half."""
     found, say = reading.support, reading.say
-    missing: list[JsonValue] = [each.text for each in found.numbers]
+    missing: list[JsonValue] = [number.text for number in found.numbers]
     detail: dict[str, JsonValue] = {"score": round(found.score, 4), "missing_numbers": missing}
     # Who rightly declines claims nothing, and so nothing that is not in the passages.
     declined = reading.expected == "refuse" and declines(reading.answer, reading.language)
@@ -155,7 +155,7 @@ def unsupported(reading: TurnEvidence) -> list[str]:
     worst = min(each, key=lambda found: found.share, default=None)
     said = []
     if reading.support.numbers:
-        said.append(say("numbers", items=say.listed([each.text for each in reading.support.numbers])))
+        said.append(say("numbers", items=say.listed([number.text for number in reading.support.numbers])))
     if worst and worst.share < WORTH_QUOTING:
         said.append(say("lacking", quote=quoted(worst.text)))
     return said
@@ -169,7 +169,7 @@ def comparison(reading: TurnEvidence) -> str:
         return say("both_refuse" if reading.refused and declines else "only_one_refuses")
     said = [say("matched", share=percent(found.recall))]
     if found.lacks:
-        said.append(say("wrong_numbers", items=say.listed([each.text for each in found.lacks])))
+        said.append(say("wrong_numbers", items=say.listed([lack.text for lack in found.lacks])))
     if found.missing:
         said.append(say("unsaid", quote=quoted(found.missing[0])))
     return say.together(said)
@@ -183,7 +183,7 @@ def compared(reading: TurnEvidence, raw: Callable[[float], float], scale: tuple[
     detail: dict[str, JsonValue] = {
         "score": round(found.score, 4),
         "recall": round(found.recall, 4),
-        "missing_numbers": [each.text for each in found.lacks],
+        "missing_numbers": [lack.text for lack in found.lacks],
     }
     return Verdict(raw(found.score), comparison(reading), detail, scale)
 
@@ -208,7 +208,7 @@ def context_precision(reading: TurnEvidence) -> Verdict:
     passages = reading.context.turn.answer.passages
     if not passages:
         return without(reading, "passages")
-    judged = [Usefulness(id=each.id, useful=int(is_useful(reading, each.text))) for each in passages]
+    judged = [Usefulness(id=passage.id, useful=int(is_useful(reading, passage.text))) for passage in passages]
     raw = average_precision(judged, reading.context)
     useless = [each.text for each, verdict in zip(passages, judged, strict=True) if not verdict.useful]
     rows: list[JsonValue] = [each.model_dump() for each in judged]

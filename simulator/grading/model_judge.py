@@ -110,7 +110,7 @@ class ModelJudge:
         # Repeats are there to see whether a verdict changes; each has its own.
         repeat = context.conversation.rpartition("#")[2]
         key = fingerprint(repeat, *(message["content"] for message in messages))
-        if key in self._firsts and (known := await asyncio.shield(self._firsts[key])):
+        if key in self._firsts and (first_scores := await asyncio.shield(self._firsts[key])):
             return {
                 rubric.name: score.model_copy(
                     update={
@@ -118,7 +118,7 @@ class ModelJudge:
                         "detail": {**score.detail, SAME_AS: score.conversation},
                     }
                 )
-                for rubric, score in zip(asked, map(Score.model_validate_json, known), strict=True)
+                for rubric, score in zip(asked, map(Score.model_validate_json, first_scores), strict=True)
             }
         waited: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         self._firsts[key] = waited
@@ -132,7 +132,7 @@ class ModelJudge:
         finally:
             # Also where nothing came of it, or those who wait would wait for ever.
             kept = [score.model_dump_json(exclude_defaults=True).encode() for score in verdicts.values()]
-            waited.set_result([] if any(each.state == "failed" for each in verdicts.values()) else kept)
+            waited.set_result([] if any(verdict.state == "failed" for verdict in verdicts.values()) else kept)
 
     async def _ask(
         self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str
@@ -227,16 +227,20 @@ class ModelJudge:
         conflicts = [key for key, kind in rubric.fields.items() if kind == "conflicts"]
         verdict = kept[rubric.value]
         detail = encodable(filled.model_copy(update=kept).model_dump(mode="json"))
-        dropped = sum(len(said[key]) - len(each) for key, each in kept.items() if isinstance(each, list))
+        dropped = sum(
+            len(said[key]) - len(entries) for key, entries in kept.items() if isinstance(entries, list)
+        )
         if dropped:
             detail["dropped"] = dropped
         detail |= ignored
-        if found := [each for key in conflicts for each in detail[key]]:
-            sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in found[0].items()}
+        if conflicting := [conflict for key in conflicts for conflict in detail[key]]:
+            sides = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicting[0].items()}
             reason = self.frame.text(context.case.language, "disagree", **sides)
             skipped = bare(self._name(rubric), context, "skipped", reason)
-            told = {"conflicts": found, **ignored}
-            return skipped.model_copy(update={"response": did, "detail": told, "rubric": self.rubric_hash})
+            detail_of_skipped = {"conflicts": conflicting, **ignored}
+            return skipped.model_copy(
+                update={"response": did, "detail": detail_of_skipped, "rubric": self.rubric_hash}
+            )
         # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
         raw = rubric.kind.raw(verdict, context)
@@ -358,7 +362,7 @@ def _quoted(
     for key, kind in rubric.fields.items():
         if kind in _QUOTED:
             is_quoted, name = _QUOTED[kind]
-            kept = [each for each in said[key] if is_quoted(each, context)]
+            kept = [entry for entry in said[key] if is_quoted(entry, context)]
             if n := len(said[key]) - len(kept):
                 ignored[name] = n
             said[key] = kept

@@ -135,8 +135,8 @@ class Grading:
     @property
     def judges_per_turn(self) -> list[tuple[str, Judge]]:
         """Each judge as often as it grades one turn; a judge of several outputs once for each of them."""
-        own = ((name, judge) for name, judge in self.answer_judges.items() if not self._is_whole(judge))
-        return [*own, *(self.outputs.judges_per_row if self.outputs else ())]
+        judges = ((name, judge) for name, judge in self.answer_judges.items() if not self._is_whole(judge))
+        return [*judges, *(self.outputs.judges_per_row if self.outputs else ())]
 
     @property
     def conversation_rubrics(self) -> list[Rubric]:
@@ -181,8 +181,8 @@ class Grading:
             ]
             return stand_ins + self._function_calls(judges, None, seed)
         first, *further = (
-            self.models.at(each, temperature=JUDGE_TEMPERATURE, priority=GRADING)
-            for each in (endpoint, *self.panelists)
+            self.models.at(endpoint_asked, temperature=JUDGE_TEMPERATURE, priority=GRADING)
+            for endpoint_asked in (endpoint, *self.panelists)
         )
         calls = self._model_calls(rubrics, first, seed) + self._function_calls(judges, first, seed)
         for panelist, model in zip(self.panelists, further, strict=True):

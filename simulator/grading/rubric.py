@@ -248,7 +248,7 @@ class ReplySchema:
         kept = self._file.short if self.is_short else tuple(self._file.fields)
         self.needs, self.fields = self._file.needs, {key: self._file.fields[key] for key in kept}
         self.material = self._file.material or (*_USUAL, *(_NEEDED[need] for need in self.needs))
-        known = {*self._file.fields, *_EXAMPLE_MATERIAL, _COMBINED}
+        keys = {*self._file.fields, *_EXAMPLE_MATERIAL, _COMBINED}
         for language in LANGUAGES:
             examples = self.examples(language)
             # Beside one that shows the whole reply the others may show a part of it.
@@ -259,7 +259,7 @@ class ReplySchema:
                     # With the fields of the short form only, where that is in use.
                     reply = {key: example[key] for key in self.fields if key in {*must, *example}}
                     self._form_of(reply).model_validate(reply)
-                    problem = ", ".join(example.keys() - known)
+                    problem = ", ".join(example.keys() - keys)
                 except (KeyError, ValidationError) as error:
                     problem = " ".join(str(error).split())
                 if problem:
@@ -287,7 +287,9 @@ class ReplySchema:
     def examples(self, language: Language, *, combined: bool = False) -> list[dict[str, Any]]:
         """Worked examples: what is shown, and its reply; all, or those marked `combined`."""
         every: list[dict[str, Any]] = getattr(self._file, language).examples
-        return [each for each in every if each.get(_COMBINED)] if combined else every
+        return (
+            [example_shown for example_shown in every if example_shown.get(_COMBINED)] if combined else every
+        )
 
     @cached_property
     def form(self) -> type[replies.Reply]:
@@ -379,8 +381,10 @@ def load_form(name: str, rules: Rules | None = None) -> ReplySchema:
     Its criterion may use $rules, by default those of the shelf.
     """
     texts = {
-        language: {"rules": "\n".join(f"- {rule.id}: {' '.join(rule.text.split())}" for rule in each)}
-        for language, each in (rules or read_rules(None)).items()
+        language: {
+            "rules": "\n".join(f"- {rule.id}: {' '.join(rule.text.split())}" for rule in rules_of_language)
+        }
+        for language, rules_of_language in (rules or read_rules(None)).items()
     }
     return ReplySchema(shelves.form_path(name), texts)
 
@@ -492,9 +496,9 @@ class PromptFrame:
         ]
         caps = [
             f"{key} {' '.join(f'{cap:g}' for cap in limits)}"
-            for each in rubrics
-            if isinstance(each, Rubric)
-            for key, limits in each.caps.items()
+            for rubric in rubrics
+            if isinstance(rubric, Rubric)
+            for key, limits in rubric.caps.items()
         ]
         return fingerprint(*texts, *caps, model)
 
@@ -546,17 +550,17 @@ class PromptFrame:
         called = tool_lines(context)
         retrieved, left_out = retrieved_lines(context)
         seal = seal_of(*(text for _tag, text in (*lines, *references, *(called or ()), *retrieved)))
-        known = [quote_lines(references, seal)] if references else []
+        references_shown = [quote_lines(references, seal)] if references else []
         if case.answerable is not None:
-            known.append(self.text(language, "answerable" if case.answerable else "unanswerable"))
+            references_shown.append(self.text(language, "answerable" if case.answerable else "unanswerable"))
         nothing = self.text(language, "nothing")
-        told = self.text(
+        transcript = self.text(
             language,
             "conversation",
             transcript=quote_lines(lines, seal),
-            reference="\n".join(known) or nothing,
+            reference="\n".join(references_shown) or nothing,
         )
-        parts = [told]
+        parts = [transcript]
         if retrieved:
             passages = [quote_lines(retrieved, seal)]
             if left_out:

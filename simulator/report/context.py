@@ -373,12 +373,12 @@ class ReportContext:
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """What only some runs have, in the order in which reports show it."""
-        return sections(self.results, self.summary, [each for each in self.added if not each.folded])
+        return sections(self.results, self.summary, [section for section in self.added if not section.folded])
 
     @property
     def folded(self) -> tuple[Section, ...]:
         """Sections of plug-ins that are folded: small print, below what all runs have."""
-        return tuple(each for each in self.added if each.folded)
+        return tuple(section for section in self.added if section.folded)
 
     @cached_property
     def answerable(self) -> tuple[Section, ...]:

@@ -261,7 +261,7 @@ class RunContext:
             vars(bot)["traits"] = replace(traits, places=places)
         # Secrets that the run uses are masked in answers; all that are known, in error messages as well.
         # `bedrock_converse:...` reads BEDROCK_ variables, `google_genai:...` GOOGLE_ ones.
-        models = {each.model for each in self.endpoints.values() if each and each.of_provider}
+        models = {endpoint.model for endpoint in self.endpoints.values() if endpoint and endpoint.of_provider}
         providers = {re.split("[:_]", model)[0].upper() for model in models}
         secrets, in_errors = used_secrets(self.settings.set, providers), known_secrets(self.settings.set)
         if self.applied_prompt is not None:
@@ -279,7 +279,7 @@ class RunContext:
         if self.settings.adapter == "openai_chat":
             url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         models = (*self.endpoints.values(), *self.players.values())
-        hosts = {each.host: each for each in models if each and each.url}
+        hosts = {model.host: model for model in models if model and model.url}
         return hosts.get(host_of(url))
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
@@ -328,12 +328,12 @@ class RunContext:
     def models(self) -> dict[str, str]:
         """The model's name of each role that is played, or LEXICAL for a stand-in; several with commas."""
         # By name and not by address: the same model elsewhere gives comparable runs.
-        found: dict[str, str] = {
+        models: dict[str, str] = {
             role: endpoint.model if endpoint else LEXICAL
             for role, endpoint in self.endpoints.items()
             if self.is_played(role)
         }
-        return found | ({"user": ", ".join(self.players)} if self.players else {})
+        return models | ({"user": ", ".join(self.players)} if self.players else {})
 
     def is_played(self, role: Role) -> bool:
         """Whether a role takes part in this run; where rows are asked, not every role does."""
@@ -406,7 +406,7 @@ def _replayed_turns(settings: Settings, redactor: Redactor | None) -> dict[str, 
     conversations = read_run(path).conversations
     masked = masked_conversations(conversations, redactor)
     new_ids = {old.id: new.id for old, new in zip(conversations, masked, strict=True)}
-    return {new_ids[key]: each for key, each in turns.items()}
+    return {new_ids[key]: turn for key, turn in turns.items()}
 
 
 def versions() -> dict[str, str]:
@@ -414,8 +414,8 @@ def versions() -> dict[str, str]:
 
     faiss-cpu, say, which only the demo's bot needs, may not be there in the environment of one's own bot.
     """
-    found = {"rehearsal": __version__, "python": platform.python_version()}
+    numbers = {"rehearsal": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            numbers[package] = importlib.metadata.version(package)
+    return numbers

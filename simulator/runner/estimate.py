@@ -150,7 +150,7 @@ class Forecast(NamedTuple):
     def most(self) -> ByModel:
         """The most with the causes of red answers."""
         return {
-            key: total_spending([each[key] for each in (self.high, self.causes) if key in each])
+            key: total_spending([spending[key] for spending in (self.high, self.causes) if key in spending])
             for key in {**self.high, **self.causes}
         }
 
@@ -164,9 +164,9 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
     earlier = earlier_run(context, languages, runs) if runs else None
     expected = _taken(earlier, len(plan)) if earlier else {}
     # The expected must lie within the range, or nobody believes either.
-    for key, each in expected.items():  # its prompts and replies may be longer than what is assumed
-        low[key] = _each(min, low.get(key, _NOTHING), each)
-        high[key] = _each(max, high.get(key, _NOTHING), each)
+    for key, usual in expected.items():  # its prompts and replies may be longer than what is assumed
+        low[key] = _each(min, low.get(key, _NOTHING), usual)
+        high[key] = _each(max, high.get(key, _NOTHING), usual)
     return Forecast(
         low=_priced(context, low),
         high=_priced(context, high),
@@ -181,8 +181,8 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
     )
 
 
-def _each(choose: Callable[..., float], one: Totals, other: Sequence[float]) -> Totals:
-    calls, tokens_in, tokens_out = map(choose, one, other)
+def _each(choose: Callable[..., float], first: Totals, other: Sequence[float]) -> Totals:
+    calls, tokens_in, tokens_out = map(choose, first, other)
     return calls, tokens_in, tokens_out
 
 
@@ -198,14 +198,16 @@ def _language(setting: str | None, sample: Sequence[tuple[Conversation, float]])
     """The setting, or the language of most conversations; Japanese on a tie."""
     if setting == "ja":
         return "ja"
-    english = sum(times if each.case.language == "en" else -times for each, times in sample)
+    english = sum(times if place.case.language == "en" else -times for place, times in sample)
     return "en" if setting == "en" or english > 0 else "ja"
 
 
 def by_role(by_model: ByModel) -> dict[Role, Spending]:
     """The sums over all models of each role."""
     roles = dict.fromkeys(role for role, _ in by_model)
-    return {role: total_spending([each for (r, _), each in by_model.items() if r == role]) for role in roles}
+    return {
+        role: total_spending([spent for (r, _), spent in by_model.items() if r == role]) for role in roles
+    }
 
 
 # --- Counted with the real prompts ---
@@ -241,7 +243,7 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
     # How many outputs a row has depends on its reference, so all rows are looked at once.
     if context.grading.outputs:
         context.grading.outputs.expect(conversation.case for conversation in plan)
-    return [(each, counts[kind] / len(sample)) for kind, sample in kept.items() for each in sample]
+    return [(place, counts[kind] / len(sample)) for kind, sample in kept.items() for place in sample]
 
 
 def _counted(
@@ -306,8 +308,8 @@ def _graded(
     models, turn = context.endpoints, seen.closing is None
     if judge := models["judge"]:
         yield from _grades(context, judge.model, seen, end)
-    for _unused, each in context.grading.judges_per_turn if turn else ():
-        if (embedding := models["embed"]) and embeds(each) and (size := _embedded(each, seen, line)):
+    for _unused, grader in context.grading.judges_per_turn if turn else ():
+        if (embedding := models["embed"]) and embeds(grader) and (size := _embedded(grader, seen, line)):
             yield ("embed", embedding.model), 1, size, 0
 
 
@@ -380,9 +382,9 @@ def _grades(
     """
     grading, whole = context.grading, seen.closing is not None
     every, forms_filled = (grading.conversation_rubrics, []) if whole else (grading.rubrics, grading.forms)
-    rubrics = [each for each in every if each.missing(seen) is None]
+    rubrics = [rubric for rubric in every if rubric.missing(seen) is None]
     combined = grading.is_combined and not whole
-    groups = [rubrics] * bool(rubrics) if combined else [[each] for each in rubrics]
+    groups = [rubrics] * bool(rubrics) if combined else [[rubric] for rubric in rubrics]
     gradings = 1 + grading.is_graded_twice(seen.conversation, seen.turn.index)
     forms: list[tuple[str, Sequence[ReplySchema], bool, int]] = [
         (model, group, not combined, times)
@@ -392,9 +394,9 @@ def _grades(
         )
         for group in groups
     ]
-    forms += [(first, [each], True, gradings) for each in forms_filled if each.missing(seen) is None]
+    forms += [(first, [form], True, gradings) for form in forms_filled if form.missing(seen) is None]
     for model, group, alone, times in forms:
-        if judges is not None and judges.isdisjoint(each.name for each in group):
+        if judges is not None and judges.isdisjoint(judge.name for judge in group):
             continue
         size = prompt_tokens(grading.frame.prompt(seen, group, alone=alone))
         reply = GRADES if whole or len(group) > 1 or group[0].name == "turn" else GRADE
@@ -446,19 +448,19 @@ def earlier_run(context: RunContext, languages: AbstractSet[Language], runs: Pat
 
 
 def _is_like(context: RunContext, run: Run) -> bool:
-    settings, own = context.settings.stored_values(), context.models()
+    settings, models = context.settings.stored_values(), context.models()
     roles = ("user", "judge", "embed", *(("demo",) if context.settings.adapter == "demo" else ()))
     return (
         run.status == "finished"
         and not run.offline
-        and all(run.models.get(role) == own.get(role) for role in roles)
+        and all(run.models.get(role) == models.get(role) for role in roles)
         and all(run.settings.get(name) == settings[name] for name in _DECISIVE_SETTINGS)
     )
 
 
 def _played(results: Results) -> list[Case]:
     """The case of every conversation that was held; one that was played again counts once."""
-    held = (each for each in results.conversations if each.turns)
+    held = (conversation for conversation in results.conversations if conversation.turns)
     return list({(e.persona, e.user_model, e.case.id, e.repeat): e.case for e in held}.values())
 
 

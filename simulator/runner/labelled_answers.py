@@ -232,7 +232,7 @@ def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
         if field_of(column) is None and not is_extra(column) and (row.cells or name != column):
             values.setdefault(name, value)
     votes = {n: _votes(path, row, n, value) for n, value in values.items() if not isinstance(value, dict)}
-    return {name: each for name, each in votes.items() if each}
+    return {name: vote for name, vote in votes.items() if vote}
 
 
 def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...]:
@@ -494,7 +494,7 @@ async def grade_rows(
 
 def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
     """The compared numbers of the scored rows; raises UnknownName for a field that no verdict has."""
-    scored = [each for each in graded if each.score.state == "scored" and each.score.raw is not None]
+    scored = [row for row in graded if row.score.state == "scored" and row.score.raw is not None]
     if not field:
         return [RowGrade(row, score.raw or 0.0, score.scale, score) for row, score in scored]
     grades = []

@@ -284,7 +284,11 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
 
 def _personas(names: Iterable[str]) -> list[Persona]:
     """The personas of these names; `all` stands for the whole shelf. Raises InputError if two have one id."""
-    all_names = [each for name in names for each in (shelves.persona_names() if name == "all" else [name])]
+    all_names = [
+        persona_name
+        for name in names
+        for persona_name in (shelves.persona_names() if name == "all" else [name])
+    ]
     personas = [shelves.persona(name) for name in dict.fromkeys(all_names)]
     ids = [persona.id for persona in personas]
     for persona in personas:

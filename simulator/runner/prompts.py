@@ -273,7 +273,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
     prompt = Prompt(
         id=file.id, version=file.version, variant=variant, path=str(path), wordings=wordings,
         labels=_labels(path, file), choosing=file.choose or "nothing",
-        examples={each: _examples(path, file, each, shots) for each in file.languages},
+        examples={language: _examples(path, file, language, shots) for language in file.languages},
     )  # fmt: skip
     # First, for what follows from the variables in use needs them to be valid.
     _check(prompt)
@@ -312,8 +312,8 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
     """The texts of the file, replaced by those of the variant."""
     wording: Wording = getattr(file, language)
     if variant:
-        own: Wording | None = getattr(file.variants[variant], language)
-        if own is None:
+        variant_wording: Wording | None = getattr(file.variants[variant], language)
+        if variant_wording is None:
             msg = _(
                 "{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts.",
                 path=path,
@@ -322,7 +322,7 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
             )
             raise PromptError(msg)
         # Only what the variant says itself: a missing system text is that of the file, an empty one is none.
-        wording = wording.model_copy(update=own.model_dump(exclude_unset=True))
+        wording = wording.model_copy(update=variant_wording.model_dump(exclude_unset=True))
     if not wording.user.strip():
         msg = _(
             "{path}: [{language}] user is missing or empty: it is what is sent for each row.",
@@ -342,7 +342,7 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
     is_plain = all(isinstance(text, str) for text in table.values())
     labels = {language: table if is_plain else table.get(language, {}) for language in file.languages}
     keys = [set(texts) for texts in labels.values()]
-    if any(each != keys[0] or not each for each in keys):
+    if any(key != keys[0] or not key for key in keys):
         msg = _("{path}: [labels.ja] and [labels.en] must have texts for the same labels.", path=path)
         raise PromptError(msg)
     # An answer is read back into a label by its text.
@@ -362,7 +362,7 @@ def _examples(path: Path, file: _PromptFile, language: Language, shots: int | No
     rows = _example_rows(source, path, language)
     # The nearest that says a number: --shots, the language's table, the common one.
     counts = (shots, source.shots, file.examples.shots)
-    count = next((each for each in counts if each is not None), None)
+    count = next((count_given for count_given in counts if count_given is not None), None)
     if count is None and source.file:
         msg = _("{path}: [examples] names a file: say how many of its rows are shown: shots = 4.", path=path)
         raise PromptError(msg)
@@ -535,13 +535,13 @@ class PromptRenderer:
     def labels(self, case: Case) -> Mapping[str, str]:
         """Each label with its text: those of the file, else the row's choices, else the data set's labels."""
         named = self.prompt.labels.get(self.prompt.language_for(case.language))
-        return named or {each: each for each in case.choices} or self._labels
+        return named or {choice: choice for choice in case.choices} or self._labels
 
     def _values(
         self, case: Case, question: str, places: tuple[int, ...], answer: str | None = None
     ) -> Callable[[str], str]:
         """Looks up a variable of a row; `answer` is that of an example."""
-        own = {"question": question, "id": case.id, "tags": ", ".join(case.tags), "goal": case.goal or ""}
+        values = {"question": question, "id": case.id, "tags": ", ".join(case.tags), "goal": case.goal or ""}
         lists = self._lists(case, places)
 
         def value(name: str) -> str:
@@ -550,7 +550,7 @@ class PromptRenderer:
             if name not in _FIXED and (text := column_value(case, name)) is not None:
                 return text
             source = variable_source(name)
-            value = own.get(source) or (lists[source]() if source in lists else "")
+            value = values.get(source) or (lists[source]() if source in lists else "")
             if not value and source != "examples":
                 raise MissingVariable(name)
             return value
@@ -568,7 +568,9 @@ class PromptRenderer:
             "labels": lambda: _lines(
                 wording.label, ({"label": key, "said": text} for key, text in self.labels(case).items())
             ),
-            "contexts": lambda: _lines(wording.context, ({"text": each} for each in case.contexts), "\n\n"),
+            "contexts": lambda: _lines(
+                wording.context, ({"text": context} for context in case.contexts), "\n\n"
+            ),
             "examples": lambda: self._text(case, places),
         }
 
@@ -736,7 +738,10 @@ class AppliedPrompt:
     @property
     def files(self) -> tuple[Path, ...]:
         """The prompt's own file and those of its examples, except those of the shelf."""
-        files = (self.prompt.path, *(each.file for each in self.prompt.examples.values() if each.file))
+        files = (
+            self.prompt.path,
+            *(example.file for example in self.prompt.examples.values() if example.file),
+        )
         return tuple(path for path in map(Path, dict.fromkeys(files)) if path.parent != shelves.PROMPTS)
 
     def around(self, bot: Bot, plan: Sequence[Conversation]) -> Bot:

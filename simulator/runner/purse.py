@@ -40,9 +40,11 @@ class Purse:
         What this task and those that it starts spend from here on is counted as this conversation's.
         """
         while (left := self._ledger.left) is not None and (self._under_way or self._done):
-            one = self._one
-            held = sum(max(0.0, (one or 0.0) - each.cost[0]) for each in self._under_way.values())
-            if one is not None and left - held >= one + self._ledger.excess:
+            usual = self._one
+            held = sum(
+                max(0.0, (usual or 0.0) - conversation.cost[0]) for conversation in self._under_way.values()
+            )
+            if usual is not None and left - held >= usual + self._ledger.excess:
                 break
             if not self._under_way:
                 return _(
@@ -50,7 +52,7 @@ class Purse:
                     " one costs about {one} USD)",
                     budget=f"{self._ledger.budget:g}",
                     paid=self._ledger.paid,
-                    one=dollars(one or 0.0),
+                    one=dollars(usual or 0.0),
                 )
             self._changed.clear()
             await self._changed.wait()
