@@ -1,8 +1,8 @@
 """Error rates of the gate: simulated bots whose true score is known, ten thousand of every kind.
 
 Of bots that are just at the target, whoever passes passes wrongly: at `--confidence 0.95` at most 5 in 100
-may, also with `--sequential`. Beside it how many a plain target lets through, how many truly better bots
-pass, and how many conversations are saved by stopping early. `make bench-gate` prints the table.
+may. Beside it how many a plain target lets through, and how many truly better bots pass. `make bench-gate`
+prints the table.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.stats.intervals import p_values_below
-from simulator.stats.sequential import looks, nominal_levels
 
 Floats = NDArray[np.float64]
 # all: right or wrong; grades: 1 to 5 of 5, never below 0.2; even, uneven: any value, close or far apart;
@@ -46,15 +45,11 @@ class Kind(NamedTuple):
 
 
 class GateShares(NamedTuple):
-    """Shares (0..1) of bots that pass wrongly, of better bots that pass, and of conversations saved."""
+    """Shares (0..1) of bots that pass wrongly, and of better bots that pass."""
 
     plain: float
     fixed: float
-    sequential: float
     power: float
-    power_sequential: float
-    saved_better: float
-    saved_bad: float
 
 
 def kinds() -> Iterator[Kind]:
@@ -98,30 +93,14 @@ def _talk(shape: Shape, chance: Floats, random: np.random.Generator) -> Floats:
     return chance
 
 
-class Decided(NamedTuple):
-    """The share of bots that passed, and of conversations that were not held."""
-
-    passed: float
-    saved: float
-
-
-def decided(found: Floats, kind: Kind, looked: tuple[int, ...], levels: tuple[float, ...]) -> Decided:
-    """Who passed or missed at which look; a level for each, after so many questions."""
-    target, floor = kind.target, FLOORS.get(kind.shape, 0.0)
+def passing(found: Floats, kind: Kind) -> float:
+    """The share of bots that pass with certainty."""
     steps = np.rint(found * GRID).astype(int)
-    offsets = np.arange(len(found))[:, None] * (GRID + 1)
-    values, state = np.arange(GRID + 1) / GRID, np.zeros(len(found), dtype=int)
-    held = np.full(len(found), looked[-1])
-    for after, level in zip(looked, levels, strict=True):
-        rows = np.flatnonzero(state == 0)
-        places = (steps[rows, :after] + offsets[: len(rows)]).ravel()
-        shape = (len(rows), GRID + 1)
-        counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
-        passed = _sure(counts, values - target, floor - target, level)
-        missed = _sure(counts, target - values, target - 1, level)
-        state[rows[passed]], state[rows[missed]] = 1, -1
-        held[rows[passed | missed]] = after
-    return Decided(float((state == 1).mean()), 1 - float(held.mean()) / looked[-1])
+    places = (steps + np.arange(len(found))[:, None] * (GRID + 1)).ravel()
+    shape = (len(found), GRID + 1)
+    counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    gains = np.arange(GRID + 1) / GRID - kind.target
+    return float(_sure(counts, gains, FLOORS.get(kind.shape, 0.0) - kind.target, ALPHA).mean())
 
 
 def _sure(counts: Floats, gains: Floats, worst: float, level: float) -> NDArray[np.bool_]:
@@ -133,24 +112,14 @@ def _sure(counts: Floats, gains: Floats, worst: float, level: float) -> NDArray[
 
 
 def simulate(kind: Kind, bots: int, seed: int) -> GateShares:
-    """All figures of one kind of bot; the better ones are half the way to perfect, the bad ones far off."""
+    """All figures of one kind of bot; the better ones are half the way to perfect."""
     random = np.random.default_rng([seed, *map(int, (kind.cases, kind.repeats, 100 * kind.target))])
-    at, better = kind.target, (1 + kind.target) / 2
-    planned = looks(kind.cases)
-    spent = nominal_levels(tuple(after / kind.cases for after in planned), ALPHA)
-    null = means(kind, at, bots, random)
-    good = means(kind, better, max(200, bots // 10), random)
-    bad = means(kind, 2 * at - better - 0.1, max(200, bots // 10), random)
-    once: tuple[tuple[int, ...], tuple[float, ...]] = ((kind.cases,), (ALPHA,))
-    on_good = decided(good, kind, planned, spent)
+    null = means(kind, kind.target, bots, random)
+    good = means(kind, (1 + kind.target) / 2, max(200, bots // 10), random)
     return GateShares(
-        plain=float((null.mean(axis=1) >= at - 1e-9).mean()),
-        fixed=decided(null, kind, *once).passed,
-        sequential=decided(null, kind, planned, spent).passed,
-        power=decided(good, kind, *once).passed,
-        power_sequential=on_good.passed,
-        saved_better=on_good.saved,
-        saved_bad=decided(bad, kind, planned, spent).saved,
+        plain=float((null.mean(axis=1) >= kind.target - 1e-9).mean()),
+        fixed=passing(null, kind),
+        power=passing(good, kind),
     )
 
 
@@ -161,14 +130,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=42)
     options, started = parser.parse_args(), time.monotonic()
     print(f"{options.bots:,} bots of each kind, true score at the target; shares in %\n")
-    print("                              wrong passes          better bots pass   saved on")
-    print("bots    target cases repeats  plain  sure  sequent.     sure  sequent.  better    bad")
+    print("                              wrong passes   better bots pass")
+    print("bots    target cases repeats   plain  sure          sure")
     worst, every = 0.0, list(kinds())
     with ProcessPoolExecutor(2) as processes:
         results = processes.map(partial(simulate, bots=options.bots, seed=options.seed), every)
         for kind, found in zip(every, results, strict=True):
-            worst = max(worst, found.fixed, found.sequential)
-            figures = "{:7.1f}{:6.1f}{:10.1f}{:9.1f}{:10.1f}{:8.0f}{:7.0f}".format(*(100 * f for f in found))
+            worst = max(worst, found.fixed)
+            figures = "{:7.1f}{:6.1f}{:14.1f}".format(*(100 * f for f in found))
             print(f"{kind.shape:7s} {kind.target:6.2f}{kind.cases:6d}{kind.repeats:8d} {figures}", flush=True)
     took = time.monotonic() - started
     print(f"\nWorst share of wrong passes where certainty was asked for: {100 * worst:.1f} % ({took:.0f} s)")

@@ -69,7 +69,7 @@ if TYPE_CHECKING:  # a page of help needs none of these
     from simulator.core.types import Conversation, Results
     from simulator.grading.outputs import Outputs
     from simulator.runner.context import RunContext
-    from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory, StoppingRule
+    from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory
     from simulator.stats.figures import Summary
     from simulator.storage.run_file import RunFile
 
@@ -88,7 +88,6 @@ class Engine(Protocol):
         progress: "Progress",
         prepare: "Preparation | None" = None,
         new_runner: "RunnerFactory | None" = None,
-        stopping_rule: "StoppingRule | None" = None,
         closing: "Closing | None" = None,
     ) -> tuple[Path, Message | str | None]:
         """Returns the path of the run file, and why the run stopped early, None if it did not."""

@@ -46,8 +46,7 @@ def resume(
     if results.run.status == "finished":
         lost = len(results.conversations.select("unfinished"))
         failed = sum(score.state == "failed" for score in results.scores)
-        # With --sequential the verdict is there: to go on would be to look until it pleases.
-        is_over = HARNESS_NOTE in results.notes or stored_settings(results.run.settings).sequential
+        is_over = HARNESS_NOTE in results.notes
         if is_over or not (lost or failed):
             return FinishedRun(path, settings)
         say(

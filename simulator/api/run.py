@@ -45,10 +45,9 @@ from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
-from simulator.runner.run import StoppingRule, create_run
+from simulator.runner.run import create_run
 from simulator.stats.red import primary_judge, red_marks
-from simulator.stats.sequential import batches
-from simulator.stats.target import certain_decision, check_evidence, check_gate
+from simulator.stats.target import check_evidence, check_gate
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
 # Unread files (pictures in a PDF folder, say) that are named at most.
@@ -77,9 +76,8 @@ class Interrupted(KeyboardInterrupt):
 class FinishedRun(NamedTuple):
     """A run that is over: its file, its settings, and why it stopped early, None where it did not.
 
-    Stopped early are runs that were interrupted, out of budget, or whose disk was full. One that stopped
-    because the answer was certain (--sequential) is simply finished. An empty one, of a shard without
-    questions, has nothing to report.
+    Stopped early are runs that were interrupted, out of budget, or whose disk was full. An empty one, of a
+    shard without questions, has nothing to report.
     """
 
     path: Path
@@ -281,7 +279,7 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
         )
     planned = read_plan(settings, objects.cases)
     settings, whole_plan = planned.settings, planned.plan
-    if settings.target is not None or settings.certainty is not None:
+    if settings.target is not None or settings.confidence is not None:
         outputs = outputs_of(settings.outputs)
         check_gate(settings, outputs.files if outputs else lambda _name: False)
     for line in planned.messages():
@@ -394,12 +392,9 @@ def play(
         engines |= each.engines
     perform = engines[settings.engine]
     load_runner = next((each.runner for each in added if each.runner), None)
-    stopping = StoppingRule(batches, certain_decision) if settings.sequential else None
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
-            work = perform(
-                context, plan, opening, progress, preparation, load_runner, stopping, ask_after_run
-            )
+            work = perform(context, plan, opening, progress, preparation, load_runner, ask_after_run)
             path, stopped = asyncio.run(work)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:

@@ -48,7 +48,4 @@ def command(flags: dict[str, Any], run: str = RUN) -> int:
         plugins.check(stored_settings({"likeness": logs}))
     if flags["confidence"] is not None:
         check_certainty(settings)
-        # With `off` the gate goes by the figures, even of a run that had to be certain to stop early.
-        sequential = settings.sequential and settings.confidence is not None
-        settings = settings.model_copy(update={"sequential": sequential})
     return publish(path, settings)

@@ -61,7 +61,6 @@ class RunOptions(TypedDict, total=False):
     target: float | str
     max_major: float | str
     confidence: float | str
-    sequential: bool
     max_failed: float
     min_graded: float | str
     # Running

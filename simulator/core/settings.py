@@ -695,7 +695,6 @@ class Settings(RowSettings):
             "Pass only when the score reaches the target with this confidence: 0.95 is typical, off is none."
         )
     )
-    sequential: bool = setting("Stop once it is certain whether the target is reached.", False)
     customer_faults: Literal["keep", "exclude", "replay"] = setting(
         "Turns that the simulated customer spoilt: counted like any other (keep), "
         "left out (exclude), or their conversations held once more (replay).",
@@ -771,14 +770,6 @@ class Settings(RowSettings):
         return self.language if self.language in ("ja", "en") else None
 
     @property
-    def certainty(self) -> float | None:
-        """How sure the gate has to be (0.5..1); None where the figures themselves decide.
-
-        --sequential looks at the figures again and again, which is only honest with an interval: 0.95.
-        """
-        return self.confidence or (0.95 if self.sequential else None)
-
-    @property
     def calibration_file(self) -> str | None:
         """The label file of `--check`; None where only a format is given."""
         return next((name for name in self.check if name not in CHECK_FORMATS), None)
@@ -832,7 +823,7 @@ GROUPS = {
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",
         "causes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
     ),
-    "Gate": ("target", "max_major", "confidence", "sequential", "max_failed", "min_graded"),
+    "Gate": ("target", "max_major", "confidence", "max_failed", "min_graded"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
         "cache", "max_tokens", "prices", "jpy_per_usd", "engine",

@@ -617,7 +617,7 @@ class Run(Value):
 
 # Notes of a run are JSON under a key, for what belongs to no conversation. These two: which conversations do
 # not count and which stand in for them; that the gate's answer was certain before the last conversation.
-SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
+SUPERSEDED = "superseded"
 LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
 PASSED = "passed"

@@ -673,7 +673,6 @@ def _note(run: PastRun, history: History) -> Message:
         (_("other set-up"), run.run not in history.followed),
         (_("stand-in"), run.trial),
         (_("unfinished"), run.status != "finished"),
-        (_("stopped early"), run.stopped_early),
     )
     return _("{parts}", parts=tuple(note for note, holds in notes if holds))
 

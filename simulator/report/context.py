@@ -102,16 +102,6 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     counted = count_notes(gate) if gate.conditions else ()
     remarks = (*counted, *people, *_remarks(summary))
     listed = [Line(text, "alarm") for text in alarms]
-    if summary.spared:
-        spared = _(
-            "Stopped after {held} of {planned} conversations because the answer was certain; that saved"
-            " {spared} conversations (about {share} % of calls, tokens and cost).",
-            held=summary.planned - summary.spared,
-            planned=summary.planned,
-            spared=summary.spared,
-            share=f"{100 * summary.spared / summary.planned:.0f}",
-        )
-        listed.append(Line(spared, "good"))
     return (*listed, *(Line(text, "soft") for text in remarks))
 
 

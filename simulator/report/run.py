@@ -174,8 +174,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
     if context.page:
         yield Line(_("open the report: {path}", path=context.page))
     run = run_argument(context.page, summary.run)
-    # Conversations that --sequential spared are not missing.
-    if summary.finished + summary.spared < summary.planned or summary.status != "finished":
+    if summary.finished < summary.planned or summary.status != "finished":
         yield Line(_("finish the run: python run.py --resume {run}", run=run))
     elif summary.red:
         yield Line(_("fix, rehearse with the same options, and compare: python run.py diff {run}", run=run))

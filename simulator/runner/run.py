@@ -13,7 +13,6 @@ A run that stops early leaves a file that can be resumed: after Ctrl-C, SIGTERM 
 answered nobody for all of --patience (`interrupted`); after a spent budget, when no new call is made, but
 those under way are stored (`stopped`); after an error that makes going on useless, such as a refused key or a
 full disk (`stopped`). A mistake of our own is raised.
-With --sequential a run is `finished` as soon as the gate's verdict is certain.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
 counts (users/faults.py). Turns of an earlier run are graded again by cli/grade.py.
@@ -27,21 +26,19 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from simulator.core.concurrency import first_error
 from simulator.core.errors import Outage, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
-    STOPPED_EARLY,
     SUPERSEDED,
     Bot,
     Conversation,
     Ended,
     GradingContext,
     Persona,
-    Results,
     Run,
     Score,
     Status,
@@ -236,17 +233,6 @@ class Runner:
 RunnerFactory = Callable[[RunFile, RunContext, Bot, Progress, Sequence[Conversation] | None], Runner]
 
 
-class StoppingRule(NamedTuple):
-    """How a run ends early: `parts` divides the plan by a seed, `certain` gives the gate's final verdict.
-
-    `certain` returns None as long as further conversations could change the verdict. They are functions,
-    since the gate stands above this package (`stats/`), and what plays does not know how it is judged.
-    """
-
-    parts: Callable[[Sequence[Conversation], int], Sequence[Sequence[Conversation]]]
-    certain: Callable[[Results, Settings], str | None]
-
-
 # Done with the open run file before the first conversation.
 Preparation = Callable[[RunFile], Awaitable[None]]
 # Done when all is graded: what is asked about red answers, which stand above this package (`diagnosis/`).
@@ -275,14 +261,13 @@ def create_run(
     return RunFile.create(settings.runs / run.id, run, plan, personas)
 
 
-async def perform(  # noqa: PLR0917 - the last three are mostly left out
+async def perform(  # noqa: PLR0917 - the last are mostly left out
     context: RunContext,
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
     prepare: Preparation | None = None,
     new_runner: "RunnerFactory | None" = None,
-    stopping_rule: "StoppingRule | None" = None,
     closing: "Closing | None" = None,
 ) -> tuple[Path, Message | str | None]:
     """Connects the bot, opens the run file and rehearses.
@@ -295,7 +280,7 @@ async def perform(  # noqa: PLR0917 - the last three are mostly left out
         bot = await context.bot(plan)
         file = open_file()
         try:
-            work = rehearse(file, context, bot, progress, prepare, new_runner, stopping_rule, closing)
+            work = rehearse(file, context, bot, progress, prepare, new_runner, closing)
             return file.path, await work
         finally:
             file.close()
@@ -303,22 +288,21 @@ async def perform(  # noqa: PLR0917 - the last three are mostly left out
         await context.close(bot)
 
 
-async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
+async def rehearse(  # noqa: PLR0917 - the last are mostly left out
     file: RunFile,
     context: RunContext,
     bot: Bot,
     progress: Progress,
     prepare: Preparation | None = None,
     new_runner: "RunnerFactory | None" = None,
-    stopping_rule: "StoppingRule | None" = None,
     closing: "Closing | None" = None,
 ) -> Message | str | None:
     """Plays what is still open in the run file; returns why it stopped early, None if it did not.
 
     Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume.
     `prepare` runs before the first conversation, paid and stored like the rest of the run. `new_runner` makes
-    another kind of Runner, such as one whose workers are elsewhere. `stopping_rule` ends the run as soon as
-    the gate's verdict is certain. `closing` is done when all is graded; it changes no grade.
+    another kind of Runner, such as one whose workers are elsewhere. `closing` is done when
+    all is graded; it changes no grade.
     """
     new_runner = new_runner or Runner
     started = time.monotonic()
@@ -332,10 +316,7 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
         with _terminable():
             if prepare is not None:
                 await prepare(file)
-            if stopping_rule is not None:
-                runner = await _until_certain(file, runner, new_runner, stopping_rule)
-            else:
-                await runner.run()
+            await runner.run()
             if context.settings.customer_faults == "replay" and not runner.out_of_budget:
                 runner = await _repeat_spoiled(file, runner, new_runner)
             file.commit()
@@ -351,29 +332,6 @@ async def rehearse(  # noqa: PLR0917 - the last three are mostly left out
         with contextlib.suppress(RunFileError):
             file.finish(status, time.monotonic() - started)
     return stopped
-
-
-async def _until_certain(
-    file: RunFile, runner: Runner, new_runner: RunnerFactory, stopping_rule: StoppingRule
-) -> Runner:
-    """Plays the plan part by part until the gate's verdict is certain; returns the last runner.
-
-    Each part is played and graded completely before the verdict is looked at: the conversations that end
-    first are not typical.
-    """
-    context, last = runner.context, runner
-    parts = stopping_rule.parts(file.results().conversations, context.settings.seed)
-    for part in parts:
-        # Read anew: a resumed run may have held some of them.
-        current = file.results().conversations.with_ids([conversation.id for conversation in part])
-        last = new_runner(file, context, runner.bot, runner.progress, list(current))
-        await last.run()
-        if last.out_of_budget:
-            break
-        if part is not parts[-1] and (decision := stopping_rule.certain(file.results(), context.settings)):
-            file.save_note(STOPPED_EARLY, json.dumps({"decision": decision}))
-            break
-    return last
 
 
 async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:

@@ -61,8 +61,7 @@ from simulator.stats.findings import (
 from simulator.stats.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
 from simulator.stats.offered import further_figures
 from simulator.stats.red import worst_severity
-from simulator.stats.sequential import alpha_at
-from simulator.stats.summary import CUT_OFF, counted_turns
+from simulator.stats.summary import counted_turns
 from simulator.storage.results import without_superseded
 from simulator.text.acts import is_courtesy
 
@@ -426,7 +425,7 @@ def conditions_gate(
 
     `blind` as for `decide`.
     """
-    target, certainty = settings.target, settings.certainty
+    target, certainty = settings.target, settings.confidence
     conditions = target_conditions(target)
     check_names(target, [*summary.judges, *further_figures()])
     results = without_superseded(results)
@@ -437,25 +436,16 @@ def conditions_gate(
         of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
         by_default = {of_major} if settings.max_major is None else set()
         conditions = tuple(dict.fromkeys((*conditions, of_major)))
-    level = None
-    if certainty is not None:
-        # The error that this look may make: the whole of it, or with --sequential this look's share.
-        alpha = 1 - certainty
-        if settings.sequential:
-            cases = {conversation.case.id for conversation in results.conversations}
-            still_open = {t.case.id for t in results.conversations if t.ended is None or t.ended in CUT_OFF}
-            alpha = alpha_at(len(cases - still_open), len(cases), alpha)
-        level = 1 - alpha
     checked, too_thin = [], dict[str, Finding]()
     for condition in conditions:
         figure = measure_condition(condition, results, summary)
         thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
         figure, too_thin = figure._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
         checked_condition = check_condition(
-            condition, figure, level, settings.max_failed, settings.min_graded
+            condition, figure, certainty, settings.max_failed, settings.min_graded
         )
         if summary.corrected and checked_condition.is_score(summary.primary):
-            checked_condition = check_corrected(checked_condition, summary.corrected, level)
+            checked_condition = check_corrected(checked_condition, summary.corrected, certainty)
         marked = {
             "by_default": condition in by_default,
             "of_score": checked_condition.is_score(summary.primary),

@@ -376,12 +376,11 @@ class Summary(Value):
 
     `score` is the mean over the graded conversations, `answered_score` the same without the turns
     that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
-    conversations that were held but have no grade; `spared` did not need to be held, because the answer was
-    certain without them. `reliability` is known where questions were asked several times. `labels` are the
-    turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
-    `score_noise` is the variance of a conversation's score that another grading would bring. `simulators` are
-    the models that played the customers; of several the `interval` holds that of each. `rows`: of a
-    single-turn data set, without personas.
+    conversations that were held but have no grade. `reliability` is known where questions were asked several
+    times. `labels` are the turns that people graded blind: enough of them make `corrected`, too few leave a
+    `shortage`. `score_noise` is the variance of a conversation's score that another grading would bring.
+    `simulators` are the models that played the customers; of several the `interval` holds that of each.
+    `rows`: of a single-turn data set, without personas.
 
     `primary` names the deciding judge, `judges` has it among the others, in the order in which they were
     named. `planned` counts conversations, of which `finished` came to their end (or failed), and `graded`
@@ -412,7 +411,6 @@ class Summary(Value):
     total: Total
     planned: int
     finished: int
-    spared: int = 0
     rows: bool = False
     graded: int
     missing: int

@@ -259,7 +259,7 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
     done = {"finished": summary.finished, "planned": summary.planned}
     if summary.status == "running":
         findings.append(finding("running", **done))
-    elif summary.status != "finished" or summary.finished + summary.spared < summary.planned:
+    elif summary.status != "finished" or summary.finished < summary.planned:
         findings.append(finding("unfinished", **done))
     # All judges together, or the one that decides: its failures must not hide among the others.
     judges, lost = summary.judges, summary.simulator.failed

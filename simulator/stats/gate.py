@@ -141,7 +141,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 
 
 def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
-    target, certainty, limit = settings.target, settings.certainty, settings.max_major
+    target, certainty, limit = settings.target, settings.confidence, settings.max_major
     named = {condition.name for condition in target_conditions(target)}
     # 20 % of the questions by default. With a certainty none, unless the target counts such turns itself: two
     # limits on the same thing would contradict each other.
@@ -213,7 +213,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         },
         "total": rounded(summary.total.model_dump()),
         "conversations": summary.model_dump(
-            include={"planned", "finished", "spared", "ended", "satisfied_graded", "satisfied_unresolved"}
+            include={"planned", "finished", "ended", "satisfied_graded", "satisfied_unresolved"}
         ),
         # By kind, and the conversations that have any; null where no conversation was graded as a whole.
         "lapses": {**summary.lapses, "conversations": summary.lapsed} if summary.lapses else None,

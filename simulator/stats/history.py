@@ -27,7 +27,7 @@ from pydantic import Field
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import STOPPED_EARLY, Language, Status, Value
+from simulator.core.types import Language, Status, Value
 from simulator.stats.figures import rounded
 from simulator.stats.findings import Gate
 from simulator.stats.gate import gate_of
@@ -46,8 +46,7 @@ LAST = 20
 class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `rubric` that of the deciding judge.
 
-    `stopped_early` is one whose gate was certain before every question was asked; `gate` is its verdict, by
-    the run's own settings.
+    `gate` is its verdict, by the run's own settings.
     """
 
     run: str
@@ -67,13 +66,12 @@ class PastRun(Value):
     red: int
     turns: int
     graded: int
-    stopped_early: bool
     gate: Gate | None = Field(default=None, exclude=True)
 
     @property
     def is_whole(self) -> bool:
         """Whether it went on to its end: what was asked before is no fair sample of all questions."""
-        return self.status == "finished" and not self.stopped_early
+        return self.status == "finished"
 
     def is_like(self, other: "PastRun") -> bool:
         """Whether the two asked the same questions of the same bot and were graded alike."""
@@ -163,7 +161,6 @@ def past_run(path: Path) -> PastRun:
         language="en" if languages["en"] > languages["ja"] else "ja",
         replay_of=replay_of(run),
         **summary.model_dump(include={"primary", "score", "interval", "red", "turns", "graded"}),
-        stopped_early=STOPPED_EARLY in results.notes,
         gate=gate_of(results, summary, settings),
     )
 

@@ -41,7 +41,6 @@ from simulator.core.types import (
     LEXICAL,
     PASSED,
     RETEST,
-    STOPPED_EARLY,
     Conversation,
     Ended,
     Failure,
@@ -231,8 +230,6 @@ def summarise(
         s.conversation for s in spoken if not s.unrecorded
     }
     guarded = [broken for c in started for broken in c.broken]
-    # Where the gate was certain early, the rest was not held on purpose.
-    spared = every.unbegun if STOPPED_EARLY in results.notes else 0
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -254,7 +251,6 @@ def summarise(
         rows=results.run.asks_once,
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in started),
-        spared=spared,
         graded=len(means),
         missing=sum(
             c.ended is not None and c.id not in means and c.id not in nothing_to_grade for c in started
@@ -282,7 +278,7 @@ def summarise(
             without_spoilt=_mean(_conversation_means(kept).values()) if customers.spoilt else None,
         ),
         score_noise=noise,
-        reliability=_reliability(every, spoken, means, primary, every.unbegun - spared),
+        reliability=_reliability(every, spoken, means, primary, every.unbegun),
         spending=results.spending,
         usage=results.usage,
         cost_usd=None if None in costs else fsum(cost for cost in costs if cost is not None),
@@ -312,7 +308,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     for conversation, by_turn in conversations_with_scores(results):
         run.repeats = max(run.repeats, conversation.repeat)
         if not (conversation.turns or conversation.ended):
-            # Planned and not begun: interrupted before, or spared by an early answer of the gate.
+            # Planned and not begun: interrupted before.
             run.unbegun += conversation.ended is None
             continue
         before = len(run.turns)
@@ -585,7 +581,7 @@ def _reliability(
 ) -> Reliability | None:
     """How often each question passed; None where each customer asked it once.
 
-    `unbegun` are the conversations that were never held, but for those that a certain gate spared.
+    `unbegun` are the conversations that were never held.
     """
     if run.repeats < 2:
         return None

@@ -6,12 +6,10 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import TARGET_EXAMPLE, Settings, check_names, target_conditions
 from simulator.core.shelves import judge_name
-from simulator.core.types import STOPPED_EARLY, Case, Results
-from simulator.stats.findings import Decision
-from simulator.stats.gate import depends_on, gate_of, has_evidence
+from simulator.core.types import Case
+from simulator.stats.gate import depends_on, has_evidence
 from simulator.stats.offered import further_figures
 from simulator.stats.red import primary_judge
-from simulator.stats.summary import figures_of
 
 
 def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:
@@ -31,21 +29,13 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
                 k=condition.repeats,
             )
             raise InputError(msg)
-    if settings.sequential and settings.customer_faults == "replay":
-        msg = _("--sequential decides before anything is held again: leave out --customer-faults replay.")
-        raise InputError(msg)
 
 
 def check_certainty(settings: Settings) -> None:
-    """Raises InputError for --confidence or --sequential without a target.
-
-    `settings.certainty` is set by either of them.
-    """
-    flag = "--sequential" if settings.sequential else "--confidence"
-    if settings.target is None and settings.certainty is not None:
+    """Raises InputError for --confidence without a target."""
+    if settings.target is None and settings.confidence is not None:
         msg = _(
-            "{flag} is about a target: add --target 90, or conditions ({example}).",
-            flag=flag,
+            "--confidence is about a target: add --target 90, or conditions ({example}).",
             example=TARGET_EXAMPLE,
         )
         raise InputError(msg)
@@ -73,16 +63,3 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
             cases=settings.cases,
         )
         raise InputError(msg)
-
-
-def certain_decision(results: Results, settings: Settings) -> Decision | None:
-    """The decision if the run ended here: passed or missed; None while it needs more conversations.
-
-    The gate is asked as if the run were finished, because an unfinished one is never decided; that it was
-    stopped keeps it from missing the conversations that are not held.
-    """
-    finished = results.run.model_copy(update={"status": "finished"})
-    stopped = {**results.notes, STOPPED_EARLY: True}
-    now = results.model_copy(update={"run": finished, "notes": stopped})
-    decision = gate_of(now, figures_of(now, settings), settings).decision
-    return None if decision == "undecided" else decision

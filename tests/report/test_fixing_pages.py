@@ -19,7 +19,7 @@ RUN_ID = re.compile(r"\d{8}-\d{9}-[a-z]+-[0-9a-f]{4}")
 # What stands for lines or words that are left out.
 LEFT_OUT = re.compile(r"⋮|…")
 # Two comparisons on each page: the first mend breaks something, the second breaks nothing.
-CODES = {"diff": [1, 0], "report": [1], "--sequential": [1]}
+CODES = {"diff": [1, 0], "report": [1]}
 
 
 class Walk:
@@ -73,8 +73,7 @@ class Walk:
     def _run(self, words: list[str]) -> str:
         with redirect_stdout(io.StringIO()) as said, redirect_stderr(said):
             code = main(words)
-        name = "--sequential" if "--sequential" in words else words[0]
-        self.codes.setdefault(name, []).append(code)
+        self.codes.setdefault(words[0], []).append(code)
         if not self.first_run:
             (self.first_run,) = (folder.name for folder in Path("runs").iterdir())
         return said.getvalue()

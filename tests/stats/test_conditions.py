@@ -413,10 +413,9 @@ def test_a_report_says_what_a_certainty_is_about(command: Command, given: str, s
     assert said in done.error
 
 
-@pytest.mark.parametrize("sure", [{"confidence": 0.95}, {"sequential": True}])
-def test_a_report_takes_a_certainty_away(sure: dict[str, Any], command: Command) -> None:
-    """A run's own stays, as does that which `--sequential` brings, until it is switched off."""
-    stored(a_result(grades_of([0.6, 1.0] * 4), "1-run", target=0.9, **sure))
+def test_a_report_takes_a_certainty_away(command: Command) -> None:
+    """A run's own stays until it is switched off."""
+    stored(a_result(grades_of([0.6, 1.0] * 4), "1-run", target=0.9, confidence=0.95))
 
     kept = command("report", "1-run", "--target", "70", "--json")
     off = command("report", "1-run", "--target", "70", "--confidence", "off", "--json")

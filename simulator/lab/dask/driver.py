@@ -60,7 +60,6 @@ from simulator.runner.run import (
     Progress,
     Runner,
     RunnerFactory,
-    StoppingRule,
     rehearse,
 )
 from simulator.storage.run_file import RunFile
@@ -400,7 +399,6 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     progress: Progress,
     prepare: Preparation | None = None,
     new_runner: RunnerFactory | None = None,
-    stopping_rule: StoppingRule | None = None,
     closing: Closing | None = None,
 ) -> tuple[Path, Message | str | None]:
     """Like `perform` of the local engine: returns the run file, and why the run stopped early, None if not.
@@ -423,7 +421,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
                 batches = partial(BatchRunner, cluster)
                 with contextlib.closing(open_file()) as file:
                     return file.path, await rehearse(
-                        file, context, _remote_bot, progress, prepare, batches, stopping_rule, closing
+                        file, context, _remote_bot, progress, prepare, batches, closing
                     )
             finally:
                 await cluster.close()

@@ -15,8 +15,6 @@ from simulator.plugins import Plugin
 def check_engine(settings: Settings) -> None:
     """Raises InputError for options that cannot be used together, and where the extra is missing."""
     dask = DaskSettings.of(settings)
-    if dask.shard and settings.sequential:
-        raise InputError(_("--sequential needs the whole run: leave it out with --shard."))
     if settings.engine == "local":
         if dask.scheduler or dask.workers:
             given = "--scheduler" if dask.scheduler else "--workers"

@@ -64,15 +64,11 @@ class Pace:
 
 
 def check_load(settings: Settings) -> None:
-    """Raises InputError for --arrival or --think without --customers, and for options that exclude it."""
+    """Raises InputError for --arrival or --think without --customers."""
     load = LoadSettings.of(settings)
-    if load.customers is None:
-        if name := next((name for name in ("arrival", "think") if getattr(load, name) is not None), None):
-            raise InputError(_("{flag} is about a load rehearsal: add --customers 50.", flag=flag(name)))
-    elif settings.sequential:
-        raise InputError(
-            _("--sequential holds the run in parts, --customers all at once: leave one of them out.")
-        )
+    named = (name for name in ("arrival", "think") if getattr(load, name) is not None)
+    if load.customers is None and (name := next(named, None)):
+        raise InputError(_("{flag} is about a load rehearsal: add --customers 50.", flag=flag(name)))
 
 
 class LoadRunner(Runner):

@@ -106,7 +106,7 @@ def test_thinking_is_log_normal_around_its_median() -> None:
     [
         ("--customers", "0"), ("--customers", "4", "--arrival", "fast"), ("--arrival", "2/s"),
         ("--think", "1"),
-        ("--customers", "4", "--sequential", "--target", "80"), ("--customers", "4", "--think", "-1"),
+        ("--customers", "4", "--think", "-1"),
         ("--customers", "4", "--engine", "dask"),
     ],
 )  # fmt: skip
