@@ -29,12 +29,12 @@ from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,
     Case,
+    ChatMessage,
     Conversation,
     Ended,
     Failure,
     GradingContext,
     Language,
-    Message,
     Passage,
     RedRules,
     Results,
@@ -135,10 +135,10 @@ def desk_rows(path: Path) -> Iterator[Row]:
         yield Row(path.stem, cause, conversation, shelf, turn.get("reason", ""))
 
 
-def _lines(earlier: Sequence[Sequence[str]]) -> Iterator[Message]:
+def _lines(earlier: Sequence[Sequence[str]]) -> Iterator[ChatMessage]:
     for customer, bot in earlier:
-        yield Message(role="user", content=customer)
-        yield Message(role="assistant", content=bot)
+        yield ChatMessage(role="user", content=customer)
+        yield ChatMessage(role="assistant", content=bot)
 
 
 def _answer(text: str, passages: tuple[Passage, ...]) -> Answer:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.lexical_validity import DATA
-from simulator.core.types import Answer, Case, Facts, Language, Message
+from simulator.core.types import Answer, Case, ChatMessage, Facts, Language
 
 Row = dict[str, Any]
 # How a scenario says what the customer begins with, and what they are told about themselves.
@@ -129,7 +129,7 @@ def _alternating(turns: Iterable[Any]) -> list[tuple[str, str]]:
     """Pairs of the customer's lines and the answers, several lines in a row joined."""
     exchanges: list[list[str]] = []
     for turn in turns:
-        line = Message.model_validate({"role": turn["role"], "content": turn["content"]})
+        line = ChatMessage.model_validate({"role": turn["role"], "content": turn["content"]})
         if line.role == "user":
             if exchanges and not exchanges[-1][1]:
                 exchanges[-1][0] += "\n" + line.content

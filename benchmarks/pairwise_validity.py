@@ -15,15 +15,15 @@ from simulator.addons.calibration.grade import answer_length, rouge_l, token_pre
 from simulator.core import shelves
 from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
+from simulator.core.types import Answer, Case, ChatMessage, GradingContext, Passage, Turn
 from simulator.data.rows import read_rows
 from simulator.lab.compare.comparison import PairwiseFigures, compared
 from simulator.lab.compare.grade import (
-    Outcome,
     Pair,
     PairJudge,
     PairLexicalJudge,
     PairModelJudge,
+    PairOutcome,
     PairPrompt,
     TurnPairs,
     Verdict,
@@ -94,7 +94,7 @@ def _context(row: Row, answer: str) -> GradingContext:
         id=row["id"],
         question=row["question"] or "-",
         language=row["language"],
-        history=tuple(Message(**message) for message in row.get("history") or ()),
+        history=tuple(ChatMessage(**message) for message in row.get("history") or ()),
         references=tuple(references),
     )
     contexts = row.get("contexts") or ()
@@ -245,7 +245,7 @@ def _show_biases(figures: PairwiseFigures) -> None:
         print(f"shown first and preferred: {first:.0%}; orders that disagree: {disagreed:.0%}")
 
 
-async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[Outcome]:
+async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[PairOutcome]:
     """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
     models = Models(endpoints(settings), settings, ledger)
     model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)

@@ -30,9 +30,9 @@ from simulator.core.types import (
     TURN,
     Answer,
     Case,
+    ChatMessage,
     GradingContext,
     Language,
-    Message,
     Response,
     Turn,
 )
@@ -68,7 +68,7 @@ class Row(NamedTuple):
     language: Language
     answer: str
     question: str
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ def _lines_of(dialogue: Mapping[str, Any], language: Language, wanted: set[str])
         source = f"{dialogue['id']}/{at + 1}"
         if source in wanted and (turns[at - 1][0], turns[at][0]) == ("customer", "desk"):
             history = tuple(
-                Message(role="user" if role == "customer" else "assistant", content=text)
+                ChatMessage(role="user" if role == "customer" else "assistant", content=text)
                 for role, text in turns[max(0, at - 1 - BEFORE) : at - 1]
             )
             yield Row("", language, turns[at][1], turns[at - 1][1], history)

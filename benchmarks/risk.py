@@ -18,7 +18,7 @@ from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import load_settings
 from simulator.core.templates import fingerprint, read_toml
-from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Score, Turn
+from simulator.core.types import Answer, Case, ChatMessage, GradingContext, Language, Passage, Score, Turn
 from simulator.grading.model_judge import FormFiller
 from simulator.grading.rubric import PromptFrame, load_form, read_rules
 from simulator.models.by_role import Models
@@ -49,7 +49,7 @@ def labelled() -> list[Labelled]:
 def _labelled(row: Mapping[str, Any], language: Language) -> Labelled:
     roles = ("user", "assistant")
     lines = enumerate(row.get("earlier", ()))
-    history = tuple(Message(role=roles[at % 2], content=line) for at, line in lines)
+    history = tuple(ChatMessage(role=roles[at % 2], content=line) for at, line in lines)
     case = Case(id=row["id"], question=row["question"], language=language, history=history)
     passages = tuple(Passage(id=str(at), text=text) for at, text in enumerate(row["passages"], 1))
     answer = Answer(text=row["answer"], passages=passages, shows_passages=True)

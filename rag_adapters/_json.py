@@ -22,7 +22,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator.extending import BotFailure, InputError, Sentence, _, read_text_file
+from simulator.extending import BotFailure, InputError, Message, _, read_text_file
 
 # One step of a path: [*], [0], or a name up to the next dot or bracket.
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
@@ -195,10 +195,10 @@ _REPLY = _("the reply")
 class _Missing(Exception):
     """A step leads nowhere; many a reply lacks something, and few are told about."""
 
-    def __init__(self, step: str, place: Sentence | str, value: Any) -> None:
+    def __init__(self, step: str, place: Message | str, value: Any) -> None:
         self.step, self.place, self.value = step, place, value
 
-    def sentence(self) -> Sentence:
+    def sentence(self) -> Message:
         """What was wanted, and what is there instead."""
         wanted = _("list") if self.step == "*" else f"'{self.step}'"
         return _(
@@ -206,13 +206,13 @@ class _Missing(Exception):
         )
 
 
-def _follow(value: Any, steps: tuple[str, ...], place: Sentence | str) -> Any:
+def _follow(value: Any, steps: tuple[str, ...], place: Message | str) -> Any:
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
     # Gateways wrap a reply as a text: {"statusCode": 200, "body": "{\\"reply\\": ...}"}.
     value = _unwrapped(value)
-    here = step if isinstance(place, Sentence) else f"{place}.{step}"
+    here = step if isinstance(place, Message) else f"{place}.{step}"
     if step == "*" and isinstance(value, list):
         return _each(value, rest, here)
     if isinstance(value, dict) and step in value:
@@ -232,7 +232,7 @@ def _unwrapped(value: Any) -> Any:
         return value
 
 
-def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> list[Any]:
+def _each(values: list[Any], rest: tuple[str, ...], place: Message | str) -> list[Any]:
     """The rest of a path in every entry that has it; an entry of another kind may lack it.
 
     Lists of lists are joined. Raises the first miss where no entry has it.
@@ -251,7 +251,7 @@ def _each(values: list[Any], rest: tuple[str, ...], place: Sentence | str) -> li
     return results
 
 
-def kind(value: Any) -> Sentence:
+def kind(value: Any) -> Message:
     """What a value is, for messages: "has the keys id, text", "is a list of 3", "is a text"."""
     if isinstance(value, dict):
         return (

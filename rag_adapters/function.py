@@ -27,8 +27,8 @@ from simulator.extending import (
     Bot,
     BotFailure,
     InputError,
+    Message,
     Query,
-    Sentence,
     Traits,
     _,
     describe_error,
@@ -194,7 +194,7 @@ def failure_of(error: BaseException, target: str) -> BotFailure:
     return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", described(error, target))
 
 
-def described(error: BaseException, target: str) -> Sentence:
+def described(error: BaseException, target: str) -> Message:
     """What was raised and where; of a package that is missing, also how another interpreter has it."""
     if not isinstance(error, ImportError):
         return describe_error(error)

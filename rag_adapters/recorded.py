@@ -8,7 +8,7 @@ is the bot's failure.
 
 from difflib import SequenceMatcher
 
-from simulator.extending import Answer, Bot, BotFailure, Case, Message, Query, Traits, _, passages_of
+from simulator.extending import Answer, Bot, BotFailure, Case, ChatMessage, Query, Traits, _, passages_of
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6
@@ -58,5 +58,5 @@ def answers_of(case: Case) -> tuple[Answer, ...]:
     return (Answer(text=case.answer, passages=contexts, shows_passages=bool(contexts)),)
 
 
-def _asked(history: tuple[Message, ...]) -> int:
+def _asked(history: tuple[ChatMessage, ...]) -> int:
     return sum(message.role == "user" for message in history)

@@ -24,7 +24,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from simulator.extending import Answer, BotFailure, InputError, Message, Query, Sentence, _, on_a_thread
+from simulator.extending import Answer, BotFailure, ChatMessage, InputError, Message, Query, _, on_a_thread
 
 from ._host import Seen
 from ._json import JsonPath
@@ -32,7 +32,7 @@ from ._output import answer_in
 from .function import described, failure_of, load
 
 # A query, and the dialogue before it that the runnable does not remember itself, as its input.
-Form = Callable[[Query, Sequence[Message]], Any]
+Form = Callable[[Query, Sequence[ChatMessage]], Any]
 
 AUTO = "auto"
 # Names of the field for the question, and for the dialogue before it, likeliest first.
@@ -86,7 +86,7 @@ async def bot_of(
 
 async def _runnable(thing: Any, target: str) -> Any:
     """The object itself, or what it returns when it is called without arguments."""
-    name: Sentence | str = target
+    name: Message | str = target
     if _runs(thing):
         return thing
     # The commonest slip: the graph is there, and what runs is what its compile() gives.
@@ -163,7 +163,7 @@ class RunnableBot:
         takes_config = len(inspect.signature(self.runnable.invoke).parameters) > 1
         return await on_a_thread(self.runnable.invoke, value, *([config] if takes_config else []))
 
-    async def _try_forms(self, query: Query, earlier: Sequence[Message], config: dict[str, Any]) -> Any:
+    async def _try_forms(self, query: Query, earlier: Sequence[ChatMessage], config: dict[str, Any]) -> Any:
         """The output for the first form of input that the runnable accepts.
 
         Only errors that an input of the wrong shape causes lead to the next form; any other one is the bot's.
@@ -186,7 +186,7 @@ class RunnableBot:
             _("it takes none of the usual inputs ({tried}); say which: --set input=...", tried=tried),
         )
 
-    async def _unremembered(self, query: Query, config: dict[str, Any]) -> Sequence[Message]:
+    async def _unremembered(self, query: Query, config: dict[str, Any]) -> Sequence[ChatMessage]:
         """The dialogue that it has to be told: none when it keeps the conversation itself."""
         if not query.history:
             return ()
@@ -206,7 +206,7 @@ class RunnableBot:
 # --- What it is given ---
 
 
-def as_messages(history: Sequence[Message]) -> list[BaseMessage]:
+def as_messages(history: Sequence[ChatMessage]) -> list[BaseMessage]:
     """A dialogue as LangChain's messages."""
     return [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
@@ -214,12 +214,12 @@ def as_messages(history: Sequence[Message]) -> list[BaseMessage]:
     ]
 
 
-def as_text(query: Query, _earlier: Sequence[Message]) -> str:
+def as_text(query: Query, _earlier: Sequence[ChatMessage]) -> str:
     """The question alone."""
     return query.text
 
 
-def as_list(query: Query, earlier: Sequence[Message]) -> list[BaseMessage]:
+def as_list(query: Query, earlier: Sequence[ChatMessage]) -> list[BaseMessage]:
     """The dialogue with the question at its end."""
     return [*as_messages(earlier), HumanMessage(query.text)]
 
@@ -232,7 +232,7 @@ class Fields:
     history: str = ""
     messages: str = ""
 
-    def __call__(self, query: Query, earlier: Sequence[Message]) -> dict[str, Any]:
+    def __call__(self, query: Query, earlier: Sequence[ChatMessage]) -> dict[str, Any]:
         """The input for this query."""
         given: dict[str, Any] = {}
         if self.question:

@@ -10,8 +10,7 @@ from simulator.core.choosing import Chooser, Choosing, Unsupported
 from simulator.core.concurrency import TimeLimit, is_async, on_a_thread
 from simulator.core.errors import BotFailure, InputError, Transient, value_problem
 from simulator.core.loading import describe_error, other_python, user_object
-from simulator.core.messages import Message as Sentence
-from simulator.core.messages import _, changed, say, sentences
+from simulator.core.messages import Message, _, changed, say, sentences
 from simulator.core.secrets import is_telling, mask_secrets, written_out
 from simulator.core.templates import Texts, read_text_file
 from simulator.core.types import (
@@ -19,10 +18,10 @@ from simulator.core.types import (
     Bot,
     Case,
     Chat,
+    ChatMessage,
     Embed,
     Fill,
     GradingContext,
-    Message,
     Passage,
     Query,
     Rule,
@@ -62,6 +61,7 @@ __all__ = [
     "BotFailure",
     "Case",
     "Chat",
+    "ChatMessage",
     "Chooser",
     "Choosing",
     "Embed",
@@ -74,7 +74,6 @@ __all__ = [
     "Query",
     "Rule",
     "Score",
-    "Sentence",
     "Specific",
     "Texts",
     "TimeLimit",

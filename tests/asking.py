@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from simulator import Answer, BotFailure, Message, Query
+from simulator import Answer, BotFailure, ChatMessage, Query
 from simulator.core import shelves
 from simulator.runner.conversation import ask
 
-HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
+HISTORY = (ChatMessage(role="user", content="前の質問"), ChatMessage(role="assistant", content="前の答え"))
 FIRST = Query(text="料金は？", session="s1", case="c1", language="ja")
 QUERY = FIRST.model_copy(update={"history": HISTORY})
 

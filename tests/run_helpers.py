@@ -16,11 +16,11 @@ from simulator.core.settings import Settings
 from simulator.core.types import (
     Answer,
     Case,
+    ChatMessage,
     Conversation,
     Facts,
     GradingContext,
     Language,
-    Message,
     Passage,
     Query,
     Results,
@@ -84,8 +84,8 @@ def a_rich_case(language: Language = "ja") -> Case:
     """A case that fills every place of the prompts."""
     says = SAYS[language]
     history = (
-        Message(role="user", content=says["hello"]),
-        Message(role="assistant", content=says["earlier"]),
+        ChatMessage(role="user", content=says["hello"]),
+        ChatMessage(role="assistant", content=says["earlier"]),
     )
     facts = Facts(knows=(says["knows"],), unknown=(says["unknown"],))
     return a_case(language, goal=says["goal"], facts=facts, history=history)

@@ -8,11 +8,11 @@ from typing import Any
 from simulator.core.types import (
     Answer,
     Case,
+    ChatMessage,
     Conversation,
     Ended,
     Failure,
     Language,
-    Message,
     Passage,
     Persona,
     PersonaText,
@@ -78,7 +78,7 @@ def hostile(text: str, language: Language = "ja") -> Results:
     """A run in which every text that anyone outside can write is `text`."""
     case = Case(
         id=text, question=text, language=language, goal=text, references=((text,),), tags=(text,),
-        history=(Message(role="user", content=text), Message(role="assistant", content=text)),
+        history=(ChatMessage(role="user", content=text), ChatMessage(role="assistant", content=text)),
     )  # fmt: skip
     passage = Passage(id=text, text=text, source=text, score=0.5)
     failed = Answer(text="", error=Failure(kind="error", message=text))

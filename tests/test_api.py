@@ -18,8 +18,8 @@ import yaml
 import simulator
 from simulator import (
     Case,
+    ChatMessage,
     InputError,
-    Message,
     acompare,
     adiff,
     aevaluate,
@@ -82,7 +82,7 @@ class Chain:
         return ANSWER
 
 
-async def awaited(question: str, history: Sequence[Message]) -> str:
+async def awaited(question: str, history: Sequence[ChatMessage]) -> str:
     """A bot that takes the dialogue."""
     return ANSWER if len(history) < 9 else ""
 

@@ -181,7 +181,7 @@ def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
     response cache, and needs --overwrite for the file.
     """
     _announce(run)
-    outcome = Outcome(path)
+    outcome = MadeCases(path)
 
     async def make_all() -> None:
         try:
@@ -232,7 +232,7 @@ def _announce(run: TestSetRun) -> None:
     say(sentences(_("{sources}.", sources=tuple(sources)), writer))
 
 
-def _exit_code(run: TestSetRun, outcome: "Outcome") -> int:
+def _exit_code(run: TestSetRun, outcome: "MadeCases") -> int:
     """DONE, or INCOMPLETE where it stopped or too much failed; stderr says how to go on."""
     if outcome.stopped:
         reason = _("{reason:sentence}", reason=outcome.stopped)
@@ -244,7 +244,7 @@ def _exit_code(run: TestSetRun, outcome: "Outcome") -> int:
     return exit_code_of_failures(failed, tried, run.settings.max_failed, kinds)
 
 
-class Outcome:
+class MadeCases:
     """The questions that were made, those that were rejected or failed, and where they were written."""
 
     def __init__(self, path: Path) -> None:
@@ -347,7 +347,7 @@ class Outcome:
         }
 
 
-def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
+def _lines(run: TestSetRun, outcome: MadeCases) -> Iterator[Message | str]:
     counts = outcome.counts()
     if outcome.cases:
         yield _("Questions made: {n} ({path})", n=len(outcome.cases), path=outcome.path)
@@ -375,7 +375,7 @@ def _lines(run: TestSetRun, outcome: Outcome) -> Iterator[Message | str]:
         yield as_called(f"  python run.py --cases {outcome.path} --adapter bot.py:answer")
 
 
-def _lines_of_logs(run: TestSetRun, outcome: Outcome) -> Iterator[Message]:
+def _lines_of_logs(run: TestSetRun, outcome: MadeCases) -> Iterator[Message]:
     if run.logs is None:
         return
     counts = sorted(run.logs.counts.items())

@@ -82,8 +82,6 @@ LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
 MAJOR, MAX_MAJOR = "major", 0.2
 # Of the grades that a target reads so many have to be there, and of so many of the questions.
 MIN_GRADED = 0.9
-# A verdict by the name of its field; and what runs of earlier versions called a figure.
-_ALIASES = {f"{CONVERSATION}.resolved": CONVERSATION, "latency_p95": "p95_seconds"}
 TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 
 # `turn >= 0.9`: name, comparison, number. The name is anything without spaces, comparison signs, "!" and
@@ -180,7 +178,6 @@ def _condition(part: str) -> Condition:
         )
         raise ValueError(msg)
     name, comparison, number = match.groups()
-    name = _ALIASES.get(name, name)
     condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
     measure, threshold = condition.measure, condition.threshold
     # Of any other name nobody knows yet whether it is a judge or misspelt: `check_names` does.
@@ -284,7 +281,7 @@ _AMOUNT = re.compile(r"([$¥]?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)
 _YEN = ("¥", "jpy", "円")
 
 
-class Rates(NamedTuple):
+class TokenPrices(NamedTuple):
     """What a model costs, in dollars per token; `cached` ones came from the endpoint's cache of prompts."""
 
     input: float
@@ -311,11 +308,11 @@ class Price(BaseModel):
             raise ValueError(_("cached_input is higher than input"))
         return self
 
-    def rates(self, jpy_per_usd: float) -> Rates:
+    def rates(self, jpy_per_usd: float) -> TokenPrices:
         """Dollars per token; cached ones cost as much as others unless their price is known."""
         over = PER * (jpy_per_usd if self.currency == "JPY" else 1.0)
         cached = self.input if self.cached_input is None else self.cached_input
-        return Rates(self.input / over, self.output / over, cached / over)
+        return TokenPrices(self.input / over, self.output / over, cached / over)
 
 
 _PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price], config=ConfigDict(defer_build=True))
@@ -476,7 +473,7 @@ def _read_players(value: Any) -> Any:
     """As other names, but one that is there twice is a mistake, and is kept."""
     given = _texts(value)
     if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
-        return () if value is None else value  # as earlier versions stored it
+        return value
     return tuple(name.strip() for players in given for name in players.split(",") if name.strip())
 
 

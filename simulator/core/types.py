@@ -76,7 +76,7 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Message(Value):
+class ChatMessage(Value):
     """One line of a dialogue, with the role names that chat models use."""
 
     role: Literal["user", "assistant"]
@@ -168,7 +168,7 @@ class Query(Value):
     text: str
     system: str = ""
     choices: tuple[str, ...] = ()
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     session: str = ""
     case: str = ""
     language: Language = "ja"
@@ -232,7 +232,7 @@ class Case(Value):
     id: Text
     question: Text
     language: Language
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     references: tuple[tuple[str, ...], ...] = ()
     passages: tuple[str, ...] = ()
     answerable: bool | None = None

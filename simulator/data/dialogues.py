@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from simulator.core.messages import _
 from simulator.core.tool_calls import tool_calls_of
-from simulator.core.types import Message
+from simulator.core.types import ChatMessage
 from simulator.data.files import quote
 from simulator.data.logs.values import role_of, text_of
 from simulator.data.values import (
@@ -147,7 +147,7 @@ def _speaker(turn: Record) -> JsonValue:
     return next((turn[key] for key in _WHO if turn.get(key)), None)
 
 
-def _line(turn: Record) -> Message:
+def _line(turn: Record) -> ChatMessage:
     """A line, by any of the names that logs have for who speaks and for what is said. Raises ValueError."""
     said: JsonValue = next((turn[key] for key in _SAID if turn.get(key) is not None), None)
     if isinstance(said, (list, dict)):

@@ -35,9 +35,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message as Sentence
-from simulator.core.messages import _
-from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
+from simulator.core.messages import Message, _
+from simulator.core.types import Answer, ChatMessage, Facts, Failure, Handover, Language
 from simulator.data.files import MAX_COLUMNS, printable, quote
 
 T = TypeVar("T")
@@ -163,7 +162,7 @@ class Row(NamedTuple):
     sheet: str | None = None
 
     @property
-    def place(self) -> Sentence:
+    def place(self) -> Message:
         """Where the row is, as people see it: `line 3` in an editor, `row 3` in a spreadsheet."""
         if self.sheet is None:
             return _("line {line:d}", line=self.line)
@@ -175,7 +174,7 @@ class WorksheetRow(NamedTuple):
 
     number: int
     texts: dict[int, str]
-    faults: Mapping[int, Sentence | str] = {}
+    faults: Mapping[int, Message | str] = {}
     hidden: bool = False
 
 
@@ -187,7 +186,7 @@ class RowFault(CaseFileError):
     the first.
     """
 
-    def __init__(self, path: Path, row: Row | int, what: Sentence | str) -> None:
+    def __init__(self, path: Path, row: Row | int, what: Message | str) -> None:
         """`row` may be the number of its line, `what` is a sentence."""
         row = Row(row, {}) if isinstance(row, int) else row
         sheet = printable(f"#{row.sheet}") if row.sheet else ""
@@ -519,25 +518,27 @@ def facts(cell: FileCell) -> Facts:
     )
 
 
-def history(cell: FileCell) -> tuple[Message, ...]:
+def history(cell: FileCell) -> tuple[ChatMessage, ...]:
     r"""The turns before the question: a list of {role, content}, or lines that begin with the speaker.
 
     "User: How much?\nAssistant: 5 yen."   ->   user "How much?", assistant "5 yen."
     """
     value = _json(cell)
     if isinstance(value, str):
-        return tuple(Message(role=_role(speaker), content=line) for speaker, line in _lines_by_speaker(value))
+        return tuple(
+            ChatMessage(role=_role(speaker), content=line) for speaker, line in _lines_by_speaker(value)
+        )
     if not isinstance(value, list):
         raise ValueError(_("{value} is not a conversation; {history}", value=quote(value), history=_HISTORY))
     return tuple(map(message, value))
 
 
-def message(value: JsonValue) -> Message:
+def message(value: JsonValue) -> ChatMessage:
     """One line of a dialogue, from {"role": ..., "content": ...}."""
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
         msg = _("{value} is not a line of a conversation; {history}", value=quote(value), history=_HISTORY)
         raise ValueError(msg)
-    return Message(role=_role(value.get("role")), content=_plain(value["content"]))
+    return ChatMessage(role=_role(value.get("role")), content=_plain(value["content"]))
 
 
 def _role(value: JsonValue) -> Any:
@@ -704,7 +705,7 @@ Record = dict[str, JsonValue]
 NO_QUESTION = "-"
 
 
-def split_question(history: Sequence[Message]) -> tuple[str, tuple[Message, ...]]:
+def split_question(history: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:
     """The question and the history before it, from a dialogue whose next answer was graded.
 
     The question is the customer's last line; when the dialogue does not end with one, it is `-`. Data sets of

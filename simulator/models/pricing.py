@@ -29,7 +29,7 @@ from pydantic_core import to_json
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
-from simulator.core.settings import JPY_PER_USD, Price, Rates, Settings, dollars, missing_price
+from simulator.core.settings import JPY_PER_USD, Price, Settings, TokenPrices, dollars, missing_price
 from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
 __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
@@ -117,7 +117,7 @@ class Prices:
         """The prices of these settings."""
         return cls(settings.prices, settings.jpy_per_usd)
 
-    def rates(self, model: str) -> Rates | None:
+    def rates(self, model: str) -> TokenPrices | None:
         """Dollars per token; None if unknown."""
         return self._own.get(model) or _listed(model)
 
@@ -162,7 +162,7 @@ def usage_of(model: str, spent: Spending) -> Usage:
 
 
 @lru_cache
-def _listed(model: str) -> Rates | None:
+def _listed(model: str) -> TokenPrices | None:
     from genai_prices import Usage as TokenCounts  # takes a quarter of a second
     from genai_prices import calc_price
 
@@ -180,7 +180,7 @@ def _listed(model: str) -> Rates | None:
             )  # fmt: skip
         except LookupError:
             continue
-        return Rates(new / 10_000, written / 10_000, min(again, new) / 10_000)
+        return TokenPrices(new / 10_000, written / 10_000, min(again, new) / 10_000)
     return None
 
 

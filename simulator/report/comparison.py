@@ -46,7 +46,7 @@ from simulator.report.verdict import verdict, verdict_tone
 from simulator.stats.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
-    Difference,
+    JudgeDifference,
     Kind,
     PairedRuns,
     RunComparison,
@@ -481,7 +481,7 @@ def _compared_turns(changes: RunComparison) -> int:
     return reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
 
 
-def _verdict_key(row: Difference) -> str:
+def _verdict_key(row: JudgeDifference) -> str:
     """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance.
 
     `equal` is the case in which no pair of conversations differs: there is nothing to put an interval around.
@@ -491,7 +491,7 @@ def _verdict_key(row: Difference) -> str:
     return f"leaning_{row.leaning}" if row.leaning else row.verdict
 
 
-def _figures(row: Difference) -> dict[str, object]:
+def _figures(row: JudgeDifference) -> dict[str, object]:
     """The values of a sentence on a difference."""
     counts = row.model_dump(include={"pairs", "cases", "moved"})
     return {

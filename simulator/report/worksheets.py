@@ -37,8 +37,7 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import dollars
-from simulator.core.types import CONVERSATION, Case, Conversation, Language, Score, Turn
-from simulator.core.types import Message as Line
+from simulator.core.types import CONVERSATION, Case, ChatMessage, Conversation, Language, Score, Turn
 from simulator.diagnosis.causes import CAUSE_NAMES, standing_name
 from simulator.diagnosis.recommendations import Fix, Improvements
 from simulator.models.pricing import money
@@ -345,7 +344,7 @@ def _question_row(case: Case, text: Callable[[Text], str], language: Language, *
     return SheetRow(key=case.id, cells=cells)
 
 
-def history_lines(history: Sequence[Line], language: Language) -> str:
+def history_lines(history: Sequence[ChatMessage], language: Language) -> str:
     """Who said what before the question, line by line, as a question file has it."""
     return "\n".join(f"{SPEAKERS[language][line.role]}: {line.content}" for line in history)
 

@@ -39,8 +39,7 @@ from simulator.core.errors import (
     ModelFailure,
     RunFileError,
 )
-from simulator.core.messages import Message as Sentence
-from simulator.core.messages import _, changed, encodable
+from simulator.core.messages import Message, _, changed, encodable
 from simulator.core.replies import revalidated
 from simulator.core.tool_calls import bounded
 from simulator.core.types import (
@@ -49,11 +48,11 @@ from simulator.core.types import (
     Answer,
     Bot,
     Case,
+    ChatMessage,
     Conversation,
     Ended,
     Failure,
     GradingContext,
-    Message,
     Query,
     Reaction,
     Turn,
@@ -209,8 +208,8 @@ def _query(conversation: Conversation, text: str, session: str) -> Query:
     # Failed answers are part of it, as empty texts: so a stateless bot sees the dialogue as the customer did.
     history = list(conversation.case.history)
     for turn in conversation.turns:
-        history.append(Message(role="user", content=turn.user))
-        history.append(Message(role="assistant", content=turn.answer.text))
+        history.append(ChatMessage(role="user", content=turn.user))
+        history.append(ChatMessage(role="assistant", content=turn.answer.text))
     return Query(
         text=text,
         history=tuple(history),
@@ -315,7 +314,7 @@ def as_answer(result: Any) -> Answer:
     return answer
 
 
-def _failed(kind: str, message: Sentence | str) -> Answer:
+def _failed(kind: str, message: Message | str) -> Answer:
     # A bot's exception may hold a whole page; only what others said is cut, our sentence stays.
     one_line = changed(message, lambda text: " ".join(str(encodable(text)).split())[:LONGEST_MESSAGE])
     return Answer(text="", error=BotFailure(kind, one_line).failure)

@@ -43,18 +43,17 @@ from pydantic import AfterValidator, Field, JsonValue, field_validator
 
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
-from simulator.core.messages import Message as Sentence
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, check_same, fingerprint
 from simulator.core.types import (
     SCRIPTED,
     Bot,
     Case,
+    ChatMessage,
     Conversation,
     Conversations,
     Language,
-    Message,
     Query,
     Value,
     traits_of,
@@ -100,7 +99,7 @@ _LINE_VARIABLES: Mapping[str, frozenset[str]] = {
 _Text = Annotated[str, AfterValidator(lambda text: text.strip("\n"))]
 
 
-class Wording(Value):
+class PromptWording(Value):
     """The texts of a prompt in one language; only `user` has to be there.
 
     `title` is what `list` shows. `system` and `user` are sent for each row. `example` is one example within
@@ -128,7 +127,7 @@ class Examples(Value):
     file: str = ""
 
 
-class Prompt(Value):
+class PromptVariant(Value):
     """One variant of a prompt file. `labels` maps a data set's labels to their texts, in order.
 
     `version` is what its author says; `hash` is what counts. `choosing` says what an answer is one of: the
@@ -139,7 +138,7 @@ class Prompt(Value):
     version: str
     variant: str = ""
     path: str = ""
-    wordings: dict[Language, Wording]
+    wordings: dict[Language, PromptWording]
     labels: dict[Language, dict[str, str]] = Field(default={})
     choosing: Choosing = "nothing"
     examples: dict[Language, Examples] = Field(default={})
@@ -162,7 +161,7 @@ class Prompt(Value):
         """The language in which rows of `language` are asked: the same, or the only one of the prompt."""
         return language if language in self.wordings else next(iter(self.wordings))
 
-    def wording(self, case: Case) -> Wording:
+    def wording(self, case: Case) -> PromptWording:
         """The texts for a row."""
         return self.wordings[self.language_for(case.language)]
 
@@ -217,8 +216,8 @@ def column_value(case: Case, name: str) -> str | None:
 
 class _FileVariant(Value):
     about: str = ""  # for whoever reads the file
-    ja: Wording | None = None
-    en: Wording | None = None
+    ja: PromptWording | None = None
+    en: PromptWording | None = None
 
 
 class _ExampleSource(Value):
@@ -240,8 +239,8 @@ class _PromptFile(Value):
     id: str = Field(pattern=r"^[\w.-]+$")
     version: str
     choose: Choosing | None = None
-    ja: Wording | None = None
-    en: Wording | None = None
+    ja: PromptWording | None = None
+    en: PromptWording | None = None
     labels: dict[str, str] | dict[Language, dict[str, str]] = Field(default={})
     examples: _FileExamples = _FileExamples()
     variants: dict[str, _FileVariant] = Field(default={})
@@ -256,7 +255,7 @@ class _PromptFile(Value):
         return tuple(language for language in LANGUAGES if getattr(self, language) is not None)
 
 
-def read_prompt(name: str, shots: int | None = None) -> Prompt:
+def read_prompt(name: str, shots: int | None = None) -> PromptVariant:
     """Reads the prompt `choose`, `choose:expert` or `./mine.toml:expert`; `shots` replaces its own number.
 
     Raises PromptError for an invalid file and UnknownName for an unknown variant.
@@ -270,7 +269,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
     if variant and variant not in file.variants:
         raise UnknownName(_("variant of {path}", path=path), variant, file.variants)
     wordings = {language: _wording(path, file, language, variant) for language in file.languages}
-    prompt = Prompt(
+    prompt = PromptVariant(
         id=file.id, version=file.version, variant=variant, path=str(path), wordings=wordings,
         labels=_labels(path, file), choosing=file.choose or "nothing",
         examples={language: _examples(path, file, language, shots) for language in file.languages},
@@ -280,7 +279,7 @@ def read_prompt(name: str, shots: int | None = None) -> Prompt:
     return prompt.model_copy(update={"choosing": file.choose or _default_choosing(prompt)})
 
 
-def describe_prompt(path: Path) -> Sentence | str:
+def describe_prompt(path: Path) -> Message | str:
     """One line about a prompt file: its titles, version and variants, or the error if it is invalid."""
     try:
         file = _read_file(path)
@@ -308,11 +307,11 @@ def _read_file(path: Path) -> _PromptFile:
     return file
 
 
-def _wording(path: Path, file: _PromptFile, language: Language, variant: str) -> Wording:
+def _wording(path: Path, file: _PromptFile, language: Language, variant: str) -> PromptWording:
     """The texts of the file, replaced by those of the variant."""
-    wording: Wording = getattr(file, language)
+    wording: PromptWording = getattr(file, language)
     if variant:
-        variant_wording: Wording | None = getattr(file.variants[variant], language)
+        variant_wording: PromptWording | None = getattr(file.variants[variant], language)
         if variant_wording is None:
             msg = _(
                 "{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts.",
@@ -393,19 +392,19 @@ def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tup
         raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
 
 
-def _default_choosing(prompt: Prompt) -> Choosing:
+def _default_choosing(prompt: PromptVariant) -> Choosing:
     used = {name for wording in prompt.wordings.values() for name in required_variables(wording)}
     if {"choices", "letters"} & used:
         return "letters"
     return "labels" if prompt.labels or "labels" in used else "nothing"
 
 
-def required_variables(wording: Wording) -> frozenset[str]:
+def required_variables(wording: PromptWording) -> frozenset[str]:
     """The variables that every row has to fill."""
     return variables_in(wording.system) | variables_in(wording.user)
 
 
-def _check(prompt: Prompt) -> None:
+def _check(prompt: PromptVariant) -> None:
     """Raises PromptError for unknown variables, those that only one language uses, and unused examples."""
     used = {language: dict(_variables_by_text(prompt, language)) for language in prompt.wordings}
     first, *others = used
@@ -430,7 +429,7 @@ def _check(prompt: Prompt) -> None:
             raise PromptError(msg)
 
 
-def _variables_by_text(prompt: Prompt, language: Language) -> Iterator[tuple[str, frozenset[str]]]:
+def _variables_by_text(prompt: PromptVariant, language: Language) -> Iterator[tuple[str, frozenset[str]]]:
     wording = prompt.wordings[language]
     for key in ("system", "user", "example", "answer", *_LINE_VARIABLES):
         where, text = f"{prompt.path}: [{language}] {key}", getattr(wording, key)
@@ -466,13 +465,13 @@ class RenderedPrompt(Value):
     system: str
     user: str
     choices: tuple[str, ...] = ()
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
 
 
 class MissingVariable(InputError):
     """A row has no value for a variable of the prompt."""
 
-    def __init__(self, variable: str, why: Sentence | str = "") -> None:
+    def __init__(self, variable: str, why: Message | str = "") -> None:
         why = why or _("this row has none")
         super().__init__(_("${variable}: {why}.", variable=variable, why=why))
         self.variable, self.why = variable, why
@@ -481,7 +480,7 @@ class MissingVariable(InputError):
 class PromptRenderer:
     """Fills in a prompt row by row; `labels` are those of the data set, where the prompt names none."""
 
-    def __init__(self, prompt: Prompt, labels: Iterable[str] = ()) -> None:
+    def __init__(self, prompt: PromptVariant, labels: Iterable[str] = ()) -> None:
         """Examples that many rows share are rendered only once."""
         self.prompt = prompt
         self._labels = {label: label for label in labels}
@@ -506,13 +505,13 @@ class PromptRenderer:
             user=user,
             choices=self.choices(case),
             history=tuple(
-                Message(role=role, content=text)
+                ChatMessage(role=role, content=text)
                 for place in (places if examples.turns else ())
                 for role, text in zip(_ROLES, self.as_example(examples.rows[place], case), strict=True)
             ),
         )
 
-    def lack(self, case: Case) -> Sentence | None:
+    def lack(self, case: Case) -> Message | None:
         """What a row lacks for the prompt, as a text to follow its file and line; None if nothing."""
         value = self._values(case, case.question, ())
         try:
@@ -650,7 +649,7 @@ def _lines(line: str, items: Iterable[Mapping[str, str]], between: str = "\n") -
 class PromptedBot:
     """A bot that is asked with a prompt; it has the attributes of the bot, such as its traits."""
 
-    def __init__(self, bot: Bot, prompt: Prompt, row: Lookup, labels: Iterable[str] = ()) -> None:
+    def __init__(self, bot: Bot, prompt: PromptVariant, row: Lookup, labels: Iterable[str] = ()) -> None:
         """`row` finds the case of an id; `labels` are those of the data set, where the prompt names none.
 
         Raises InputError for examples as turns if the bot does not receive earlier turns.
@@ -700,7 +699,7 @@ def case_lookup(plan: Sequence[Conversation]) -> Lookup:
     return {conversation.case.id: conversation.case for conversation in plan}.__getitem__
 
 
-def check_examples(prompt: Prompt) -> None:
+def check_examples(prompt: PromptVariant) -> None:
     """Raises PromptError for an example without a value for a variable, or without a right answer."""
     renderer = PromptRenderer(prompt)
     for language in prompt.wordings:

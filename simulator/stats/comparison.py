@@ -192,7 +192,7 @@ class ChangedSetting(Value):
     after: str
 
 
-class Difference(Value):
+class JudgeDifference(Value):
     """One judge over the pairs that it graded in both runs; means are 0..1, differences later less earlier.
 
     `p_holm` is p as it decides: corrected for how many judges were looked at. `moved` counts the cases in
@@ -315,7 +315,7 @@ class RunComparison(Value):
     primary: str
     verdict: Verdict
     regression: bool
-    judges: tuple[Difference, ...]
+    judges: tuple[JudgeDifference, ...]
     paired: int
     replayed: bool
     same_lines: int
@@ -337,7 +337,7 @@ class RunComparison(Value):
         return not self.regression and bool(self.cut_short or self.unseen)
 
     @property
-    def score(self) -> Difference | None:
+    def score(self) -> JudgeDifference | None:
         """The row of the judge that decides; None where it graded no customer in both runs."""
         return next((row for row in self.judges if row.judge == self.primary), None)
 
@@ -459,7 +459,7 @@ def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
 
 def differences(
     pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: Collection[str] = ()
-) -> tuple[Difference, ...]:
+) -> tuple[JudgeDifference, ...]:
     """One row per judge, from its pairs (case, before, after); those in `apart` graded by another rubric.
 
     The p of a judge is Wilcoxon's over the mean differences of the cases, since conversations about one
@@ -494,7 +494,7 @@ def differences(
             sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
             verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
         differences_by_judge.append(
-            Difference(
+            JudgeDifference(
                 judge=judge,
                 verdict=verdict,
                 pairs=len(rows),
@@ -761,7 +761,7 @@ def _is_cut_short(side: RunFigures) -> bool:
     return summary.status != "finished" or summary.finished < summary.planned
 
 
-def is_regression(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
+def is_regression(rows: Sequence[JudgeDifference], verdict: Verdict, *, redder: bool) -> bool:
     """Whether the grades show a regression; `verdict` is that of the deciding judge.
 
     A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity. So

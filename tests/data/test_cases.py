@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError
-from simulator.core.types import Answer, Case, Facts, Message, Passage
+from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage
 from simulator.data.cases import QUESTIONS, columns_of, read_cases, read_dataset
 from simulator.data.values import COLUMNS, NAMES, field_of, normalised
 from tests.case_files import as_csv, one, refusal, saved
@@ -33,7 +33,7 @@ TEXT = (
 WORD = st.text(VISIBLE, min_size=1).filter(lambda word: word not in MISSING)
 WORDS = st.lists(WORD, unique=True, max_size=2).map(tuple)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
-MESSAGES = st.builds(Message, role=st.sampled_from(["user", "assistant"]), content=TEXT)
+MESSAGES = st.builds(ChatMessage, role=st.sampled_from(["user", "assistant"]), content=TEXT)
 PASSAGES = st.builds(Passage, id=WORD, text=TEXT, score=st.none() | st.floats(0, 1))
 ANSWERS = st.builds(Answer, text=TEXT | st.just(""), passages=st.lists(PASSAGES, max_size=2).map(tuple))
 CASES = st.lists(
@@ -119,7 +119,10 @@ def test_a_japanese_spreadsheet(tmp_path: Path, encoding: str) -> None:
         language="ja",
         handover="forbidden",
         goal="解約する",
-        history=(Message(role="user", content="こんにちは"), Message(role="assistant", content="はい")),
+        history=(
+            ChatMessage(role="user", content="こんにちは"),
+            ChatMessage(role="assistant", content="はい"),
+        ),
         answer="承ります",
         contexts=("解約は20日まで", "髙い"),
     )

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError
-from simulator.core.types import Answer, Facts, Failure, Message, Passage
+from simulator.core.types import Answer, ChatMessage, Facts, Failure, Passage
 from simulator.data.cases import read_cases
 from simulator.data.values import COLUMNS
 from tests.case_files import as_csv, from_cell, one, refusal, saved
@@ -50,7 +50,7 @@ def test_turns_with_roles(tmp_path: Path) -> None:
         ],
     )
 
-    assert case.history == (Message(role="assistant", content="いらっしゃいませ"),)
+    assert case.history == (ChatMessage(role="assistant", content="いらっしゃいませ"),)
     assert case.question == "料金は?"
     assert case.references == ((), ())
     assert case.passages == ("p1",)
@@ -152,7 +152,10 @@ def test_an_error_column_beside_answers(tmp_path: Path) -> None:
     assert read_cases(questions)[0].recorded == ()
 
 
-SAID = (Message(role="user", content="こんにちは"), Message(role="assistant", content="はい、\nご用件は?"))
+SAID = (
+    ChatMessage(role="user", content="こんにちは"),
+    ChatMessage(role="assistant", content="はい、\nご用件は?"),
+)
 KNOWN = Facts(knows=("契約中です",), unknown=("お客様番号",))
 YES = ("yes", "TRUE", "1", "可", "回答可", "○", "◯", "はい", "answerable")
 NO = ("no", "False", "0", "不可", "回答不可", "×", "✕", "いいえ", "unanswerable")

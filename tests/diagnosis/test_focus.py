@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Case, Facts, Message, Passage, Results
+from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage, Results
 from simulator.data.cases import read_cases
 from simulator.diagnosis.focus import case_file, failed_cases, rerun_options
 from simulator.diagnosis.recommendations import improvements_of
@@ -17,7 +17,7 @@ from tests.diagnosis.test_recommendations import run_of
 CASES = (
     Case(
         id="-1", question="=1+1 はいくつですか", language="ja", goal="-答えを知りたい。",
-        history=(Message(role="user", content="こんにちは"), Message(role="assistant", content="はい")),
+        history=(ChatMessage(role="user", content="はい"), ChatMessage(role="assistant", content="はい")),
         references=((), ("a|b", "c")), passages=("a|b", "c"), answerable=False, handover="required",
         facts=Facts(knows=("会員番号は12",), unknown=("契約日",)), choices=("はい", "いいえ"), label="はい",
         answer="はい", contexts=("一つ目", "二つ目\n次の行"), tags=("must-not-break", "料金"),

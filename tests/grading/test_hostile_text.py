@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simulator.core.messages import encodable
-from simulator.core.types import Answer, GradingContext, Language, Message, Passage, Turn
+from simulator.core.types import Answer, ChatMessage, GradingContext, Language, Passage, Turn
 from simulator.grading.lexical import LexicalJudge
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, Rubric
@@ -45,7 +45,10 @@ def put(place: str, text: str, language: Language) -> GradingContext:
     case = a_case(
         language,
         references=(("?",), (words["reference"],)),
-        history=(Message(role="user", content=words["history"]), Message(role="assistant", content="?")),
+        history=(
+            ChatMessage(role="user", content=words["history"]),
+            ChatMessage(role="assistant", content="?"),
+        ),
     )
     earlier = Turn(index=1, user=says["question"], answer=Answer(text=words["earlier answer"]))
     answer = Answer(text=words["answer"], passages=(passage,))

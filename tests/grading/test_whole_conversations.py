@@ -10,14 +10,14 @@ import pytest
 
 from simulator.api.regrade import regrade
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, load_settings, target_conditions
+from simulator.core.settings import Settings
 from simulator.core.types import (
     SCRIPTED,
+    ChatMessage,
     Conversation,
     Ended,
     GradingContext,
     Language,
-    Message,
     Passage,
     RedRules,
     Results,
@@ -72,7 +72,7 @@ def scored(value: float, **more: Any) -> Score:
 
 async def test_the_judge_sees_all_turns_with_their_numbers_and_gives_one_score() -> None:
     """Every line under a sealed tag with its turn (the history: 0), the references, and the last words."""
-    history = (Message(role="user", content="前の話"), Message(role="assistant", content="前の答え"))
+    history = (ChatMessage(role="user", content="前の話"), ChatMessage(role="assistant", content="前の答え"))
     talk = a_dialogue(history=history, references=(("正解の一",), ("正解の二",)))
     score, request = await graded(talk)
     prompt = request["messages"][1]["content"]
@@ -350,13 +350,6 @@ def test_it_has_a_red_rule_of_its_own(value: float, limit: float | None, marks: 
     assert [mark.severity for mark in found] == marks
     assert {mark.kind for mark in found} <= {"conversation"}
     assert primary_judge(("conversation", "relevance")) == "relevance"
-
-
-def test_the_gate_takes_its_field() -> None:
-    """`conversation.resolved` is its mean."""
-    [condition] = target_conditions(load_settings({"target": "conversation.resolved >= .8"}).target)
-
-    assert (condition.name, condition.threshold) == ("conversation", 0.8)
 
 
 def test_rows_have_no_conversation(tmp_path: Path) -> None:

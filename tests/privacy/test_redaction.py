@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from simulator.core.errors import InputError
-from simulator.core.types import Answer, Case, Facts, Message, Passage, ToolCall, Turn
+from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage, ToolCall, Turn
 from simulator.privacy.redactor import Redactor, redacted_case, redacted_json, redacted_value
 from tests.properties import examples
 
@@ -154,7 +154,7 @@ def test_a_case_is_masked_in_all_its_texts() -> None:
     """Question, history, references, facts, gold passages and recorded answers; id and tags stay."""
     case = Case(
         id="090-1234-5678", question="田中です。会員番号はA-12345です。", language="ja",
-        history=(Message(role="user", content="電話は090-1234-5678です。"),),
+        history=(ChatMessage(role="user", content="電話は090-1234-5678です。"),),
         references=(("taro@example.jpへ送ります。",),), passages=("090-1234-5678",), tags=("090-1234-5678",),
         facts=Facts(knows=("生年月日は1985年4月12日",)), recorded=(Answer(text="田中様、承知しました。"),),
     )  # fmt: skip

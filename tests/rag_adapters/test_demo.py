@@ -9,7 +9,7 @@ import pytest
 from simulator.shelves.rag_adapters import demo
 from simulator.shelves.rag_adapters.demo import build, grams, sentences
 
-from simulator import Answer, Bot, InputError, Message, Passage, Query, Usage
+from simulator import Answer, Bot, ChatMessage, InputError, Passage, Query, Usage
 
 JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
 EN = Query(text="How much is the fibre plan per month for an apartment?", language="en")
@@ -70,8 +70,8 @@ async def test_it_refuses_what_is_not_in_its_material(bundled: Bot, query: Query
 async def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Bot) -> None:
     """Who gets it? The cashback that was asked about a turn earlier is found again."""
     before = (
-        Message(role="user", content="光のキャッシュバックはいつもらえますか"),
-        Message(role="assistant", content="手続き後です。"),
+        ChatMessage(role="user", content="光のキャッシュバックはいつもらえますか"),
+        ChatMessage(role="assistant", content="手続き後です。"),
     )
     alone = await bundled(Query(text="対象になるのは誰ですか", language="ja"))
     following = await bundled(Query(text="対象になるのは誰ですか", language="ja", history=before))
@@ -88,7 +88,10 @@ async def test_with_a_model_the_material_is_in_the_prompt() -> None:
         seen.extend(messages)
         return "月額4,180円です。", Usage(model="m", tokens_in=9, tokens_out=3)
 
-    history = (Message(role="user", content="前の質問 $x"), Message(role="assistant", content="前の答え"))
+    history = (
+        ChatMessage(role="user", content="前の質問 $x"),
+        ChatMessage(role="assistant", content="前の答え"),
+    )
     bot = demo.connect(chat=chat)
     answer = await bot(JA.model_copy(update={"history": history}))
 

@@ -3,10 +3,10 @@
 import pytest
 from simulator.shelves.rag_adapters.recorded import connect
 
-from simulator import Answer, BotFailure, Case, Message, Passage, Query
+from simulator import Answer, BotFailure, Case, ChatMessage, Passage, Query
 from simulator.core.types import Failure
 
-BEFORE = (Message(role="user", content="前"), Message(role="assistant", content="答え"))
+BEFORE = (ChatMessage(role="user", content="前"), ChatMessage(role="assistant", content="答え"))
 CASES = (
     Case(id="c1", question="料金は？", language="ja", answer="990円です。", contexts=("料金表",)),
     Case(id="c2", question="And then?", language="en", answer="Then this.", history=BEFORE),
@@ -55,7 +55,7 @@ DIALOGUE = Case(
 
 def turn(text: str, earlier: int) -> Query:
     """A question of the dialogue after so many others."""
-    said = (Message(role="user", content="?"), Message(role="assistant", content="!"))
+    said = (ChatMessage(role="user", content="?"), ChatMessage(role="assistant", content="!"))
     return Query(text=text, case="c4", history=(*BEFORE, *said * earlier))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator import Answer, BotFailure, InputError, Message, Passage, Query, ToolCall, Usage
+from simulator import Answer, BotFailure, ChatMessage, InputError, Passage, Query, ToolCall, Usage
 from simulator.core import shelves
 from simulator.runner.conversation import ask
 from tests.asking import FIRST, QUERY
@@ -307,7 +307,7 @@ async def test_a_graph_with_a_memory_is_told_each_line_once(name: str) -> None:
     bot = await connected(MEMORY, name)
 
     first = await bot(FIRST)
-    said = (Message(role="user", content="料金は？"), Message(role="assistant", content=first.text))
+    said = (ChatMessage(role="user", content="料金は？"), ChatMessage(role="assistant", content=first.text))
     second = await bot(Query(text="それで？", history=said, session="s1"))
     other = await bot(QUERY.model_copy(update={"session": "s2"}))
 

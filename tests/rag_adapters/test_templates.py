@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from simulator.shelves.rag_adapters.http import connect
 
-from simulator import InputError, Message, Passage, Query
+from simulator import ChatMessage, InputError, Passage, Query
 from tests.asking import failure
 from tests.servers.bot import BotServer, ReceivedQuestion
 from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer
@@ -37,11 +37,11 @@ async def plain() -> AsyncIterator[BotServer]:
 
 async def conversation(bot: Any, session: str, *lines: str) -> list[Any]:
     """The answers to a customer's lines, one after the other, the dialogue told along."""
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     answers = []
     for line in lines:
         answer = await bot(Query(text=line, history=history, session=session, case="c1"))
-        said = (Message(role="user", content=line), Message(role="assistant", content=answer.text))
+        said = (ChatMessage(role="user", content=line), ChatMessage(role="assistant", content=answer.text))
         history = (*history, *said)
         answers.append(answer)
     return answers

@@ -9,12 +9,12 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
-from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
+from simulator.core.types import Case, ChatMessage, Conversation, Query, Traits, traits_of
 from simulator.runner.prompts import (
     AppliedPrompt,
-    Prompt,
     PromptedBot,
     PromptRenderer,
+    PromptVariant,
     case_lookup,
     check_examples,
     describe_prompt,
@@ -59,7 +59,7 @@ def written(text: str, name: str = "mine.toml") -> str:
     return f"./{name}"
 
 
-def prompt_of(text: str, variant: str = "", shots: int | None = None) -> Prompt:
+def prompt_of(text: str, variant: str = "", shots: int | None = None) -> PromptVariant:
     return read_prompt(written(text) + (f":{variant}" if variant else ""), shots)
 
 
@@ -240,14 +240,14 @@ async def test_a_bot_is_told_what_it_takes() -> None:
             return query
 
     apart = await asked(
-        Bot(), query=Query(text="おい", case="r1", history=(Message(role="user", content="前"),))
+        Bot(), query=Query(text="おい", case="r1", history=(ChatMessage(role="user", content="前"),))
     )
     together = await asked(lambda query: query)
 
     first = apart.text.splitlines()[0]
     assert (apart.system, first, apart.choices) == ("判定者です。", "適切", ("適切", "不適切"))
     assert "おいです" in apart.text
-    assert apart.history == (Message(role="user", content="前"),)
+    assert apart.history == (ChatMessage(role="user", content="前"),)
     assert (together.system, together.text.splitlines()[:3]) == ("", ["判定者です。", "", "適切"])
 
 

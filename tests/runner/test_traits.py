@@ -12,7 +12,7 @@ from simulator.shelves.rag_adapters._limits import LimitedBot, Limits
 from simulator.core.types import Case, Query
 from simulator.runner.conversation import ask
 from simulator.runner.masking import MaskedBot
-from simulator.runner.prompts import Prompt, PromptedBot, read_prompt
+from simulator.runner.prompts import PromptedBot, PromptVariant, read_prompt
 
 QUERY = Query(text="いくらですか", case="r1")
 PROMPT = """
@@ -22,7 +22,7 @@ en.user = "$question"
 """
 
 
-def prompt_of(text: str) -> Prompt:
+def prompt_of(text: str) -> PromptVariant:
     """A prompt of the user's own."""
     Path("mine.toml").write_text(text, encoding="utf-8")
     return read_prompt("./mine.toml")

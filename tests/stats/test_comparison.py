@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simulator.core.types import Answer, Failure
 from simulator.stats.agreement import Floats
 from simulator.stats.comparison import (
-    Difference,
+    JudgeDifference,
     PairedRuns,
     RunComparison,
     compare_runs,
@@ -35,7 +35,7 @@ def compared(before: Values, after: Values, **more: object) -> RunComparison:
     return compare_runs(a_side(grades_of(before)), a_side(grades_of(after), "after", **more), seed=1)
 
 
-def row(found: RunComparison, judge: str = "turn") -> Difference:
+def row(found: RunComparison, judge: str = "turn") -> JudgeDifference:
     return next(each for each in found.judges if each.judge == judge)
 
 
@@ -134,7 +134,7 @@ def test_the_score_is_tested_first_and_the_others_after_it() -> None:
     assert found["fluency"].p_holm == found["fluency"].p
 
 
-def _differences(**by: list[float]) -> dict[str, Difference]:
+def _differences(**by: list[float]) -> dict[str, JudgeDifference]:
     """The rows of judges whose cases changed by so much; `turn` decides."""
     pairs = {
         judge: [(f"case-{at}", 0.6, 0.6 + change) for at, change in enumerate(found)]

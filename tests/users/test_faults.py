@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.core.shelves import persona, persona_names
-from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
+from simulator.core.types import ChatMessage, Conversation, Ended, Facts, Language, Results
 from simulator.users.faults import customer_faults, inventions
 from simulator.users.offline import filled
 from tests.customer_conversations import (
@@ -79,7 +79,7 @@ def test_everything_the_customer_was_given_is_known() -> None:
     line = "契約番号はA-1032-55です。毎月7,980円払っています。"
     told = (
         said(line, facts=Facts(knows=("契約番号はA-1032-55", "月7,980円"))),
-        said(line, history=(Message(role="user", content="A-1032-55、7,980円の者です"),)),
+        said(line, history=(ChatMessage(role="user", content="A-1032-55、7,980円の者です"),)),
         said(line, heard="A-1032-55様、月額は7,980円でございますね。"),
     )
     again = a_talk((ASKED, OTHER), (line, OTHER), ("だから契約番号はA-1032-55です！", OTHER))

@@ -26,7 +26,7 @@ from simulator.addons.testset.prompts import DialogueSummary, QuestionPrompts, S
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int
-from simulator.core.types import Case, Facts, Language, Message, Persona
+from simulator.core.types import Case, ChatMessage, Facts, Language, Persona
 from simulator.data.cases import read_cases
 from simulator.data.values import NO_QUESTION
 from simulator.models.client import Model
@@ -62,7 +62,7 @@ class Dialogue(NamedTuple):
 
     id: str
     language: Language
-    lines: tuple[Message, ...]
+    lines: tuple[ChatMessage, ...]
 
 
 class Talk(NamedTuple):
@@ -184,22 +184,22 @@ class Logs:
         ]
 
 
-def _first(lines: Sequence[Message], language: Language) -> str:
+def _first(lines: Sequence[ChatMessage], language: Language) -> str:
     """The customer's first line that is more than a greeting; without one the first line."""
     texts = [line.content.strip() for line in lines if line.role == "user" and line.content.strip()]
     requests = (text for text in texts if any(part.act != "courtesy" for part in parts(text, language)))
     return next((text for text in requests if not _GREETING.fullmatch(text)), texts[0])
 
 
-def _lines(case: Case) -> Iterator[Message]:
+def _lines(case: Case) -> Iterator[ChatMessage]:
     """The dialogue of a case in its order, at most MOST_LINES of the customer's lines."""
     yield from case.history
     questions = [line for line in (case.question, *case.script) if line.strip() and line != NO_QUESTION]
     answers = [answer.text for answer in case.recorded] or ([case.answer] if case.answer else [])
     for at, line in enumerate(questions[:MOST_LINES]):
-        yield Message(role="user", content=line)
+        yield ChatMessage(role="user", content=line)
         if at < len(answers) and answers[at].strip():
-            yield Message(role="assistant", content=answers[at])
+            yield ChatMessage(role="assistant", content=answers[at])
 
 
 class SavedPersonas(NamedTuple):

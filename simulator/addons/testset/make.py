@@ -49,12 +49,11 @@ from simulator.addons.testset.prompts import (
 )
 from simulator.core import shelves
 from simulator.core.errors import HOPELESS, InputError, ModelFailure
-from simulator.core.messages import Message as Sentence
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.roles import Endpoint, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int
-from simulator.core.types import Case, Facts, Language, Message, Role, Spending
+from simulator.core.types import Case, ChatMessage, Facts, Language, Role, Spending
 from simulator.models.by_role import Models
 from simulator.models.client import Messages, Model
 from simulator.models.limiter import GRADING
@@ -174,7 +173,7 @@ class TestSetRun:
             seed, calls = self.settings.seed, self.settings.calls
             await self.logs.distil(self._checks, self.prompts, seed=seed, calls=calls, progress=progress)
 
-    async def personas(self, folder: Path) -> tuple[SavedPersonas, Sentence | str]:
+    async def personas(self, folder: Path) -> tuple[SavedPersonas, Message | str]:
         """The files of those who speak in the logs and of their mix, or why there are none.
 
         Raises AccessDenied.
@@ -241,11 +240,11 @@ def case_of(task: Task, draft: QuestionDraft | FollowUpDraft) -> Case:
     """The draft as a case."""
     # Out of scope there is no gold: its article is what the question only seems to be about.
     inside = task.kind not in OUT_OF_SCOPE
-    history: tuple[Message, ...] = ()
+    history: tuple[ChatMessage, ...] = ()
     if isinstance(draft, FollowUpDraft):
         history = (
-            Message(role="user", content=bare(draft.earlier_question)),
-            Message(role="assistant", content=draft.earlier_answer.strip()),
+            ChatMessage(role="user", content=bare(draft.earlier_question)),
+            ChatMessage(role="assistant", content=draft.earlier_answer.strip()),
         )
     return Case(
         id=task.id,

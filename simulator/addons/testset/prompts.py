@@ -34,7 +34,7 @@ from simulator.core.templates import (
     seal_of,
 )
 from simulator.core.templates import Prompts as PromptFile
-from simulator.core.types import Case, Language, Message
+from simulator.core.types import Case, ChatMessage, Language
 from simulator.models.client import Messages
 
 # What each template of questions.toml may use; checked in both languages when the file is read.
@@ -271,7 +271,7 @@ class QuestionPrompts(PromptFile):
         )
         return request(self.text(language, "compare_system"), user)
 
-    def distil(self, lines: Sequence[Message], language: Language) -> Messages:
+    def distil(self, lines: Sequence[ChatMessage], language: Language) -> Messages:
         """Asks what a recorded dialogue was about."""
         dialogue = quote_lines(_spoken(lines), seal_of(*(line.content for line in lines)))
         form = self.form(language, "distil_fields", DialogueSummary)
@@ -312,5 +312,5 @@ def _numbered(articles: Sequence[Article]) -> list[str]:
     return [f"[{number}] {article.text}" for number, article in enumerate(articles, 1)]
 
 
-def _spoken(lines: Sequence[Message]) -> list[tuple[str, str]]:
+def _spoken(lines: Sequence[ChatMessage]) -> list[tuple[str, str]]:
     return [("customer" if line.role == "user" else "desk", line.content) for line in lines]

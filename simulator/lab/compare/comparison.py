@@ -28,10 +28,10 @@ from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, Spending, Value
 from simulator.lab.compare.grade import (
     ORDERS,
-    Outcome,
     PairJudge,
     PairLexicalJudge,
     PairModelJudge,
+    PairOutcome,
     PairPrompt,
     TurnPairs,
     by_rule,
@@ -55,7 +55,7 @@ LEVEL = 0.05
 Lead = Literal["a", "b", "level"]
 
 
-class Share(Value):
+class ShareOfPairs(Value):
     """A share (0..1) of `n`, with its 95 % interval where there is one (clusters: cases).
 
     None of nothing; under five cases there is no interval.
@@ -80,7 +80,7 @@ class Duel(Value):
     wins_a: int
     ties: int
     wins_b: int
-    share: Share
+    share: ShareOfPairs
     failed: int
     by_rule: int
     differing: int
@@ -101,8 +101,8 @@ class Duel(Value):
 class PositionBias(Value):
     """Whether order decided: the share of preferences for what stood first, and of orders that disagree."""
 
-    first: Share
-    disagreed: Share
+    first: ShareOfPairs
+    disagreed: ShareOfPairs
 
 
 class LengthBias(Value):
@@ -111,7 +111,7 @@ class LengthBias(Value):
     `correlation` is Spearman's of the log ratio of lengths and the outcome.
     """
 
-    longer: Share
+    longer: ShareOfPairs
     correlation: float | None
 
 
@@ -132,7 +132,7 @@ class PairwiseFigures(Value):
 
 
 def compared(
-    runs: tuple[str, str], outcomes: Sequence[Outcome], match: TurnPairs, seed: int
+    runs: tuple[str, str], outcomes: Sequence[PairOutcome], match: TurnPairs, seed: int
 ) -> PairwiseFigures:
     """The figures of all outcomes of two runs, by their ids."""
     # What failed is neither a tie nor a loss: it is counted, and in no share.
@@ -150,7 +150,7 @@ def compared(
 
 
 def _duel(
-    decided: Sequence[Outcome], failed: int, runs: tuple[str, str], match: TurnPairs, seed: int
+    decided: Sequence[PairOutcome], failed: int, runs: tuple[str, str], match: TurnPairs, seed: int
 ) -> Duel:
     # By how much each case leans to one side: a case with as many wins as losses leans to none.
     lean: dict[str, float] = defaultdict(float)
@@ -175,19 +175,19 @@ def _duel(
     )
 
 
-def _share(values: Sequence[tuple[float, str]], seed: int) -> Share:
+def _share(values: Sequence[tuple[float, str]], seed: int) -> ShareOfPairs:
     """The mean of values, each with the case that it belongs to."""
     if not values:
-        return Share()
+        return ShareOfPairs()
     numbers, cases = zip(*values, strict=True)
     low, high = interval_of_mean(numbers, cases, seed=seed) or (None, None)
-    return Share(value=sum(numbers) / len(numbers), low=low, high=high, n=len(numbers))
+    return ShareOfPairs(value=sum(numbers) / len(numbers), low=low, high=high, n=len(numbers))
 
 
 # --- bias of the judge ---
 
 
-def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
+def _position(outcomes: Sequence[PairOutcome], seed: int) -> PositionBias | None:
     """None where nobody read in an order: a stand-in, or rules only."""
     ordered = [outcome for outcome in outcomes if outcome.ballots]
     if not ordered:
@@ -203,7 +203,7 @@ def _position(outcomes: Sequence[Outcome], seed: int) -> PositionBias | None:
     return PositionBias(first=_share(first, seed), disagreed=_share(disagreed, seed))
 
 
-def _length(outcomes: Sequence[Outcome], seed: int) -> LengthBias:
+def _length(outcomes: Sequence[PairOutcome], seed: int) -> LengthBias:
     """Missing answers have no length, and what rules decide is no judgement.
 
     Lengths are characters without blanks, compared by the logarithm of their ratio: twice as long is as far
@@ -233,7 +233,7 @@ class PairwiseResult(NamedTuple):
     """All that a report is made from; `names` are the titles of personas."""
 
     figures: PairwiseFigures
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[PairOutcome]
     model: str
     language: Language
     names: Mapping[str, str]
@@ -338,14 +338,14 @@ class Comparison:
         tokens_in, tokens_out = sum(map(prompt_tokens, calls)), REPLY_TOKENS * len(calls)
         return self.ledger.prices.spending(self.model, len(calls), tokens_in, tokens_out)
 
-    async def judged(self, on_outcome: Callable[[Outcome], None]) -> list[Outcome]:
+    async def judged(self, on_outcome: Callable[[PairOutcome], None]) -> list[PairOutcome]:
         """The outcome of every pair; `on_outcome` gets each as soon as it is there."""
         try:
             return await judge_pairs(self.pairs, self.judge, self.settings.calls, on_outcome)
         finally:
             await self._models.close()
 
-    def result(self, outcomes: Sequence[Outcome]) -> PairwiseResult:
+    def result(self, outcomes: Sequence[PairOutcome]) -> PairwiseResult:
         """What the outcomes say."""
         personas = [persona for run in self.runs for persona in run.personas]
         one, other = (run.run.id for run in self.runs)

@@ -142,7 +142,7 @@ class Ballot(Value):
     reason: str = ""
 
 
-class Outcome(Value):
+class PairOutcome(Value):
     """One compared turn. `verdict` is None where the judging failed; `problem` then says why.
 
     `answers` are those of `a` and `b`, `ballots` both readings of a model, `reason` that of the first
@@ -169,7 +169,7 @@ class Outcome(Value):
         """What `b` has of this pair: 1 for a win, 0.5 for a tie."""
         return {"b": 1.0, "a": 0.0}.get(self.verdict or "tie", 0.5)
 
-    def same_texts(self, other: "Outcome") -> bool:
+    def same_texts(self, other: "PairOutcome") -> bool:
         """Whether the same was asked at this turn, and the same answered."""
         return (self.turn, self.question, self.answers) == (other.turn, other.question, other.answers)
 
@@ -179,10 +179,10 @@ class Outcome(Value):
         return len({ballot.verdict for ballot in self.ballots}) > 1
 
 
-PairJudge = Callable[[Pair], Awaitable[Outcome]]
+PairJudge = Callable[[Pair], Awaitable[PairOutcome]]
 
 
-def outcome(pair: Pair, how: DecidedBy, verdict: Verdict | None, **more: object) -> Outcome:
+def outcome(pair: Pair, how: DecidedBy, verdict: Verdict | None, **more: object) -> PairOutcome:
     """The outcome of a pair, with what identifies the turn."""
     turn = {
         "a": pair.a,
@@ -195,7 +195,7 @@ def outcome(pair: Pair, how: DecidedBy, verdict: Verdict | None, **more: object)
         "question": pair.one.turn.user,
         "answers": pair.answers,
     }
-    return Outcome.model_validate({**turn, "how": how, "verdict": verdict, **more})
+    return PairOutcome.model_validate({**turn, "how": how, "verdict": verdict, **more})
 
 
 def settled(ballots: Sequence[Ballot]) -> Verdict:
@@ -204,7 +204,7 @@ def settled(ballots: Sequence[Ballot]) -> Verdict:
     return verdicts.pop() if len(verdicts) == 1 else "tie"
 
 
-def by_rule(pair: Pair) -> Outcome | None:
+def by_rule(pair: Pair) -> PairOutcome | None:
     """A missing answer loses, and two equal answers are a tie; None where somebody has to judge."""
     # An error and an empty answer are the same to whoever waits for one.
     answers = (pair.one.turn.answer, pair.other.turn.answer)
@@ -223,14 +223,14 @@ def by_rule(pair: Pair) -> Outcome | None:
 
 
 async def judge_pairs(
-    pairs: Sequence[Pair], judge: PairJudge, at_once: int, on_outcome: Callable[[Outcome], None]
-) -> list[Outcome]:
+    pairs: Sequence[Pair], judge: PairJudge, at_once: int, on_outcome: Callable[[PairOutcome], None]
+) -> list[PairOutcome]:
     """The outcome of every pair, in their order. Raises BudgetSpent, AccessDenied and Outage.
 
     Customers who begin alike and get the same answers share an outcome: one of them is judged.
     """
 
-    async def judged(pair: Pair) -> Outcome:
+    async def judged(pair: Pair) -> PairOutcome:
         result = by_rule(pair) or await judge(pair)
         on_outcome(result)
         return result
@@ -396,7 +396,7 @@ class PairModelJudge:
         """The seed makes the same requests in every comparison of the same runs."""
         self.prompt, self.model, self.seed = prompt, model, seed
 
-    async def __call__(self, pair: Pair) -> Outcome:
+    async def __call__(self, pair: Pair) -> PairOutcome:
         """The outcome of both orders; without a verdict when one of them gave nothing usable.
 
         What makes further calls pointless is raised only when the other order's call has arrived.
@@ -457,7 +457,7 @@ def has_evidence(pair: Pair) -> bool:
 class PairLexicalJudge:
     """Plays the judge of pairs by counting."""
 
-    async def __call__(self, pair: Pair) -> Outcome:
+    async def __call__(self, pair: Pair) -> PairOutcome:
         """The same verdict in either order, by construction: it casts no ballots."""
         language, one, other = pair.one.case.language, merits(pair.one), merits(pair.other)
         if not (one and other):

@@ -23,8 +23,8 @@ from simulator.core.document import (
 )
 from simulator.core.messages import _
 from simulator.core.types import LEXICAL
-from simulator.lab.compare.comparison import Duel, PairwiseResult, Share
-from simulator.lab.compare.grade import Outcome, Side
+from simulator.lab.compare.comparison import Duel, PairwiseResult, ShareOfPairs
+from simulator.lab.compare.grade import PairOutcome, Side
 
 # Wins shown of each run.
 EXAMPLES = 3
@@ -138,7 +138,7 @@ def _bias(result: PairwiseResult) -> Iterator[Fact]:
 
 def _examples(result: PairwiseResult, side: Side) -> Section:
     """Wins of one run, each of another case; what a judge read stands before what a rule decided."""
-    by_case: dict[str, list[Outcome]] = {}
+    by_case: dict[str, list[PairOutcome]] = {}
     # Of each question the first win, with everybody who was told the same two answers.
     for outcome in sorted(result.outcomes, key=lambda outcome: outcome.how == "rule"):
         if outcome.verdict == side:
@@ -156,7 +156,7 @@ def _examples(result: PairwiseResult, side: Side) -> Section:
     return Section(f"wins-{side}", _("Clear wins of {letter}", letter=letter), blocks)
 
 
-def _example(result: PairwiseResult, alike: Sequence[Outcome]) -> Item:
+def _example(result: PairwiseResult, alike: Sequence[PairOutcome]) -> Item:
     """One win, with everybody who asked the same and was told the same."""
     outcome = alike[0]
     personas = tuple(result.names.get(p, p) for p in dict.fromkeys(each.persona for each in alike))
@@ -184,7 +184,7 @@ def _apart(duel: Duel) -> Iterator[Line]:
     yield Line(hint, "soft")
 
 
-def _is_off(share: Share) -> bool:
+def _is_off(share: ShareOfPairs) -> bool:
     """Whether the interval leaves out one half by more than a little; never with a few pairs.
 
     Nearly every judge leans somewhere; five points of it decide nothing.
@@ -194,7 +194,7 @@ def _is_off(share: Share) -> bool:
     return share.low > 0.55 or share.high < 0.45
 
 
-def bounded(share: Share) -> str:
+def bounded(share: ShareOfPairs) -> str:
     """`58% [51, 66]`; a hyphen for None."""
     text = "-" if share.value is None else f"{100 * share.value:.0f}%"
     if share.low is None or share.high is None:

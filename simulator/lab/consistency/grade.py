@@ -37,9 +37,9 @@ from simulator.core.templates import quote, quote_lines, request, seal_of, stabl
 from simulator.core.types import (
     CONVERSATION,
     Bot,
+    ChatMessage,
     GradingContext,
     Language,
-    Message,
     Query,
     Results,
     Role,
@@ -71,7 +71,7 @@ class FollowUp(Value):
     question: str
 
 
-class Verdict(Value):
+class ClaimVerdict(Value):
     """Whether a later answer agrees with an earlier one; the quotes are word for word, or empty."""
 
     outcome: Outcome
@@ -89,7 +89,7 @@ class FollowUpCheck(Value):
     language: Language
     asked: FollowUp
     answer: str
-    verdict: Verdict
+    verdict: ClaimVerdict
 
 
 class TurnFollowUps(Value):
@@ -171,7 +171,7 @@ class Questions(Reply):
     questions: list[FollowUpReply]
 
 
-class Comparison(Reply):
+class ClaimComparison(Reply):
     """What the comparer fills in."""
 
     reasoning: replies.Text
@@ -180,7 +180,7 @@ class Comparison(Reply):
     verdict: Literal["consistent", "contradicts", "corrects", "evades"]
 
 
-class Prompts(PromptFile):
+class ExaminerPrompts(PromptFile):
     """The prompts of prompts.toml."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class Prompts(PromptFile):
     def comparer(self, target: GradingContext, follow_up: FollowUp, later: str) -> Messages:
         """The request to compare the answer with the `later` one, to a follow-up question."""
         fields = self.tables[target.case.language]["fields"]
-        form = skeleton({key: ("text", fields[key]) for key in Comparison.model_fields})
+        form = skeleton({key: ("text", fields[key]) for key in ClaimComparison.model_fields})
         material = {"claim": follow_up.claim, "followup": follow_up.question, "later": later}
         return self._messages("comparer", target, material, form=form)
 
@@ -229,13 +229,13 @@ def follow_ups(reply: Questions, answer: str, count: int) -> tuple[FollowUp, ...
     return tuple(usable.values())[:count]
 
 
-def verdict_of(reply: Comparison, first: str, later: str) -> Verdict:
+def verdict_of(reply: ClaimComparison, first: str, later: str) -> ClaimVerdict:
     """The verdict with its quotes; a disagreement without both quotes is `unproven`, and not counted."""
     first_quote, later_quote = verbatim(reply.first_quote, first), verbatim(reply.later_quote, later)
     outcome: Outcome = reply.verdict
     if outcome in ("contradicts", "corrects") and not (first_quote and later_quote):
         outcome = "unproven"
-    return Verdict(
+    return ClaimVerdict(
         outcome=outcome, first_quote=first_quote, later_quote=later_quote, reason=reply.reasoning.strip()
     )
 
@@ -255,7 +255,7 @@ def verbatim(quoted: str, text: str) -> str:
 
 # --- asking the bot ---
 
-Form = TypeVar("Form", Questions, Comparison)
+Form = TypeVar("Form", Questions, ClaimComparison)
 
 
 class Examiner:
@@ -265,7 +265,7 @@ class Examiner:
         """At most `questions` are asked about one answer."""
         self.questions, self.settings = questions, settings
         self.asking, self.comparing = asking, comparing
-        self.prompts = Prompts()
+        self.prompts = ExaminerPrompts()
 
     @property
     def name(self) -> str:
@@ -304,7 +304,7 @@ class Examiner:
                 verdict = await self._compare(target, follow_up, answer.text)
             else:
                 reason = shown(answer.error.message, target.case.language)
-                verdict = Verdict(outcome="no_answer", reason=reason)
+                verdict = ClaimVerdict(outcome="no_answer", reason=reason)
             check = FollowUpCheck(
                 **about,
                 number=number,
@@ -321,9 +321,9 @@ class Examiner:
         reply = await self._ask(self.asking, messages, Questions, target, "questions")
         return follow_ups(reply, target.turn.answer.text, self.questions)
 
-    async def _compare(self, target: GradingContext, follow_up: FollowUp, later: str) -> Verdict:
+    async def _compare(self, target: GradingContext, follow_up: FollowUp, later: str) -> ClaimVerdict:
         messages = self.prompts.comparer(target, follow_up, later)
-        reply = await self._ask(self.comparing, messages, Comparison, target, follow_up.question)
+        reply = await self._ask(self.comparing, messages, ClaimComparison, target, follow_up.question)
         return verdict_of(reply, target.turn.answer.text, later)
 
     async def _ask(
@@ -337,8 +337,8 @@ def query(target: GradingContext, question: str, number: int) -> Query:
     """The query to the bot: the dialogue up to and including the examined answer, then the question."""
     case, history = target.case, list(target.case.history)
     for turn in (*target.earlier, target.turn):
-        history.append(Message(role="user", content=turn.user))
-        history.append(Message(role="assistant", content=turn.answer.text))
+        history.append(ChatMessage(role="user", content=turn.user))
+        history.append(ChatMessage(role="assistant", content=turn.answer.text))
     return Query(
         text=question,
         history=tuple(history),

@@ -51,7 +51,7 @@ _OWN_NOTES = frozenset({SHARD_NOTE, MERGED_NOTE, "sheet"})
 _TABLES = ("turns", "scores", "verdicts", "calls")
 
 
-class Part(NamedTuple):
+class ShardFile(NamedTuple):
     """One run to merge: a shard, and where it belongs in the plan."""
 
     path: Path
@@ -93,12 +93,12 @@ def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
     return list(dict.fromkeys(path.resolve() for path in paths))
 
 
-def read_part(path: Path) -> Part:
+def read_part(path: Path) -> ShardFile:
     """Reads a shard; raises RunFileError for another run, and for one that is still written or damaged."""
     _check_is_free(path)
     results = read_run(path)
     try:
-        part = Part(
+        part = ShardFile(
             path,
             results,
             stored_settings(results.run.settings),
@@ -131,7 +131,7 @@ def _check_is_free(path: Path) -> None:
             raise RunFileError(msg) from None
 
 
-def check_agreement(parts: Sequence[Part]) -> None:
+def check_agreement(parts: Sequence[ShardFile]) -> None:
     """Raises InputError where the parts differ, or where a shard is missing."""
     if differences := list(
         dict.fromkeys(text for part in parts[1:] for text in _differences(parts[0], part))
@@ -153,7 +153,7 @@ def check_agreement(parts: Sequence[Part]) -> None:
         raise InputError(msg)
 
 
-def _differences(one: Part, other: Part) -> Iterator[Message | str]:
+def _differences(one: ShardFile, other: ShardFile) -> Iterator[Message | str]:
     conditions, others = _conditions(one), _conditions(other)
     for key in dict.fromkeys((*conditions, *others)):
         if conditions.get(key) != others.get(key):
@@ -175,7 +175,7 @@ def _differences(one: Part, other: Part) -> Iterator[Message | str]:
         )
 
 
-def _conditions(part: Part) -> dict[str, Any]:
+def _conditions(part: ShardFile) -> dict[str, Any]:
     """What has to be the same in every part; prompts are also those of personas and rubrics."""
     run = part.results.run
     # Python's version without its patch level: two images of a machine seldom have the same for long.
@@ -245,7 +245,7 @@ def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
         raise RunFileError(msg) from None
 
 
-def merge(parts: Sequence[Part], runs: Path) -> tuple[Path, Message | None]:
+def merge(parts: Sequence[ShardFile], runs: Path) -> tuple[Path, Message | None]:
     """Merges the parts into a new run in the folder `runs`; the parts are not changed.
 
     Returns its run file, and which parts were not finished, None where all were. Raises InputError if they
@@ -269,14 +269,14 @@ def merge(parts: Sequence[Part], runs: Path) -> tuple[Path, Message | None]:
     return file.path, _("not finished: {runs}", runs=", ".join(unfinished)) if unfinished else None
 
 
-def _ordered(parts: Sequence[Part]) -> Iterator[Conversation]:
+def _ordered(parts: Sequence[ShardFile]) -> Iterator[Conversation]:
     """The conversations in the order of the plan; second attempts come last."""
     placed = sorted((*place, number) for number, part in enumerate(parts) for place in part.places())
     for _again, _place, name, number in placed:
         yield from parts[number].results.conversations.with_ids([name])
 
 
-def _create(parts: Sequence[Part], plan: Iterable[Conversation], runs: Path) -> RunFile:
+def _create(parts: Sequence[ShardFile], plan: Iterable[Conversation], runs: Path) -> RunFile:
     first, now = parts[0].results, datetime.now(tz=UTC)
     # Each part had a budget of its own; with one that had none, the whole has none.
     budgets = [part.settings.budget for part in parts]

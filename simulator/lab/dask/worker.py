@@ -222,7 +222,7 @@ class BatchLedger(Ledger):
         self._allowance = None if budget is None else Allowance(budget)
 
 
-class Session:
+class WorkerSession:
     """A run on this worker: its models, its bot, its folder, and the event loop on which they live."""
 
     def __init__(self, setup: Setup) -> None:
@@ -286,7 +286,7 @@ class Session:
 
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.
 _lock = threading.Lock()
-_session: Session | None = None
+_session: WorkerSession | None = None
 
 
 async def prepare(driver: dict[str, str], setup: str, dask_worker: Any = None) -> None:
@@ -312,7 +312,7 @@ async def prepare(driver: dict[str, str], setup: str, dask_worker: Any = None) -
             raise InputError(_("it is playing another run"))
         try:
             _close()
-            _session = Session(parsed)
+            _session = WorkerSession(parsed)
         finally:
             _lock.release()
 

@@ -117,7 +117,7 @@ class Classification(Value):
         return rounded(shown)  # type: ignore[no-any-return]
 
 
-class Clusters(NamedTuple):
+class RowClusters(NamedTuple):
     """Kinds of cases by what they add to the table, flat: (kinds, cells), and how many there are of each.
 
     10,000 rows of two labels are six kinds at most, so that a resample is six numbers.
@@ -127,13 +127,13 @@ class Clusters(NamedTuple):
     sizes: Counts
 
     @classmethod
-    def of(cls, counts: Counts) -> "Clusters":
+    def of(cls, counts: Counts) -> "RowClusters":
         """Every row is a case of its own: as many kinds as cells that are not empty."""
         filled = np.flatnonzero(counts.ravel())
         return cls(np.eye(counts.size, dtype=np.int64)[filled], counts.ravel()[filled])
 
     @classmethod
-    def of_cases(cls, flat: Counts, owners: Sequence[str], cells: int) -> "Clusters":
+    def of_cases(cls, flat: Counts, owners: Sequence[str], cells: int) -> "RowClusters":
         """The rows of one owner are one case; `flat` is the cell of each row."""
         names, owner = np.unique(owners, return_inverse=True)
         added = np.zeros((len(names), cells), dtype=np.int64)
@@ -161,12 +161,12 @@ def classify(
     looked_for = positive or positive_of(labels, support)
     at = list(labels).index(looked_for) if looked_for else None
     right = hits / n if n else 0.0
-    stderr, clusters = standard_error(right, n), Clusters.of(counts)
+    stderr, clusters = standard_error(right, n), RowClusters.of(counts)
     # A row without a case is a case of its own.
     owners = [row.case or f"\0{at}" for at, row in enumerate(rows)]
     if len(set(owners)) < n:  # some case was asked more than once
         stderr = clustered_stderr([float(row.expected == row.predicted) for row in rows], owners)
-        clusters = Clusters.of_cases(flat, owners, counts.size)
+        clusters = RowClusters.of_cases(flat, owners, counts.size)
     drawn = drawn_f1(clusters, len(labels), at)
     return Classification(
         labels=tuple(labels),
@@ -215,7 +215,7 @@ def headline_f1(shares: Floats, positive: int | None) -> Floats:
     return values
 
 
-def drawn_f1(clusters: Clusters, labels: int, positive: int | None) -> Floats:
+def drawn_f1(clusters: RowClusters, labels: int, positive: int | None) -> Floats:
     """F1 of resamples of as many cases as there are, drawn with replacement; fewer of many cells.
 
     Cases that add the same to the table are one and the same: a resample is a draw of how many of each.

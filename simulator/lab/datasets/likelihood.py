@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from simulator.core.choosing import Messages, Post, Unsupported, without_dialogue
-from simulator.extending import Answer, BotFailure, InputError, Query, Sentence, Usage, _, say, usage_told
+from simulator.extending import Answer, BotFailure, InputError, Message, Query, Usage, _, say, usage_told
 
 CHAT = "/chat/completions"
 _PROBE = ("A", "B")
@@ -31,7 +31,7 @@ class LikelihoodReply(NamedTuple):
     usage: Usage | None = None
 
 
-class Chooser:
+class LikelihoodChooser:
     """Requests log-likelihoods, and remembers when an endpoint has none; each notice is printed once.
 
     An endpoint has none where it refuses a request and names logprobs, or answers without them. From then on
@@ -44,7 +44,7 @@ class Chooser:
         self.post, self.where, self.top_logprobs = post, where, top_logprobs
         self.body = without_dialogue(body)
         self.has_logprobs = True
-        self._printed: set[Sentence] = set()
+        self._printed: set[Message] = set()
 
     async def __call__(self, query: Query, messages: Messages) -> Answer | None:
         """The likeliest choice with all scores; None when the model has to write its answer."""
@@ -90,7 +90,7 @@ class Chooser:
         usage = usage_told(reply.get("usage") if isinstance(reply, dict) else None, str(self.body["model"]))
         return LikelihoodReply(scores_of(places, choices) if places else None, bool(places), usage)
 
-    def _print_once(self, what: Sentence) -> None:
+    def _print_once(self, what: Message) -> None:
         if what not in self._printed:
             self._printed.add(what)
             say(_("{where}: {what}.", where=self.where, what=what))

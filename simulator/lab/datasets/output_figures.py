@@ -20,7 +20,7 @@ from simulator.stats.intervals import clustered_stderr, wilson
 from simulator.storage.results import conversations_with_scores
 
 
-class Share(Value):
+class PassedShare(Value):
     """How many of the rows that could be told right from wrong are right, with its 95 % interval.
 
     Rows are taken for independent, which those of a data set are.
@@ -63,7 +63,7 @@ class MetricFigures(Value):
     failed: int
     skipped: int
     not_extracted: int
-    passed: Share | None
+    passed: PassedShare | None
 
     def as_json(self) -> dict[str, Any]:
         """Its figures, rounded to 4 decimals."""
@@ -76,7 +76,7 @@ class OutputFigures(Value):
 
     output: str
     metrics: tuple[MetricFigures, ...]
-    passed: Share | None
+    passed: PassedShare | None
 
 
 class OutputsFigures(Value):
@@ -88,7 +88,7 @@ class OutputsFigures(Value):
     """
 
     outputs: tuple[OutputFigures, ...]
-    passed: Share | None
+    passed: PassedShare | None
     failed: int
     missing: dict[str, int]
     extra: dict[str, int]
@@ -149,7 +149,7 @@ class _Metric:
             n=len(values),
             planned=counts["scored"] + counts["failed"] + counts["skipped"],
             **{key: counts[key] for key in ("failed", "skipped", "not_extracted")},
-            passed=Share(right=counts["right"], of=counts["held"]) if self.thresholds else None,
+            passed=PassedShare(right=counts["right"], of=counts["held"]) if self.thresholds else None,
         )
 
 
@@ -188,7 +188,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
         return None
     # Rows that lacked nothing.
     missing.pop("", None)
-    shares = {name: Share(right=held[True], of=held.total()) for name, held in verdicts.items()}
+    shares = {name: PassedShare(right=held[True], of=held.total()) for name, held in verdicts.items()}
     return OutputsFigures(
         outputs=tuple(
             OutputFigures(

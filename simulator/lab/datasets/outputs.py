@@ -147,7 +147,7 @@ def _text(value: Any) -> str:
 Missing = Literal["", "json", "key"]
 
 
-class Part(NamedTuple):
+class OutputPart(NamedTuple):
     """One output of a row; `missing` says what the answer lacks: the key, or any JSON at all."""
 
     output: str
@@ -160,7 +160,7 @@ class Part(NamedTuple):
 class Parts(NamedTuple):
     """All outputs of a row, and the keys of its answer that nobody asked for."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[OutputPart, ...]
     extra: tuple[str, ...] = ()
 
 
@@ -178,7 +178,7 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
     elif context.references or not names:
         # Plain texts, also a number in quotes, are compared in the same form as outputs.
         references = tuple(map(output_text, context.references))
-        whole = Part(DEFAULT, outputs.default, output_text(answer.text), references)
+        whole = OutputPart(DEFAULT, outputs.default, output_text(answer.text), references)
         return Parts((whole,) if whole.metrics else ())
     known = {*names, *(name.partition(".")[0] for name in names), *(key for each in objects for key in each)}
     found = None if answer.error else object_within(answer.text, known)
@@ -187,7 +187,7 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
         text = None if found is None else text_at(found, name)
         missing: Missing = "" if text is not None or answer.error else "json" if found is None else "key"
         right = dict.fromkeys(value for each in objects if (value := text_at(each, name)) is not None)
-        parts.append(Part(name, outputs.metrics(name), text or "", tuple(right), missing))
+        parts.append(OutputPart(name, outputs.metrics(name), text or "", tuple(right), missing))
     return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
 
 
@@ -204,7 +204,7 @@ def output_names(outputs: MetricFile, reference: Object) -> list[str]:
     return [*plain, *inside]
 
 
-def context_of(part: Part, context: GradingContext) -> GradingContext:
+def context_of(part: OutputPart, context: GradingContext) -> GradingContext:
     """What is put before the judges of one output: its text as the answer, its references as the case's."""
     turn, case = context.turn, context.case
     answer = turn.answer if turn.answer.error else turn.answer.model_copy(update={"text": part.answer})
@@ -218,7 +218,7 @@ def context_of(part: Part, context: GradingContext) -> GradingContext:
     )
 
 
-def is_reference(part: Part) -> bool:
+def is_reference(part: OutputPart) -> bool:
     """Whether an output's text is one of its references after normalisation."""
     answer = "" if part.missing else plain_form(part.answer)
     return bool(answer) and any(plain_form(text) == answer for text in part.references)
@@ -453,7 +453,7 @@ def _score_name(call: JudgeCall) -> str:
     return str(getattr(rubrics[0], "name", "") or getattr(call, "name", ""))
 
 
-def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bool) -> Score | None:
+def _ruled(part: OutputPart, metric: Metric, context: GradingContext, by_reference: bool) -> Score | None:
     """The score that takes no judge: of a text that could not be extracted, and of empty texts; else None."""
     if part.missing:
         reason = _("not extracted: there is no JSON in the answer")
@@ -474,7 +474,9 @@ def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bo
     return None
 
 
-def _graded(part: Part, metric: Metric, context: GradingContext, *, right: bool, **fields: Any) -> Score:
+def _graded(
+    part: OutputPart, metric: Metric, context: GradingContext, *, right: bool, **fields: Any
+) -> Score:
     grade: dict[str, Any] = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
     score = _score(f"{part.output}.{metric.score_name}", context, state="scored", **grade, **fields)
     return _with_threshold(score, part, metric)
@@ -487,7 +489,7 @@ def _ruled_call(score: Score) -> JudgeCall:
     return call
 
 
-def _of_output(inner: JudgeCall, part: Part, metric: Metric) -> JudgeCall:
+def _of_output(inner: JudgeCall, part: OutputPart, metric: Metric) -> JudgeCall:
     """A call that shows the judge one output instead of the whole answer."""
     name, inner_name = f"{part.output}.{metric.score_name}", _score_name(inner)
 
@@ -505,7 +507,7 @@ def _renamed(score: Score, name: str) -> Score:
     return score.model_copy(update={"judge": f"{name}{at_sign}{model}"})
 
 
-def _with_threshold(score: Score, part: Part, metric: Metric) -> Score:
+def _with_threshold(score: Score, part: OutputPart, metric: Metric) -> Score:
     """The score with its output and threshold, and whether that is reached."""
     detail = {**score.detail, "output": part.output}
     if metric.threshold is not None:
@@ -515,7 +517,7 @@ def _with_threshold(score: Score, part: Part, metric: Metric) -> Score:
     return score.model_copy(update={"detail": detail})
 
 
-def _passes(score: Score, part: Part, metric: Metric) -> bool:
+def _passes(score: Score, part: OutputPart, metric: Metric) -> bool:
     """At or above the threshold; a text that is the reference after normalisation passes every comparison."""
     # A threshold of 0 would let a bot pass that did not answer.
     unanswered = score.by_rule and score.raw == score.scale[0]

@@ -9,7 +9,7 @@ from simulator.lab.datasets import command
 from simulator.lab.datasets.choice import choice
 from simulator.lab.datasets.contest import contest_result, contest_settings, printed_result, ungraded_metrics
 from simulator.lab.datasets.label import label
-from simulator.lab.datasets.likelihood import Chooser
+from simulator.lab.datasets.likelihood import LikelihoodChooser
 from simulator.lab.datasets.outputs import OutputJudges
 from simulator.lab.datasets.sections import choices_section, classes_section, contest_section, outputs_section
 from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
@@ -40,6 +40,6 @@ PLUGIN = Plugin(
     sections=tuple(map(of_results, (contest_section, outputs_section, classes_section, choices_section))),
     settled=contest_settings,
     outputs=OutputJudges.of,
-    chooser=Chooser,
+    chooser=LikelihoodChooser,
     printed=printed,
 )

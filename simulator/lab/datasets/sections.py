@@ -23,7 +23,7 @@ from simulator.lab.datasets.classification import (
     classifications,
 )
 from simulator.lab.datasets.contest import contest_result
-from simulator.lab.datasets.output_figures import OutputsFigures, Share, outputs_of
+from simulator.lab.datasets.output_figures import OutputsFigures, PassedShare, outputs_of
 from simulator.models.pricing import total_spending
 from simulator.report.tables import figure_cell, spending_table, with_error
 
@@ -119,7 +119,7 @@ def outputs_section(results: Results) -> Section | None:
     if whole := outputs.passed:
         share = share_text(whole.right, whole.of, 1)
         passed = _("Rows in which every output reached its thresholds: {share}.", share=share)
-        shares: list[tuple[Text, Share | None]] = [
+        shares: list[tuple[Text, PassedShare | None]] = [
             (output.output, output.passed) for output in outputs.outputs
         ]
         # Of one output "all outputs" would be the same line again.
@@ -139,14 +139,14 @@ def outputs_section(results: Results) -> Section | None:
     )
 
 
-def _share_cell(share: Share | None) -> Cell | None:
+def _share_cell(share: PassedShare | None) -> Cell | None:
     if share is None:
         return None
     percent = None if share.value is None else round(100 * share.value, 1)
     return Cell(text=share_text(share.right, share.of, 1), number=percent)
 
 
-def _interval_text(share: Share | None) -> Text | None:
+def _interval_text(share: PassedShare | None) -> Text | None:
     if share is None or share.interval is None:
         return None
     low, high = (f"{100 * end:.1f}" for end in share.interval)

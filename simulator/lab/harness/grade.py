@@ -42,7 +42,7 @@ from simulator.core.types import (
 from simulator.lab.harness.model import RehearsalLM, RunWriter
 from simulator.lab.harness.tasks import (
     PLAIN,
-    Session,
+    HarnessSession,
     Sources,
     TaskRequest,
     check_known,
@@ -84,7 +84,7 @@ def judge_names(tasks: Mapping[str, Any]) -> list[str]:
     return [*([MAIN_METRIC] if mains else ()), *every]
 
 
-def scores_of(session: Session, samples: Mapping[str, Sequence[Sample]]) -> list[Score]:
+def scores_of(session: HarnessSession, samples: Mapping[str, Sequence[Sample]]) -> list[Score]:
     """The grades of every document.
 
     What another task measures, or another turn of a dialogue, is skipped, so that it is not missing.
@@ -98,7 +98,7 @@ def scores_of(session: Session, samples: Mapping[str, Sequence[Sample]]) -> list
     return [*found, *_not_asked(session, found)]
 
 
-def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
+def _not_asked(session: HarnessSession, found: Sequence[Score]) -> Iterator[Score]:
     judges = dict.fromkeys([*judge_names(session.tasks), *(score.judge for score in found)])
     # Only the last turn of a dialogue is measured; the earlier ones led to it.
     filed: dict[tuple[str, int], set[str]] = {}
@@ -112,7 +112,7 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
                 yield bare.model_copy(update={"reason": reason})
 
 
-def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> Iterator[Score]:
+def _scores_of_task(session: HarnessSession, task: str, samples: Sequence[Sample]) -> Iterator[Score]:
     scales, loaded = _scales(samples), session.tasks.get(task)
     lower = (
         {metric for metric, higher in loaded.higher_is_better().items() if higher is False} if loaded else ()
@@ -209,7 +209,7 @@ def evaluate(
     of_tasks = (*RowSettings.model_fields, "judges", "cases")
     defaults = {name: Settings.model_fields[name].get_default() for name in of_tasks}
     settings = settings.model_copy(update=defaults)
-    session = Session(settings, read_run(resumed) if resumed else None)
+    session = HarnessSession(settings, read_run(resumed) if resumed else None)
     try:
         manager, loaded = _loaded(sources)
         session.tasks = loaded["tasks"]

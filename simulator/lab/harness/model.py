@@ -36,7 +36,7 @@ from simulator.data.files import language_of
 from simulator.lab.harness.echo import Tokens, tokens_of
 from simulator.lab.harness.tasks import (
     DocumentKey,
-    Session,
+    HarnessSession,
     conversation_of,
     document_key,
 )
@@ -144,7 +144,7 @@ class RunWriter:
     """Writes the run file of one evaluation, from the first conversation on."""
 
     def __init__(
-        self, session: Session, settings: Settings, asked: dict[str, Any], resumed: Path | None = None
+        self, session: HarnessSession, settings: Settings, asked: dict[str, Any], resumed: Path | None = None
     ) -> None:
         """`settings` are stored with the run, `asked` is what is needed to resume it; `resumed` goes on."""
         self.session, self.settings, self.asked = session, settings, asked

@@ -39,9 +39,9 @@ from simulator.core.types import (
     SCRIPTED,
     Bot,
     Case,
+    ChatMessage,
     Conversation,
     Language,
-    Message,
     Results,
     Value,
 )
@@ -61,7 +61,7 @@ PLAIN = "none"
 YAML = (".yaml", ".yml")
 
 
-class Session:
+class HarnessSession:
     """What an evaluation works with; the bot is connected when it is first asked."""
 
     def __init__(self, settings: Settings, earlier: Results | None = None) -> None:
@@ -101,7 +101,7 @@ def document_key(request: Any) -> DocumentKey:
     return str(request.task_name), int(request.doc_id)
 
 
-def conversation_of(session: Session, request: Any, number: int) -> Conversation:
+def conversation_of(session: HarnessSession, request: Any, number: int) -> Conversation:
     """The conversation, still without turns, that a request asks for the `number`th time (from 1).
 
     A document's own columns may make it a dialogue: earlier messages, and further lines.
@@ -112,7 +112,7 @@ def conversation_of(session: Session, request: Any, number: int) -> Conversation
     return Conversation(id=f"{SCRIPTED}/{case.id}#{number}", case=case, persona=SCRIPTED, repeat=number)
 
 
-def _case(session: Session, request: Any) -> Case:
+def _case(session: HarnessSession, request: Any) -> Case:
     doc = request.doc if isinstance(request.doc, Mapping) else {}
     task, number = document_key(request)
     # The first argument is the prompt in every kind of request; for likelihoods the second is the
@@ -133,7 +133,7 @@ def _case(session: Session, request: Any) -> Case:
     )
 
 
-def _targets(session: Session, request: Any) -> Any:
+def _targets(session: HarnessSession, request: Any) -> Any:
     """The right answers, if the task has them."""
     task = session.tasks.get(request.task_name)
     if task is None:
@@ -155,9 +155,9 @@ def _lines(value: Any) -> list[str]:
     return [str(encodable(line)) for line in lines] if are_texts else []
 
 
-def _history(value: Any) -> tuple[Message, ...]:
+def _history(value: Any) -> tuple[ChatMessage, ...]:
     try:
-        return tuple(Message.model_validate(encodable(dict(each))) for each in _listed(value))
+        return tuple(ChatMessage.model_validate(encodable(dict(each))) for each in _listed(value))
     except (ValidationError, ValueError, TypeError):
         return ()
 
@@ -172,7 +172,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
 
 
-def _is_of_lm_eval(session: Session, task: str) -> bool:
+def _is_of_lm_eval(session: HarnessSession, task: str) -> bool:
     """Whether a task is one of lm_eval's own, whose column names mean nothing to this program."""
     loaded = session.tasks.get(task)
     # lm_eval notes where it read a task; its own lie in lm_eval/tasks/ of its package.

@@ -49,7 +49,7 @@ _CJK = re.compile("[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]")
 _FINAL_MARKS = "。！？!?」』）)…～〜ー♪☆★ 　\t\r*_"
 
 
-class Finding(NamedTuple):
+class KeigoFinding(NamedTuple):
     """A fault: `quote` is copied from the answer, `better` says what to write instead."""
 
     kind: str
@@ -108,7 +108,7 @@ def keigo(context: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
     )
 
 
-def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Finding]:
+def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[KeigoFinding]:
     """All faults of an answer, the gravest first, then as they stand in it."""
     answer = context.turn.answer.text
     parts = sentences(answer)
@@ -122,7 +122,7 @@ def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Fi
     return sorted(found, key=lambda each: (GRAVITY.index(each.severity), each.start))
 
 
-def graded(found: list[Finding]) -> int:
+def graded(found: list[KeigoFinding]) -> int:
     """The grade 1..5 by the gravest faults and their number."""
     if any(each.severity == "major" and each.kind in ("rude", "plain_form") for each in found):
         return 1
@@ -134,7 +134,7 @@ def graded(found: list[Finding]) -> int:
     return 5 - number["minor"]
 
 
-def _reason(context: GradingContext, found: list[Finding]) -> str:
+def _reason(context: GradingContext, found: list[KeigoFinding]) -> str:
     """One line that names the first few faults, with the better wording."""
     language = context.case.language
     if not found:
@@ -196,7 +196,7 @@ def forms(language: str) -> tuple[Form, ...]:
     )
 
 
-def matches(answer: str, sentence: Sentence, language: str) -> Iterator[Finding]:
+def matches(answer: str, sentence: Sentence, language: str) -> Iterator[KeigoFinding]:
     """What is wrong in a sentence by its form, each kind once per place."""
     taken: list[tuple[str, int, int]] = []
     for form in forms(language):
@@ -209,7 +209,7 @@ def matches(answer: str, sentence: Sentence, language: str) -> Iterator[Finding]
             taken.append((form.kind, start, end))
             better = form.better.substitute(found.groupdict(default=""))
             quote = quoted(answer, sentence, start, end)
-            yield Finding(form.kind, form.severity, quote, better, sentence.start + start)
+            yield KeigoFinding(form.kind, form.severity, quote, better, sentence.start + start)
 
 
 def quoted(answer: str, sentence: Sentence, start: int, end: int) -> str:
@@ -219,7 +219,7 @@ def quoted(answer: str, sentence: Sentence, start: int, end: int) -> str:
     return answer[sentence.start + first : sentence.start + last].strip()
 
 
-def listed(answer: str, ng_words: tuple[str, ...], otherwise: str) -> Iterator[Finding]:
+def listed(answer: str, ng_words: tuple[str, ...], otherwise: str) -> Iterator[KeigoFinding]:
     """The words of the team's list that the answer holds, compared after NFKC and case folding.
 
     A line is the word, or `word => better`. A word that begins or ends with a Latin letter or a digit is
@@ -232,7 +232,7 @@ def listed(answer: str, ng_words: tuple[str, ...], otherwise: str) -> Iterator[F
         if found:
             start, end = origin[found.start()], origin[found.end()]
             quote = answer[max(start - AROUND, 0) : end + AROUND].strip()
-            yield Finding("ng_word", "major", quote, "".join(better) or otherwise, start)
+            yield KeigoFinding("ng_word", "major", quote, "".join(better) or otherwise, start)
 
 
 def _whole(word: str) -> re.Pattern[str]:
@@ -244,7 +244,7 @@ def _whole(word: str) -> re.Pattern[str]:
 # --- What shows in the answer as a whole ---
 
 
-def plain_forms(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
+def plain_forms(answer: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFinding]:
     """Sentences of prose that do not end politely; major when the answer has no polite one at all."""
     table = tables("ja")["plain_form"]
     ends = pattern("ja", "plain_form", "ends")
@@ -256,7 +256,7 @@ def plain_forms(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]
         yield _tail("plain_form", severity, answer, each, table["throughout" if throughout else "better"])
 
 
-def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
+def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFinding]:
     """More させていただく than an answer bears, and orders (…てください) in a row."""
     sasete, order = tables("ja")["excess_sasete"], tables("ja")["commanding"]
     one = pattern("ja", "excess_sasete", "one")
@@ -264,7 +264,7 @@ def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
     if len(places) > sasete["most"]:
         each, found = places[sasete["most"]]
         quote = quoted(answer, each, *found.span())
-        yield Finding(
+        yield KeigoFinding(
             "excess_sasete", sasete["severity"], quote, sasete["better"], each.start + found.start()
         )
     row, end = 0, pattern("ja", "commanding", "row")
@@ -274,7 +274,7 @@ def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
             yield _tail("commanding", "minor", answer, each, order["better"])
 
 
-def missing_apology(context: GradingContext) -> Iterator[Finding]:
+def missing_apology(context: GradingContext) -> Iterator[KeigoFinding]:
     """A complaint that is answered without a word of apology, and without a softening one."""
     answer = straight(context.turn.answer.text)
     spoken = "ja" if is_japanese(answer) else "en"
@@ -282,9 +282,9 @@ def missing_apology(context: GradingContext) -> Iterator[Finding]:
         return
     table = tables(spoken)["complaint"]
     if complains(context.turn.user):
-        yield Finding("missing_apology", table["severity"], "", table["better"])
+        yield KeigoFinding("missing_apology", table["severity"], "", table["better"])
     elif context.persona in table["upset_personas"] and _shouts(context):
-        yield Finding("missing_apology", table["shouted_severity"], "", table["shouted_better"])
+        yield KeigoFinding("missing_apology", table["shouted_severity"], "", table["shouted_better"])
 
 
 def complains(said: str) -> bool:
@@ -303,7 +303,7 @@ def _shouts(context: GradingContext) -> bool:
     return not soothed and bool(pattern("ja", "complaint", "shouting").search(context.turn.user))
 
 
-def blunt_refusal(answer: str, user: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
+def blunt_refusal(answer: str, user: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFinding]:
     """A wish refused in the first sentence of an answer that has no softening word anywhere."""
     if any(pattern("ja", "complaint", key).search(straight(answer)) for key in ("apology", "cushion")):
         return
@@ -327,10 +327,10 @@ def _refuses(core: str, user: str) -> bool:
     return bool(shared) or bool(pattern("ja", "blunt_refusal", "of_answer").search(core))
 
 
-def _tail(kind: str, severity: Severity, answer: str, sentence: Sentence, better: str) -> Finding:
+def _tail(kind: str, severity: Severity, answer: str, sentence: Sentence, better: str) -> KeigoFinding:
     start = sentence.start + max(len(sentence.text.rstrip()) - TAIL, 0)
     quote = answer[start : sentence.start + len(sentence.text)].strip()
-    return Finding(kind, severity, quote, better, start)
+    return KeigoFinding(kind, severity, quote, better, start)
 
 
 # --- How an answer is read ---

@@ -37,7 +37,7 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Text, Value
 
 
-class DataSet(Value):
+class MatrixData(Value):
     """One file of rows; `settings` are those of its runs alone: its judges, its outputs."""
 
     name: Text
@@ -87,7 +87,7 @@ class Matrix(Value):
     `settings` are those of every cell, by the names of rehearsal.toml.
     """
 
-    data: tuple[DataSet, ...]
+    data: tuple[MatrixData, ...]
     prompts: tuple[NamedPrompt, ...] = (NamedPrompt(),)
     models: tuple[NamedModel, ...] = (NamedModel(),)
     settings: dict[str, JsonValue] = Field(default={})
@@ -180,7 +180,7 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
     )
     data_sets, named_prompts = _named(None, "cases", cases), _named(None, "prompts", prompts)
     return Matrix(
-        data=tuple(DataSet(name=name, cases=each) for name, each in data_sets.items()),
+        data=tuple(MatrixData(name=name, cases=each) for name, each in data_sets.items()),
         prompts=tuple(NamedPrompt(name=name, prompt=each) for name, each in named_prompts.items())
         or (NamedPrompt(),),
         models=models or (NamedModel(),),
@@ -196,7 +196,7 @@ class _MatrixFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def data(self, given: Any, judges: Mapping[str, Any]) -> tuple[DataSet, ...]:
+    def data(self, given: Any, judges: Mapping[str, Any]) -> tuple[MatrixData, ...]:
         """The data sets, each with its own settings; raises InputError without any."""
         if not given or not isinstance(given, str | list | dict):
             raise _error(self.path, _NO_CASES)
@@ -206,7 +206,7 @@ class _MatrixFile:
             if name not in named:
                 raise UnknownName(_("data set"), name, named, _("(in [judges] of {path})", path=self.path))
         return tuple(
-            DataSet(
+            MatrixData(
                 name=name,
                 cases=resolve_path(self.path, cases),
                 settings=self._of_data(name, judges.get(name, {})),

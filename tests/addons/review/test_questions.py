@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Case, Facts, Message, Turn
+from simulator.core.types import Answer, Case, ChatMessage, Facts, Turn
 from simulator.data.cases import columns_of
 from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
@@ -53,7 +53,10 @@ def test_every_column_is_read() -> None:
             passages=("ja/01", "ja/02#2"),
             goal="解約したい。",
             facts=Facts(knows=("一年使った",), unknown=("会員番号",)),
-            history=(Message(role="user", content="契約中です"), Message(role="assistant", content="はい")),
+            history=(
+                ChatMessage(role="user", content="契約中です"),
+                ChatMessage(role="assistant", content="はい"),
+            ),
         ),
     )
 

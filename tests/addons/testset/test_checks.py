@@ -39,7 +39,7 @@ from simulator.addons.testset.prompts import (
 from simulator.cli.cases import KIND_TITLES, REASON_TITLES
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.types import Case, Facts, Language, Message, Passage
+from simulator.core.types import Case, ChatMessage, Facts, Language, Passage
 from simulator.data.cases import read_cases
 from tests.properties import examples
 
@@ -188,7 +188,7 @@ CASES = st.builds(
     question=SIGNS.filter(lambda text: any(map(str.isalnum, text))),
     language=st.just("ja"),
     history=st.lists(
-        st.builds(Message, role=st.sampled_from(("user", "assistant")), content=SIGNS), max_size=2
+        st.builds(ChatMessage, role=st.sampled_from(("user", "assistant")), content=SIGNS), max_size=2
     ).map(tuple),
     references=st.lists(SIGNS, max_size=2).map(lambda found: (tuple(found),) if found else ()),
     passages=st.lists(st.sampled_from(("ja/01#2", "b")), max_size=2, unique=True).map(tuple),
@@ -219,7 +219,7 @@ def test_logs_tell_how_many_customers_write_bare_words_to_the_end() -> None:
     nobody: Any = None
     bare, said = ("still no refund", "order 12", "which form"), ("I want it", "that form", "refund")
     talks = [
-        Talk(Dialogue(str(at), "en", tuple(Message(role="user", content=line) for line in lines)), nobody)
+        Talk(Dialogue(str(at), "en", tuple(ChatMessage(role="user", content=line) for line in lines)), nobody)
         for at, lines in enumerate((("refund please", *(bare * 3)), ("hi", *(bare * 3)), ("hi", *(said * 3))))
     ]
     usual = dict.fromkeys(("brevity", "questions", "politeness"), 1.0)

@@ -18,7 +18,7 @@ from simulator.core.types import (
     Run,
     Turn,
 )
-from simulator.lab.compare.grade import Ballot, Outcome, Side, Verdict, settled
+from simulator.lab.compare.grade import Ballot, PairOutcome, Side, Verdict, settled
 from tests.diff_runs import START, stored
 from tests.servers.replies import ChatRequest, text_of
 
@@ -108,7 +108,7 @@ def prefers_longer(one: str, two: str) -> str:
     return "tie" if len(one) == len(two) else "1" if len(one) > len(two) else "2"
 
 
-def an_outcome(verdict: Verdict | None, at: int = 0, **changes: Any) -> Outcome:
+def an_outcome(verdict: Verdict | None, at: int = 0, **changes: Any) -> PairOutcome:
     """The outcome of one pair, both orders agreeing."""
     known: dict[str, Any] = {
         "a": "run-a", "b": "run-b", "conversation": f"calm/c{at}#1", "case": f"c{at}", "persona": "calm",
@@ -120,4 +120,4 @@ def an_outcome(verdict: Verdict | None, at: int = 0, **changes: Any) -> Outcome:
         known["ballots"] = tuple(Ballot(first=first, verdict=verdict) for first in sides)
     if "ballots" in changes:
         known["verdict"] = settled(changes["ballots"])
-    return Outcome.model_validate(known | changes)
+    return PairOutcome.model_validate(known | changes)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.lab.compare.comparison import PairwiseFigures, compared
-from simulator.lab.compare.grade import Outcome, TurnPairs, Verdict
+from simulator.lab.compare.grade import PairOutcome, TurnPairs, Verdict
 from tests.lab.compare.compare_runs import an_outcome
 from tests.properties import examples
 
@@ -15,12 +15,12 @@ NOTHING = TurnPairs(())
 VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
 
 
-def figures(outcomes: list[Outcome]) -> PairwiseFigures:
+def figures(outcomes: list[PairOutcome]) -> PairwiseFigures:
     """Of two runs."""
     return compared(("run-a", "run-b"), outcomes, NOTHING, 42)
 
 
-def of(*verdicts: Verdict | None, **changes: Any) -> list[Outcome]:
+def of(*verdicts: Verdict | None, **changes: Any) -> list[PairOutcome]:
     """One outcome a question."""
     return [an_outcome(verdict, at, **changes) for at, verdict in enumerate(verdicts)]
 

@@ -8,11 +8,11 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import PromptError
-from simulator.core.types import Failure, Language, Message, Results
+from simulator.core.types import ChatMessage, Failure, Language, Results
 from simulator.lab.compare.grade import (
-    Outcome,
     Pair,
     PairLexicalJudge,
+    PairOutcome,
     PairPrompt,
     by_rule,
     judge_pairs,
@@ -67,7 +67,7 @@ def test_turns_are_paired_as_long_as_the_customer_says_the_same() -> None:
 def test_another_persona_question_or_history_is_another_conversation() -> None:
     """Equal ids are not enough."""
     plain = a_conversation("x", ["a"])
-    with_history = plain.case.model_copy(update={"history": (Message(role="user", content="hm"),)})
+    with_history = plain.case.model_copy(update={"history": (ChatMessage(role="user", content="hm"),)})
     with_other_question = plain.turns[0].model_copy(update={"user": "Something else"})
     others = (
         a_conversation("x", ["a"], persona="calm"),
@@ -184,11 +184,11 @@ async def test_customers_who_begin_alike_share_a_verdict() -> None:
     pairs = matched(*runs).pairs
     asked: list[Pair] = []
 
-    async def judge(pair: Pair) -> Outcome:
+    async def judge(pair: Pair) -> PairOutcome:
         asked.append(pair)
         return outcome(pair, "model", "a")
 
-    seen: list[Outcome] = []
+    seen: list[PairOutcome] = []
     outcomes = await judge_pairs(pairs, judge, 4, seen.append)
 
     assert [(pair.one.persona, pair.one.turn.index) for pair in asked] == [

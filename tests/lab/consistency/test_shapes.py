@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.lab.consistency.grade import Comparison
+from simulator.lab.consistency.grade import ClaimComparison
 from tests.grading.test_shapes import SHAPES
 
 
@@ -13,4 +13,4 @@ def test_a_verdict_on_two_claims_does_not_hang_on_the_shape_of_a_text(shape: Any
     """Whether one contradicts the other is read whatever stands beside it."""
     verdict = {"verdict": "contradicts"}
 
-    assert Comparison.model_validate(dict.fromkeys(Comparison.model_fields, shape) | verdict)
+    assert ClaimComparison.model_validate(dict.fromkeys(ClaimComparison.model_fields, shape) | verdict)

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.types import Failure, GradingContext, RedRules, Score
 from simulator.grading.panel import Grading
-from simulator.lab.datasets.outputs import OutputPanel, Part, context_of
+from simulator.lab.datasets.outputs import OutputPanel, OutputPart, context_of
 from simulator.stats.red import red_marks
 from tests.run_helpers import a_stage, a_turn, answered
 from tests.servers.openai import OpenAIServer, Reply
@@ -220,7 +220,7 @@ def test_the_forecast_counts_unnamed_outputs() -> None:
 def test_an_output_has_its_references_at_its_own_turn_alone() -> None:
     """What is right for it says nothing of the turns before."""
     earlier = [a_turn(1), a_turn(2)]
-    context = context_of(Part("path", (), "/v1", ("/v2",)), answered("{}", earlier=earlier))
+    context = context_of(OutputPart("path", (), "/v1", ("/v2",)), answered("{}", earlier=earlier))
 
     assert context.turn.answer.text == "/v1"
     assert context.case.references == ((), (), ("/v2",))

@@ -12,13 +12,13 @@ from simulator.cli.app import main
 from simulator.core.choosing import Unsupported
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.settings import load_settings
-from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
+from simulator.core.types import Answer, Case, ChatMessage, Conversation, Turn, Usage
 from simulator.lab.harness import tasks
 from simulator.lab.harness.echo import Tokens, tokens_of
 from simulator.lab.harness.grade import number, scores_of
 from simulator.lab.harness.model import Likelihoods, likelihood_summary, logprob_source
 from simulator.lab.harness.tasks import (
-    Session,
+    HarnessSession,
     Sources,
     check_known,
     conversation_of,
@@ -121,7 +121,7 @@ def test_what_is_likeliest_is_told_by_what_differs() -> None:
 
 def test_columns_of_other_meanings_make_no_dialogue() -> None:
     """Only messages are a history, only a name is a persona, and lm_eval's own tasks are left as they are."""
-    session = Session(load_settings({"offline": True}))
+    session = HarnessSession(load_settings({"offline": True}))
     odd = {"history": "the history of Rome", "persona": "I like dogs", "turns": 3}
     own = {"history": [{"role": "user", "content": "Hi"}], "turns": ["Q", "and then?"]}
     theirs = SimpleNamespace(
@@ -137,7 +137,10 @@ def test_columns_of_other_meanings_make_no_dialogue() -> None:
         session.close()
 
     assert (plain.id, plain.case.history, plain.case.script) == ("scripted/t-0#1", (), ())
-    assert (talk.case.history, talk.case.script) == ((Message(role="user", content="Hi"),), ("and then?",))
+    assert (talk.case.history, talk.case.script) == (
+        (ChatMessage(role="user", content="Hi"),),
+        ("and then?",),
+    )
     assert (left.case.history, left.case.script, left.case.references) == ((), (), (("A",),))
 
 

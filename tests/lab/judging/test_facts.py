@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.core.shelves import judge_files
-from simulator.core.types import Answer, GradingContext, Message, Passage, Score, Turn
+from simulator.core.types import Answer, ChatMessage, GradingContext, Passage, Score, Turn
 from simulator.grading.rubric import load_judge
 from simulator.lab.judging.facts import facts
 from tests.run_helpers import answered
@@ -50,7 +50,7 @@ def test_the_contact_list_bears_out_what_no_passage_has() -> None:
     "case",
     [
         {"user": "注文AB-1029384の5,500円は？"},
-        {"history": (Message(role="user", content="AB-1029384、5500円です"),)},
+        {"history": (ChatMessage(role="user", content="AB-1029384、5500円です"),)},
         {"earlier": (Turn(index=1, user="AB-1029384で5,500円でした", answer=Answer(text="はい")),)},
     ],
 )
