@@ -34,16 +34,9 @@ from simulator.core.types import (
 )
 from simulator.data.knowledge import read_knowledge
 from simulator.grading.lexical import response_of
-from simulator.models.exchange import (
-    ACCEPTED,
-    PIECE,
-    BodyError,
-    client_words,
-    http_client,
-    is_this_machine,
-    unpacked,
-    whole_body,
-)
+from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
+from simulator.models.exchange import http_client
+from simulator.models.network import client_words, is_this_machine
 from simulator.models.patience import Notices
 from simulator.models.refusals import wait_asked_for
 from simulator.text import metrics

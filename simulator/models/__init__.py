@@ -6,7 +6,7 @@ connections  what all models of a process share
 cache        a reply that was paid for before; pricing: what one may cost, and what is left of the budget
 patience     whether it is worth another attempt, and whether anybody is answered there
 limiter      a place among the calls in flight; rates: the requests and tokens of a minute
-exchange     one request and its answer
+exchange     one request and its answer; bodies: which cannot fill the memory; network: proxies, certificates
 refusals     what an endpoint says that gives no reply; abilities: what is learnt of it
 failures     what is said of a call that failed
 completion   the text in an answer; reading: a form in that text; context: whether the whole prompt was read

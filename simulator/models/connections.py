@@ -21,8 +21,9 @@ from simulator.models.abilities import Abilities
 from simulator.models.cache import ResponseCache
 from simulator.models.context import ContextWindow
 from simulator.models.embedding import EmbeddingBatcher, Send
-from simulator.models.exchange import Transport, check_way
+from simulator.models.exchange import Transport
 from simulator.models.limiter import BotPlaces, Limiter
+from simulator.models.network import check_way
 from simulator.models.patience import Availability, Notices, wait_after
 from simulator.models.rates import REQUESTS, TOKENS, Rates, Window
 

@@ -110,13 +110,13 @@ class ContextWindow:
 
     def is_plausible(self, texts: Sequence[str], read: int) -> bool:
         """Whether a count fits at first sight; it does for nearly every call, and takes no time."""
-        characters = sum(map(len, texts))
-        sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-        size, kind = sent / _BYTES, round(8 * sent / max(characters, 1))
         before, self.most_read = self.most_read, max(self.most_read, read)
         # A server that has read far more of another prompt had this one in its memory.
         if read < FEWEST or read * _MOST_LEFT_OUT < self.most_read:
             return True
+        characters = sum(map(len, texts))
+        sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
+        size, kind = sent / _BYTES, round(8 * sent / max(characters, 1))
         # What others of this kind were counted as; a limit is one of a few figures, or the same for all.
         usual, other = self.usual.get(kind, 0.0), self.sizes.get(read, size)
         is_limit = read in LIMITS or (read == before and abs(other - size) > size / 20)

@@ -1,4 +1,4 @@
-"""One request to an OpenAI-compatible endpoint, with two errors, and bodies that cannot fill the memory.
+"""One request to an OpenAI-compatible endpoint, with two errors.
 
 An answer that refuses is Refused. Any exception of the client, its transport, TLS or a decoder becomes
 NoAnswer, only here, so that our own bugs are not hidden.
@@ -11,9 +11,6 @@ NoAnswer, only here, so that our own bugs are not hidden.
     no connection, broken HTTP or TLS   NoAnswer "unreachable"
     a body over 8 MB, a wrong encoding  NoAnswer "malformed", and no second attempt
 
-Bodies are unpacked while they arrive, a piece at a time, and counted as they come out: one megabyte of gzip
-can hold a gigabyte of zeros, which libraries unpack before anybody can look at their length.
-
 Models are asked through `Transport`, which is aiohttp and nothing around it: of a run's thousands of calls
 each would otherwise cost as much again as sending it. Adapters use OpenAI's client, on the same transport and
 with the same limits (`http_client`).
@@ -21,55 +18,34 @@ with the same limits (`http_client`).
 
 import contextlib
 import json
-import os
 import re
 import ssl
-import zlib
-from collections.abc import AsyncIterator, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from pydantic_core import from_json, to_json
 
 from simulator.core.clock import TimeLimit
-from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
+from simulator.models.bodies import ACCEPTED, BodyError, unpacked, whole_body
+from simulator.models.network import (
+    blocked_by,
+    client_words,
+    is_this_machine,
+    login_wanted,
+    proxy_for,
+    through,
+)
 from simulator.models.refusals import NoAnswer, Refused
 
 if TYPE_CHECKING:
     import httpx2
-    from aiohttp import ClientSession, StreamReader
+    from aiohttp import ClientSession
 
-# Bytes of one answer, unpacked; the longest that anybody needs, a batch of embeddings, take a tenth of it.
-LARGEST_BODY = 8 * 2**20
-# The ways to compress that are asked for. Others make gigabytes of a few bytes.
-ACCEPTED = "gzip, deflate"
 # What requests say they come from.
 AGENT = "rag-rehearsal"
-# Bytes that are read, or unpacked, at once.
-PIECE = 2**14
-# A gzip file can be many in a row (RFC 1952); so many are nobody's answer, but a way to keep a reader busy.
-_MOST_PARTS = 1000
-_EITHER = zlib.MAX_WBITS + 32  # with the header of gzip or of zlib
-_GZIP = b"\x1f\x8b"
-
-
-class BodyError(Exception):
-    """An answer's body that is not read to its end, and why."""
-
-
-async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
-    """A body piece by piece as it arrives, without its Content-Encoding.
-
-    Raises BodyError once it is longer than LARGEST_BODY, or when it is packed in a way nobody asked for.
-    """
-    body = _Body(encoding)
-    async for chunk in chunks:
-        for piece in body.pieces(chunk):
-            yield piece
 
 
 def import_client() -> None:
@@ -77,75 +53,9 @@ def import_client() -> None:
     import aiohttp  # noqa: F401
 
 
-async def whole_body(stream: "StreamReader", encoding: str | None) -> bytes:
-    """A body to its end, unpacked like `unpacked` does."""
-    body, pieces = _Body(encoding), list[bytes]()
-    while chunk := await stream.read(PIECE):
-        pieces += body.pieces(chunk)
-    return b"".join(pieces)
-
-
-class _Body:
-    """A body as far as it has arrived, of which gzip or deflate is undone a little at a time."""
-
-    def __init__(self, encoding: str | None) -> None:
-        self._name = (encoding or "").strip().lower()
-        if self._name not in ("", "identity", "gzip", "x-gzip", "deflate"):
-            msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=self._name[:40])
-            raise BodyError(msg)
-        self._packed = self._size = self._parts = 0
-        self._part: Any = None
-
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """What the next chunk holds."""
-        self._packed += len(chunk)
-        # Both are counted: a packed body of 8 MB is too long, whatever is in it.
-        for piece in (chunk,) if self._name in ("", "identity") else self._undone(chunk):
-            self._size += len(piece)
-            if max(self._size, self._packed) > LARGEST_BODY:
-                raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))
-            yield piece
-
-    def _undone(self, chunk: bytes) -> Iterator[bytes]:
-        """What a packed chunk holds; nothing of what follows the last part."""
-        piece = b""
-        while chunk or len(piece) == PIECE:  # a full piece: there may be more of the same chunk
-            # What follows a part and is no other one is left aside, as gzip's own program does.
-            if self._part is None or (self._part.eof and chunk.startswith(_GZIP)):
-                self._begin(chunk)
-            elif self._part.eof:
-                return
-            try:
-                piece = self._part.decompress(chunk, PIECE)
-            except zlib.error:
-                msg = _("the answer cannot be decompressed: it is not what its Content-Encoding says")
-                raise BodyError(msg) from None
-            yield piece
-            chunk = self._part.unused_data if self._part.eof else self._part.unconsumed_tail
-
-    def _begin(self, chunk: bytes) -> None:
-        self._parts += 1
-        if self._parts > _MOST_PARTS:
-            raise BodyError(_("the answer is compressed in more than {n} parts", n=_MOST_PARTS))
-        # Some servers leave out deflate's header, by which it would be known.
-        bare = self._name == "deflate" and chunk[0] & 0x0F != zlib.DEFLATED
-        self._part = zlib.decompressobj(-zlib.MAX_WBITS if bare else _EITHER)
-
-
 # Seconds that an idle connection stays open: many servers close theirs after five, and a request that meets a
 # closing connection is lost.
 IDLE = 4.0
-# Characters of a client's error message, which may repeat the whole answer.
-_LONGEST = 200
-# What this machine is called by itself.
-THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1", "0.0.0.0"))  # noqa: S104  # nothing is bound to it
-# Statuses by which a proxy says that it does not let a request through, or reaches nobody.
-OF_PROXIES = (403, 407, 502, 503, 504)
-# Where the certificates of authorities are looked for, and what other programs call the same file.
-CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-_OTHER_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
-# OpenSSL's numbers (X509_V_ERR_...) for a chain that ends at nobody whom this machine trusts.
-_NOBODY_TRUSTED = (2, 18, 19, 20, 21, 27)
 
 
 def http_client(address: str = "", **options: Any) -> "httpx2.AsyncClient":
@@ -238,7 +148,7 @@ class Transport:
             )
 
             proxy = self._proxy
-            if blocked := _blocked(error, proxy):
+            if blocked := blocked_by(error, proxy):
                 raise NoAnswer("denied", blocked, is_transient=False) from error
             if _has_timed_out(error):
                 message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
@@ -250,7 +160,7 @@ class Transport:
             was_sent = not isinstance(error, ClientConnectorError | ClientHttpProxyError)
             raise NoAnswer("unreachable", through(proxy, message), was_sent=was_sent) from error
         if status == 407:  # of plain HTTP it answers itself
-            raise NoAnswer("denied", _login_wanted(self._proxy), is_transient=False)
+            raise NoAnswer("denied", login_wanted(self._proxy), is_transient=False)
         if not 200 <= status < 300:
             raise Refused(status, headers, text)
         data = _json(content)
@@ -358,138 +268,6 @@ def _status_of(error: Any) -> int:
         if re.fullmatch(r"[45]\d\d", code):
             return int(code)
     return next((status for name, status in _NAMED_STATUS if name.search(" ".join(codes))), 500)
-
-
-def proxy_for(address: str) -> str | None:
-    """The environment's proxy for an address (HTTPS_PROXY, ALL_PROXY, NO_PROXY); None for this machine."""
-    parts, proxies = urlsplit(address), getproxies()
-    if is_this_machine(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # As in `proxy:3128`, which curl takes, too.
-    return f"http://{proxy}" if proxy and "://" not in proxy else proxy or None
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host is this machine itself, which no proxy can reach."""
-    return host.lower() in THIS_MACHINE
-
-
-def check_way(address: str) -> None:
-    """Raises InputError for a proxy that is not spoken to, and for a file of certificates that is not there.
-
-    Known before the first call, which would only say that there is no connection.
-    """
-    proxy = proxy_for(address)
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
-        msg = _(
-            "{variable}={proxy}: only HTTP proxies are supported. Set HTTPS_PROXY=http://host:port, or"
-            " NO_PROXY={host} to reach it directly.",
-            variable=_proxy_variable(address, proxy),
-            proxy=shown_proxy(proxy),
-            host=urlsplit(address).hostname,
-        )
-        raise InputError(msg)
-    if not address.startswith("https:"):
-        return
-    for name in CERTIFICATES:
-        path = os.environ.get(name, "")
-        if path and not Path(path).exists():
-            raise InputError(_("{name}={path}: there is no such file or folder.", name=name, path=path))
-    if path := os.environ.get("SSL_CERT_FILE", ""):
-        try:
-            ssl.create_default_context(cafile=path)
-        except OSError as error:  # of ssl, too
-            reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
-            msg = _(
-                "SSL_CERT_FILE={path}: no certificates in it ({reason}); it must be a PEM file"
-                " (-----BEGIN CERTIFICATE-----).",
-                path=path,
-                reason=reason,
-            )
-            raise InputError(msg) from None
-
-
-def shown_proxy(proxy: str) -> str:
-    """A proxy's address without its login."""
-    before, scheme, rest = proxy.rpartition("://")
-    return before + scheme + rest.rpartition("@")[2].partition("/")[0]
-
-
-def _proxy_variable(address: str, proxy: str) -> str:
-    """The variable of the environment that names a proxy, as it is written there."""
-    wanted = (f"{urlsplit(address).scheme}_proxy", "all_proxy")
-    given = (name for name, value in os.environ.items() if name.lower() in wanted and value in proxy)
-    return next((name for name in given if os.environ[name]), "HTTPS_PROXY")
-
-
-def through(proxy: str | None, message: Message | str) -> Message | str:
-    """A failure with the proxy that the request went through."""
-    if not proxy:
-        return message
-    return _("{failure}, through the proxy {proxy}", failure=message, proxy=shown_proxy(proxy))
-
-
-def _blocked(error: BaseException, proxy: str | None) -> Message | str | None:
-    """What is wrong where no other attempt can succeed: an untrusted certificate, a proxy's refusal."""
-    from aiohttp import ClientHttpProxyError
-
-    if isinstance(error, ClientHttpProxyError) and error.status == 407:
-        return _login_wanted(proxy)
-    if isinstance(error, ClientHttpProxyError) and 400 <= error.status < 500:
-        return _(
-            "the proxy {proxy} refused the connection ({status:d} {reason}); NO_PROXY lists hosts to reach"
-            " directly",
-            proxy=shown_proxy(proxy or ""),
-            status=error.status,
-            reason=client_words(error),
-        )
-    cause: BaseException | None = error
-    # aiohttp's own error is one of ssl as well, without what ssl says.
-    while cause is not None and not (isinstance(cause, ssl.SSLError) and hasattr(cause, "reason")):
-        cause = getattr(cause, "certificate_error", None) or cause.__cause__ or cause.__context__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return through(proxy, _untrusted(cause))
-    if cause is not None and cause.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"):
-        return through(proxy, _("the server does not speak HTTPS; should it be http://?"))
-    return None
-
-
-def _untrusted(error: ssl.SSLCertVerificationError) -> Message:
-    """What is wrong with a certificate, and what to set where it is only not known here."""
-    reason = error.verify_message.strip().rstrip(".")
-    if error.verify_code not in _NOBODY_TRUSTED:
-        return _("its certificate is not valid: {reason}", reason=reason)
-    told = _(
-        "its certificate is not trusted ({reason}): set SSL_CERT_FILE to the certificate (PEM) of its issuer,"
-        " usually your company",
-        reason=reason,
-    )
-    other = next((name for name in _OTHER_CERTIFICATES if os.environ.get(name)), None)
-    return (
-        _("{told} ({other} is set but not read: SSL_CERT_FILE=${other})", told=told, other=other)
-        if other
-        else told
-    )
-
-
-def _login_wanted(proxy: str | None) -> Message:
-    """What a proxy's 407 means."""
-    return _(
-        "the proxy {proxy} requires a login (407): HTTPS_PROXY=http://name:password@host:port; NO_PROXY lists"
-        " hosts to reach directly",
-        proxy=shown_proxy(proxy or "?"),
-    )
-
-
-def client_words(error: BaseException) -> Message | str:
-    """The message of a client's error, short and without representations of its objects."""
-    message = " ".join(str(getattr(error, "message", "") or error).split()).replace(" ssl:default", "")
-    if message.startswith("<RawResponseMessage"):
-        return _("the connection was closed within the headers")
-    # Whole words: half a word of a cause cannot be looked up.
-    cut = message[:_LONGEST].rpartition(" ")[0] or message[:_LONGEST]
-    return (message if len(message) <= _LONGEST else f"{cut} …") or type(error).__name__
 
 
 def _has_timed_out(error: BaseException | None) -> bool:

@@ -11,7 +11,7 @@ from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
 from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import Endpoint
 from simulator.models.abilities import DROPPABLE
-from simulator.models.exchange import OF_PROXIES, proxy_for, through
+from simulator.models.network import OF_PROXIES, proxy_for, through
 from simulator.models.refusals import NoAnswer, Refused, reason_of
 
 # Statuses that concern every call to a model.

@@ -192,7 +192,11 @@ def parse_reply(text: str, reply_form: type[Model]) -> Model:
     """
     # `rests` is the broken end as it is, and repaired; what counts is the repaired one.
     objects, *rests = _objects(text, reply_form)
-    value, attempts = _binding(objects, rests[-1], reply_form)
+    return _filled(*_binding(objects, rests[-1], reply_form), text, reply_form)
+
+
+def _filled(value: Any, attempts: Sequence[Any], text: str, reply_form: type[Model]) -> Model:
+    """The form with the binding value of all that is about it; a text is why there is none."""
     if isinstance(value, str):
         raise MalformedReply("malformed", value, raw=text)
     try:
@@ -231,7 +235,7 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
     broken = _whole_parts(rests, reply_form) if rests[0] else {}
     whole: MalformedReply | None = None
     try:
-        parse_reply(text, reply_form)
+        _filled(value, attempts, text, reply_form)
     except MalformedReply as error:
         whole = error
     found = {name: each[-1] for name, each in broken.items() if each}

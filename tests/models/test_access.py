@@ -16,7 +16,7 @@ from simulator.core.types import Role
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Model
 from simulator.models.connections import Connections
-from simulator.models.exchange import proxy_for
+from simulator.models.network import proxy_for
 from simulator.models.pricing import Ledger
 from tests.commands import Command
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at

@@ -12,7 +12,7 @@ import pytest
 
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
-from simulator.models.exchange import LARGEST_BODY, BodyError, unpacked
+from simulator.models.bodies import LARGEST_BODY, BodyError, unpacked
 from simulator.models.pricing import BudgetSpent, Ledger
 from tests.asking import put_to
 from tests.scripted_models import ASKED, connected, model_at
