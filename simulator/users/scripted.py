@@ -2,10 +2,10 @@
 
 A replay says the same lines to a repaired bot, so that both versions are compared on the same questions. But
 a line answers what the bot said before: "Yes, the 1 giga plan" makes no sense where the new bot did not ask
-for the plan. So whoever plays the customer is shown each line before it is said again, and says whether it
-still fits what the bot says now (`Follower`). The first that does not is marked, and what --replay-diverged
-says is done then. Without this a repaired bot would be graded for its answers to lines that nobody would have
-said to it.
+for the plan. So where the bot answers in other words than then, whoever plays the customer is shown the line
+before it is said again, and says whether it still fits (`Follower`). The first that does not is marked, and
+what --replay-diverged says is done then. Without this a repaired bot would be graded for its answers to lines
+that nobody would have said to it.
 
 A script is what follows the case's question, in order. It is found by the id of a conversation, by the id of
 its case, or under `*`, which stands for every case.
@@ -72,8 +72,9 @@ class Follower(Protocol):
 class ReplayUser:
     """Says the lines of an earlier run as long as they still fit what the bot says now.
 
-    The first line that does not is marked: there the customer goes on alone, or the conversation ends, or
-    the earlier lines are kept all the same.
+    One fits where the bot says word for word what it said then; else the customer is asked. The first line
+    that does not is marked: there the customer goes on alone, or the conversation ends, or the earlier lines
+    are kept all the same.
     """
 
     def __init__(
@@ -96,6 +97,8 @@ class ReplayUser:
         if not turns or has_diverged:
             return Utterance(text=said)
         goes_on, before = self.diverged == "go-on", self.earlier[len(turns) - 1].answer
+        if before.text and before.text == turns[-1].answer.text:
+            return Utterance(text=said, reaction=self.earlier[len(turns)].reaction)
         line = await self.customer.follow(case, turns, said, before, goes_on=goes_on)
         return self._diverged(line, said, DIVERGED[case.language]) if line.diverged else line
 

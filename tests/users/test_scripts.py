@@ -71,13 +71,27 @@ async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
     """From the very first line, which need not be the case's question, to the last; then it is over."""
     customer = Improviser()
     user = ReplayUser(EARLIER, customer)
+    other = exchange(1, "やあ、月いくら？", "月額は990円です。")
 
     assert await user(a_case(), ()) == Utterance(text="やあ、月いくら？")
-    assert await user(a_case(), EARLIER[:1]) == Utterance(text="a高い")
-    end = await user(a_case(), (*EARLIER[:2], exchange(3, "b", "別の話です。")))
+    assert await user(a_case(), (other,)) == Utterance(text="a高い")
+    end = await user(a_case(), (other, SECOND, exchange(3, "b", "別の話です。")))
     assert end == Utterance(next="over", reason="end of script")
     # Whoever plays is shown the line with the answer that it replied to, and nobody the first and the last.
     assert customer.shown == [("a高い", FIRST.answer.text, True)]
+
+
+async def test_nobody_is_asked_where_the_bot_says_the_same_words() -> None:
+    """What was made of them then holds, too; silence is no answer that a line could fit again."""
+    reacted = SECOND.model_copy(update={"reaction": Reaction(got="partly", why="一部だけ")})
+    silent = exchange(1, "やあ、月いくら？", "")
+    customer = Improviser()
+
+    same = await ReplayUser((FIRST, reacted), customer)(a_case(), (FIRST,))
+    assert same == Utterance(text="a高い", reaction=reacted.reaction)
+    assert customer.shown == []
+    await ReplayUser((silent, SECOND), customer)(a_case(), (silent,))
+    assert customer.shown == [("a高い", "", True)]
 
 
 NEW = (exchange(1, "やあ、月いくら？", "分かりかねます。"),)
