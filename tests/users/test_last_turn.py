@@ -114,3 +114,62 @@ def test_a_replay_has_the_turns_of_its_run(settings: str, options: tuple[str, ..
     after = open_run()
     assert len(before.conversations[0].turns) == 2
     assert len(after.conversations[0].turns) == after.run.settings["turns"] == turns
+
+
+DESK = """
+from pathlib import Path
+def answer(query):
+    texts = ["4800円です。", "工事費の残りもかかります。", "ご契約の月によります。", "土曜も受け付けます。"]
+    texts[1] = Path("second.txt").read_text("utf-8")
+    return texts[len(query.history) // 2]
+"""
+
+
+def test_a_replay_asks_the_customers_model_whether_a_line_fits(server: OpenAIServer) -> None:
+    """Once where the bot answers otherwise, in the call that writes the line; what was got is kept."""
+    asked = list[str]()
+
+    def customer(request: dict[str, Any]) -> str:
+        form = (
+            request.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
+        )
+        if "message" not in form:
+            return play(request)
+        turn = sum(message["role"] == "assistant" for message in request["messages"])
+        told = {"why": "w", "got": "partly", "feeling": 0, "next": "stay", "message": f"それで{turn}つ目は？"}
+        if "fits" in form:
+            asked.append(request["messages"][0]["content"])
+            told |= {"fits": "no" if "ご案内できません" in request["messages"][-1]["content"] else "yes"}
+            told |= {"got": "declined", "message": "どうして？"} if told["fits"] == "no" else {"message": ""}
+        return json.dumps(told)
+
+    server.reply = customer
+    for name, text in {"cases.csv": CASES, "bot.py": DESK}.items():
+        Path(name).write_text(text, encoding="utf-8")
+    bot = ("--adapter", "bot.py:answer", "--judges", "rouge_l", "--cache", "off")
+
+    def held(second: str, *options: str) -> Conversation:
+        Path("second.txt").write_text(second, encoding="utf-8")
+        assert main([*bot, *options]) == 0
+        (conversation,) = open_run().conversations
+        return conversation
+
+    first = held("工事費の残りもかかります。", "--cases", "cases.csv", "--persona", "calm", "--turns", "4")
+    run = open_run().run.id
+    lines = [turn.user for turn in first.turns]
+    same = held("工事費の残りもかかります。", "--replay", run)
+    assert ([turn.user for turn in same.turns], asked) == (lines, [])
+    assert [turn.reaction and turn.reaction.got for turn in same.turns] == [None, *["partly"] * 3]
+
+    other = held("工事費もかかります。", "--replay", run)
+    assert [turn.user for turn in other.turns] == lines
+    assert len(asked) == 1
+    assert lines[2] in asked[0]
+
+    asked.clear()
+    diverged = held("ご案内できません。", "--replay", run)
+    assert [turn.user for turn in diverged.turns] == [*lines[:2], "どうして？", "それで3つ目は？"]
+    assert [turn.diverged for turn in diverged.turns] == [False, False, True, False]
+    assert diverged.turns[2].reaction is not None
+    assert diverged.turns[2].reaction.got == "declined"
+    assert len(asked) == 1

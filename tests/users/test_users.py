@@ -326,6 +326,43 @@ def test_plain_models_are_read_too(reply: str, expected: NextLine) -> None:
     assert read_line(reply, NextLine) == expected
 
 
+@pytest.mark.parametrize(
+    ("fits", "read"),
+    [
+        ("yes", True),
+        ("Yes", True),
+        ("はい", True),
+        (True, True),
+        ("no", False),
+        ("いいえ", False),
+        (False, False),
+    ],
+)
+def test_whether_a_line_fits_is_read_in_any_spelling(fits: object, *, read: bool) -> None:
+    """Who does not say so has written a new line; what means neither is asked for again."""
+    form = ReplayedLine.model_validate({"fits": fits, "message": "はい"})
+
+    assert form.fits is read
+    assert not read_line("もう一度お願いします。", ReplayedLine).fits
+    with pytest.raises(MalformedReply):
+        read_line(json.dumps({"fits": "maybe", "message": ""}), ReplayedLine)
+
+
+@pytest.mark.parametrize(
+    ("got", "read"),
+    [
+        ("Declined", "declined"),
+        ("asked back", "asked_back"),
+        ("一部だけ", "partly"),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_what_was_got_is_read_in_the_words_of_the_judge(got: str | None, read: str | None) -> None:
+    """Or in others that mean the same; nobody has to say it."""
+    assert read_line(json.dumps({"got": got, "message": "はい"}), NextLine).got == read
+
+
 async def test_the_same_talk_gets_the_same_seeds() -> None:
     """Each call has a seed of its own, the same in every process; another conversation has others."""
 
