@@ -289,7 +289,9 @@ def _response(value: Any) -> Any:
         return value
     plain = _plain(value)
     match = _RESPONSE.fullmatch(plain)
-    word = _RESPONSES.get(as_key(match[1])) if match else None
+    # Else its first word: "answered 全部答えた".
+    terms = (match[1] if match else "", *plain.split()[:1])
+    word = next((_RESPONSES[as_key(term)] for term in terms if as_key(term) in _RESPONSES), None)
     # "answered (partly)" may be either.
     others = (argument for argument in get_args(Response) if argument != word and argument in as_key(plain))
     return value if word is None or any(others) else word

@@ -138,7 +138,7 @@ def test_failing_judges_make_it_incomplete(command: Any, server: OpenAIServer) -
 def test_a_refused_key_is_one_line(command: Any, server: OpenAIServer) -> None:
     """Exit code 3, which key to look at, and how to go on; nothing was graded."""
     server.key = "another"
-    done = command("--adapter", "bot.py:answer", "--limit", "4", "--target", "1")
+    done = command("--adapter", "bot.py:answer", "--limit", "3", "--target", "1")
 
     assert done.code == 3
     assert "Check REHEARSAL_USER_KEY" in done.error or "Check REHEARSAL_JUDGE_KEY" in done.error
