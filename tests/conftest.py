@@ -59,6 +59,7 @@ OF_THE_LAB = {
     "tests/cli/test_help.py": ("test_lines_fit", "test_a_page_names_every", "test_a_group_alone"),
     "tests/core/test_catalogues.py": ("test_every_sentence_of_the_source",),
     "tests/core/test_settings.py": ("test_the_reference_says",),
+    "tests/grading/test_one_file.py": ("test_the_list_and_the_reference",),
     "tests/report/test_fixing_pages.py": ("",),
     "tests/runner/test_prompted_runs.py": ("",),
     "tests/runner/test_bot_choice.py": ("test_lm_eval_asks_no_bot_unsaid",),
