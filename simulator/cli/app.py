@@ -538,7 +538,7 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
         near = tuple(error.possibilities or ())[:2]  # the nearest first
         did_you_mean = _("Did you mean {names}?", names=near) if near else None
         mistake = sentences(_("No such option: {option}.", option=option), did_you_mean)
-    elif kind == "BadOptionUsage" and any(each.startswith(f"{option}=") for each in arguments):
+    elif kind == "BadOptionUsage" and any(argument.startswith(f"{option}=") for argument in arguments):
         mistake = _("Option '{option}' does not take a value.", option=option)
     elif kind == "BadOptionUsage":
         mistake = _("Option '{option}' requires an argument.", option=option)

@@ -291,7 +291,12 @@ class BatchRunner(Runner):
             worker=worker,
             conversations=tuple(conversations),
             pending={each.id: pending[each.id] for each in taken if each.id in pending},
-            scores=tuple(s for each in conversations if each.turns for s in self.file.scores(each.id)),
+            scores=tuple(
+                s
+                for conversation in conversations
+                if conversation.turns
+                for s in self.file.scores(conversation.id)
+            ),
             concurrency=self._at_once,
             budget=self._granted.get(name),
         )

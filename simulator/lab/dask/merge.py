@@ -282,7 +282,7 @@ def _create(parts: Sequence[ShardFile], plan: Iterable[Conversation], runs: Path
     budgets = [part.settings.budget for part in parts]
     budget = sum(each for each in budgets if each) if all(budgets) else None
     changes = {
-        "id": new_run_id(now.astimezone(), [each.id for each in first.personas]),
+        "id": new_run_id(now.astimezone(), [persona.id for persona in first.personas]),
         "created": now,
         "settings": first.run.settings | {"shard": None, "budget": budget},
         "offline": all(part.results.run.offline for part in parts),
@@ -290,5 +290,5 @@ def _create(parts: Sequence[ShardFile], plan: Iterable[Conversation], runs: Path
         "seconds": 0.0,
     }
     run = first.run.model_copy(update=changes)
-    personas = {each.id: each for part in parts for each in part.results.personas}
+    personas = {persona.id: persona for part in parts for persona in part.results.personas}
     return RunFile.create(runs / run.id, run, plan, personas.values())

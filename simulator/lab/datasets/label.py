@@ -126,7 +126,11 @@ class Reader:
         """Within a longer label no shorter one is mentioned."""
         folded = metrics.folded(text)
         mentions = map(self._mention, self._pattern.finditer(folded))
-        found = {each.label for each in mentions if not _denied(folded, each) and not _counts(folded, each)}
+        found = {
+            mention.label
+            for mention in mentions
+            if not _denied(folded, mention) and not _counts(folded, mention)
+        }
         return _label(found.pop() if len(found) == 1 else None, "mentioned")
 
     def _mention(self, match: re.Match[str]) -> _Mention:

@@ -218,7 +218,7 @@ def write_thresholds(path: Path, thresholds: Thresholds) -> None:
     tables = json.loads(read_text(path)) if path.exists() else {output: [] for output, _name in thresholds}
     for (output, name), value in thresholds.items():
         items = tables[output] if isinstance(tables[output], list) else [tables[output]]
-        names = [each if isinstance(each, str) else each["name"] for each in items]
+        names = [item if isinstance(item, str) else item["name"] for item in items]
         # Rounded as it is shown, so that file and table agree.
         entry = {"name": name, "threshold": float(threshold_text(value))}
         at = names.index(name) if name in names else len(items)

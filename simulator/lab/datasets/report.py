@@ -56,7 +56,7 @@ def thresholds_report(outcome: ThresholdsOutcome) -> Report:
 def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
     """Without the column of outputs where there are none."""
     columns: dict[Text, Callable[[SuggestedThreshold], Text | None]] = {}
-    if any(each.output != DEFAULT for each in suggestions):
+    if any(suggestion.output != DEFAULT for suggestion in suggestions):
         columns[_("Output")] = lambda each: _("(whole)") if each.output == DEFAULT else each.output
     columns[_("Judge")] = lambda each: each.judge
     # Names stand to the left, figures to the right.
@@ -81,8 +81,8 @@ def _filled(form: str, first: float | None, *others: float) -> str | None:
 def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
     """Why there is no threshold, or that it rests on few answers; then what was not used."""
     evidence = outcome.evidence
-    for each in outcome.suggestions:
-        found = each.suggestion
+    for suggestion in outcome.suggestions:
+        found = suggestion.suggestion
         # Only what is doubtful needs a line.
         if found.threshold is not None and not found.few:
             continue
@@ -93,7 +93,7 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
                 "{name}: only {n} right answers; 20 or more should decide.",
                 n=found.right,
             )
-        yield Line(text.format(name=each.name, n=found.right), "alarm")
+        yield Line(text.format(name=suggestion.name, n=found.right), "alarm")
     if evidence.skipped or evidence.failed:
         skipped, failed = evidence.skipped, evidence.failed
         yield _("Without a score: {skipped} skipped, {failed} failed.", skipped=skipped, failed=failed)
@@ -112,7 +112,7 @@ def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
     elif path is not None:
         yield _("Written to {path}:", path=path)
     # Old and new, so that a version-controlled file needs no second look.
-    for each in changes:
-        before = "–" if each.before is None else f"{each.before:g}"
-        name = f"{each.output}.{each.judge}"
-        yield _("  {name}: {before} → {after:g}", name=name, before=before, after=each.after)
+    for change in changes:
+        before = "–" if change.before is None else f"{change.before:g}"
+        name = f"{change.output}.{change.judge}"
+        yield _("  {name}: {before} → {after:g}", name=name, before=before, after=change.after)

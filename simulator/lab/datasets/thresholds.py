@@ -95,7 +95,7 @@ class LabelledAnswers:
         self.label = read_dimension(self.file, name, good, named_for_answers=name not in outputs.named)
         self.labels = {self.label.name: self.label}
         if label is None:  # labels that are called like an output are about it
-            named = [each for each in self.file.dimensions if each in outputs.named]
+            named = [dimension for dimension in self.file.dimensions if dimension in outputs.named]
             self.labels |= {
                 each: read_dimension(self.file, each, good, named_for_answers=False) for each in named
             }

@@ -130,7 +130,7 @@ class Likelihoods:
         except TimeoutError:
             why = _("no answer within {timeout:g} s", timeout=timeout)
         else:
-            self._cache.put(key, {"tokens": [list(each) for each in tokens]})
+            self._cache.put(key, {"tokens": [list(token) for token in tokens]})
             return tokens
         msg = _(
             "adapter {adapter} returns no log-likelihoods at the moment ({why}); go on later.",
@@ -211,7 +211,7 @@ def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any
         if len(contexts) > 1 and len({request.args[1] for request, _unused, _unused in requests}) == 1
         else 1
     )
-    same = [each for each in requests if part == 0 or each[0].args[0] == first.args[0]]
+    same = [request for request in requests if part == 0 or request[0].args[0] == first.args[0]]
     values = {str(request.args[part]).strip(): value for request, value, _unused in same}
     return first, max(values, key=lambda text: values[text]), values
 

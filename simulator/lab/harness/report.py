@@ -18,16 +18,16 @@ def section(results: Results) -> Section | None:
         return None
     results_of_tasks: list[Any] = note["results"]
     # Documents of a group are those of its tasks, and would be counted twice.
-    tasks = [each for each in results_of_tasks if not each["group"]]
+    tasks = [result for result in results_of_tasks if not result["group"]]
     line = ngettext(
         "Measured by lm_eval {version}: {n} task, {documents} documents.",
         "Measured by lm_eval {version}: {n} tasks, {documents} documents.",
         n=len(tasks),
         version=str(note.get("lm_eval")),
-        documents=sum(each.get("n") or 0 for each in tasks),
+        documents=sum(task.get("n") or 0 for task in tasks),
     )
     columns = (_("task · metric"), _("mean ± stderr"), _("documents"), _("shots"))
-    rows = (row for each in results_of_tasks for row in _rows(each))
+    rows = (row for result in results_of_tasks for row in _rows(result))
     remark = _(
         "Standard errors are computed by lm_eval. Documents that could not be graded are not in the means."
     )

@@ -113,7 +113,7 @@ def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Ke
     answer = context.turn.answer.text
     parts = sentences(answer)
     language_of_answer = "ja" if is_japanese(answer) else "en"
-    found = [each for sentence in parts for each in matches(answer, sentence, language_of_answer)]
+    found = [match for sentence in parts for match in matches(answer, sentence, language_of_answer)]
     if language_of_answer == "ja":
         found += [*plain_forms(answer, parts), *repeats(answer, parts)]
         found += blunt_refusal(answer, context.turn.user, parts)
@@ -248,9 +248,9 @@ def plain_forms(answer: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFin
     """Sentences of prose that do not end politely; major when the answer has no polite one at all."""
     table = tables("ja")["plain_form"]
     ends = pattern("ja", "plain_form", "ends")
-    plain = [each for each in sentences if each.prose and ends.search(each.core[-40:])]
+    plain = [sentence for sentence in sentences if sentence.prose and ends.search(sentence.core[-40:])]
     polite = pattern("ja", "plain_form", "polite")
-    throughout = bool(plain) and not any(polite.search(each.text) for each in sentences)
+    throughout = bool(plain) and not any(polite.search(sentence.text) for sentence in sentences)
     severity: Severity = "major" if throughout else table["severity"]
     for each in plain:
         yield _tail("plain_form", severity, answer, each, table["throughout" if throughout else "better"])
@@ -260,7 +260,7 @@ def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFinding
     """More させていただく than an answer bears, and orders (…てください) in a row."""
     sasete, order = tables("ja")["excess_sasete"], tables("ja")["commanding"]
     one = pattern("ja", "excess_sasete", "one")
-    places = [(each, found) for each in sentences for found in one.finditer(each.text)]
+    places = [(sentence, found) for sentence in sentences for found in one.finditer(sentence.text)]
     if len(places) > sasete["most"]:
         each, found = places[sasete["most"]]
         quote = quoted(answer, each, *found.span())
@@ -308,7 +308,7 @@ def blunt_refusal(answer: str, user: str, sentences: Sequence[Sentence]) -> Iter
     if any(pattern("ja", "complaint", key).search(straight(answer)) for key in ("apology", "cushion")):
         return
     skipped = pattern("ja", "blunt_refusal", "skipped")
-    first = next((each for each in sentences if not skipped.search(each.text)), None)
+    first = next((sentence for sentence in sentences if not skipped.search(sentence.text)), None)
     if first is None or not first.prose:
         return
     before = answer[: first.start + len(first.text)]

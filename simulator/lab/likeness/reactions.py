@@ -117,7 +117,7 @@ async def react(
             timeout=context.settings.timeout,
         )
         # Phrases and models both react; a model that leaves everything out has said nothing.
-        known = [each for each in held.reactions if each and each != Reaction()]
+        known = [reaction for reaction in held.reactions if reaction and reaction != Reaction()]
         feelings = (persona.feeling, *(each.feeling for each in known)) if known else ()
         return Reacted(persona.id, kind, held, feelings, await _grade(context, held))
 

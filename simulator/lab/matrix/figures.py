@@ -322,7 +322,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         languages[conversation.case.language] += 1
         # An error says nothing of how long an answer takes.
         answers = (turn.answer for turn in conversation.turns)
-        seconds += [each.seconds for each in answers if each.seconds is not None and not each.error]
+        seconds += [answer.seconds for answer in answers if answer.seconds is not None and not answer.error]
     used = list(bot_usage(results).values())
     figures = CellFigures(
         cell=cell_run.cell,

@@ -180,8 +180,8 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
     )
     data_sets, named_prompts = _named(None, "cases", cases), _named(None, "prompts", prompts)
     return Matrix(
-        data=tuple(MatrixData(name=name, cases=each) for name, each in data_sets.items()),
-        prompts=tuple(NamedPrompt(name=name, prompt=each) for name, each in named_prompts.items())
+        data=tuple(MatrixData(name=name, cases=data_set) for name, data_set in data_sets.items()),
+        prompts=tuple(NamedPrompt(name=name, prompt=prompt) for name, prompt in named_prompts.items())
         or (NamedPrompt(),),
         models=models or (NamedModel(),),
     )

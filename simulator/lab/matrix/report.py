@@ -232,7 +232,7 @@ def _columns(data: DataFigures) -> Iterator[tuple[Text, list[Cell], bool]]:
     for _key, title, cell_of in _FIGURES:
         # A column of zeros is as good as an empty one.
         figures = map(cell_of, cells)
-        yield title, [Cell(text=NOTHING) if each.number == 0 else each for each in figures], False
+        yield title, [Cell(text=NOTHING) if figure.number == 0 else figure for figure in figures], False
     yield _("target"), [Cell(text=_gate(cell)) for cell in cells], True
     verdicts = [Cell(text=_verdict(cell), tone=_tone(cell, data)) for cell in cells]
     yield _("against the highest"), verdicts, True
