@@ -20,6 +20,7 @@ from simulator.api import (
     diff,
     evaluate,
     grade,
+    open_run,
     rehearse,
     review,
 )
@@ -45,7 +46,6 @@ from simulator.core.types import (
     Usage,
 )
 from simulator.core.version import __version__
-from simulator.storage.run_file import open_run
 
 __all__ = [
     "Answer",

@@ -3,8 +3,8 @@
 import json
 from typing import Any, NamedTuple, Protocol
 
+from simulator import open_run
 from simulator.core.types import Results
-from simulator.storage.run_file import open_run
 
 
 class Done(NamedTuple):

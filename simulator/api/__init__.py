@@ -28,7 +28,7 @@ from simulator.core.messages import Message, _, shown
 from simulator.core.run_options import RunOptions
 from simulator.core.settings import Protocol as RunProtocol
 from simulator.core.settings import Settings, load_settings
-from simulator.core.types import Case, Conversations
+from simulator.core.types import Case, Conversations, Results
 
 if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulator` loads no engine
     from pandas import DataFrame
@@ -219,6 +219,13 @@ def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> d
         return plugins.comparing()([_name(first), _name(second)], load_settings(_flags(options)))
 
     return _quietly(work)
+
+
+def open_run(run: str = "latest", runs: str = "runs") -> Results:
+    """A run by its id, the beginning of one, `latest` or its path; RunFileError if there is none."""
+    from simulator.storage import run_file
+
+    return run_file.read_run(run_file.find_run(run, Path(runs)))
 
 
 async def arehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:

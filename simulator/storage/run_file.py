@@ -365,11 +365,6 @@ def read_run(path: Path) -> Results:
         return results_of(file, closes_file=True)
 
 
-def open_run(run: str = "latest", runs: str = "runs") -> Results:
-    """A run by its id, the beginning of one, `latest` or its path; RunFileError if there is none."""
-    return read_run(find_run(run, Path(runs)))
-
-
 def find_run(name: str, runs: Path) -> Path:
     """The run file for an id, the beginning of one, `latest`, a folder or a file.
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT
 from simulator.core.settings import SETTINGS_FILE, flag, groups, own_settings, setting_fields
-from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.golden_files import compare
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.data.cases import SkippedRows
-from simulator.storage.run_file import find_run, open_run
+from simulator.storage.run_file import find_run
 from tests.commands import Command
 
 BOT = """

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Results
-from simulator.storage.run_file import open_run
 from tests.servers.openai import OpenAIServer
 
 HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "2", "--judges", "turn,fluency")

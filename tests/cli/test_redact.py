@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
 from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor, redacted_link
 from simulator.runner.masking import masks_of
-from simulator.storage.run_file import find_run, open_run
+from simulator.storage.run_file import find_run
 from tests.servers.openai import OpenAIServer
 
 PERSONAL = ("桐生", "090-", "０９０", "-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")

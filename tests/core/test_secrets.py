@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.secrets import (
     is_telling,
@@ -17,7 +18,7 @@ from simulator.core.secrets import (
     without_secrets,
     without_url_secrets,
 )
-from simulator.storage.run_file import find_run, open_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 

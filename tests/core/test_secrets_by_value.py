@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.secrets import known_secrets, mask_secrets, without_secrets
-from simulator.storage.run_file import open_run
 from tests.servers.bot import ReceivedQuestion, serve
 from tests.servers.faults import Reply
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Passage, Turn
@@ -24,7 +25,6 @@ from simulator.grading.cause import (
     answer_key,
     checked,
 )
-from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.paths import ROOT
 from tests.servers.faults import Reply

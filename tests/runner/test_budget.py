@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Ended, Usage
 from simulator.models.pricing import Prices
-from simulator.storage.run_file import open_run
 from tests.servers.openai import OpenAIServer, Reply, play
 
 MODELS = {"user": "gpt-4.1-mini", "judge": "gpt-4.1", "embed": "text-embedding-3-small"}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Language, Results
 from simulator.stats.history import past_run
-from simulator.storage.run_file import find_run, open_run
+from simulator.storage.run_file import find_run
 from tests.servers.openai import OpenAIServer
 
 COMMANDS = ["simulate", "evaluate"]

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.runner.prompts import read_prompt
-from simulator.storage.run_file import RunFile, find_run, open_run
+from simulator.storage.run_file import RunFile, find_run
 from tests.runner.test_prompting import FULL, written
 from tests.servers.openai import serve
 

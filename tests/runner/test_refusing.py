@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Language, Results
-from simulator.storage.run_file import open_run
 from tests.paths import ROOT
 
 CASES = ROOT / "demo" / "cases"

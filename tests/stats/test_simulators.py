@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from simulator import open_run
 from simulator.core.errors import InputError
 from simulator.core.roles import players
 from simulator.core.settings import Settings
-from simulator.storage.run_file import open_run
 from tests.commands import Command
 from tests.servers.faults import Reply, error
 from tests.servers.openai import serve

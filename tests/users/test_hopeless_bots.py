@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Conversation, Ended
-from simulator.storage.run_file import open_run
 from tests.servers.openai import OpenAIServer, play
 
 CASES = """id,question,language,reference,facts

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.runner.labelled_answers import labelled_context, read_labels
-from simulator.storage.run_file import open_run
 
 
 def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:

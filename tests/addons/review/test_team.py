@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
@@ -17,7 +18,7 @@ from simulator.sheets import google_api
 from simulator.stats.figures import Summary
 from simulator.stats.review import SampledTurn, blind_sample, review_keys
 from simulator.stats.summary import grading_judges, summarise
-from simulator.storage.run_file import find_run, open_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server

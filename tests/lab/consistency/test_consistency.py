@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
 from simulator.lab.consistency import plugin
 from simulator.lab.consistency.figures import across_languages, consistency, disagreement, subject
 from simulator.lab.consistency.report import consistency_line
-from simulator.storage.run_file import open_run
 from simulator.text.entities import specifics_of
 from tests.sample_runs import rehearsed
 from tests.texts import said

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
-from simulator.storage.run_file import open_run
 from tests.servers.openai import OpenAIServer
 from tests.servers.replies import ChatRequest, text_of
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Results
@@ -15,7 +16,6 @@ from simulator.lab.load.figures import Load, as_json, load_of, load_sessions, ti
 from simulator.lab.load.pace import Pace
 from simulator.lab.load.report import cautions, headline, section
 from simulator.stats.summary import figures_of
-from simulator.storage.run_file import open_run
 from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply
