@@ -25,6 +25,8 @@ _BYTES = 3.75
 SUSPICIOUS = 0.75
 # A count below this share of what a third of the text promises is that of a cut prompt.
 CUT = 0.8
+# The same for a count that is just what a usual context leaves: that is hardly chance.
+CUT_TO_LIMIT = 0.9
 # Where a third of it cannot be asked: no tokenizer joins that much.
 IMPOSSIBLE = 0.4
 # No context is as small: a lower count is of something else.
@@ -95,7 +97,8 @@ class ContextWindow:
                 alike = [await self._asked(prompt.third(), read, counted)]
                 self.ratios.append((prompt.wide, alike[0]))
         ratio = next((ratio for ratio in alike if ratio is not None), None)
-        is_cut = read < (IMPOSSIBLE if ratio is None else CUT * ratio) * prompt.size
+        share = CUT_TO_LIMIT if read in LIMITS else CUT
+        is_cut = read < (IMPOSSIBLE if ratio is None else share * ratio) * prompt.size
         return prompt.size * (ratio or 1.0) if is_cut else None
 
     async def _asked(self, part: Prompt, read: int, counted: Callable[[str], Awaitable[int]]) -> float | None:

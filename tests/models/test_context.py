@@ -65,6 +65,16 @@ async def test_a_third_that_is_missing_is_seen_beside_shorter_prompts(
             await model.say(asked(text))
 
 
+async def test_a_little_that_is_missing_is_seen_where_the_count_is_a_limit() -> None:
+    """A short prompt, of which a seventh is gone; another count that is as low is a tokenizer's own."""
+    text = JAPANESE[:2368]
+    async with OpenAIServer(counting(len, 2050)) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="the server cut the prompt: it read 2,050 tokens"):
+            await model_at(server, made).say(asked(text))
+    async with OpenAIServer(counting(lambda said: 0.86 * len(said))) as server, connected() as made:
+        await model_at(server, made).say(asked(text))
+
+
 @pytest.mark.parametrize("most", [4096, 2050])
 async def test_counts_of_a_limit_are_suspicious(most: int) -> None:
     """A usual context is one by itself, and so is the same count for prompts that differ."""
