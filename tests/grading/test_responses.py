@@ -1,5 +1,6 @@
 """What an answer does for what was asked: the judge of turns says so, and it is stored with the grade."""
 
+import re
 from typing import Any, get_args
 
 import pytest
@@ -21,13 +22,14 @@ RESPONSES: tuple[Response, ...] = get_args(Response)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("short", [False, True])
 def test_each_response_is_defined_once_in_the_prompt(language: Language, short: bool) -> None:
-    """In the full criterion and in the short one, and all of them stand in the form."""
+    """In the full criterion and in the short one; the form asks for one of them, once."""
     turn = Rubric(shelves.JUDGES / "turn.toml", short=short)
-    form = frame().task(language, [turn], alone=True).rpartition("{")[2]
+    criterion = turn.criterion(language)
+    form = frame().task(language, [turn], alone=True).rpartition("\n{")[2]
 
     for response in RESPONSES:
-        assert turn.criterion(language).count(response) >= 1
-        assert form.count(response) == 1
+        assert len(re.findall(rf"(?m)(?:^- |[。）.] ?){response}[ :]", criterion)) == 1
+    assert form.count('"response"') == 1
 
 
 @pytest.mark.parametrize("alone", [True, False])
