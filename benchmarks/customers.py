@@ -51,7 +51,7 @@ from simulator.stats.agreement import auroc
 from simulator.stats.customers import length_quartiles, line_length, summarise_customers
 from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.storage.run_file import find_run, read_run
-from simulator.text.evidence import coverage
+from simulator.text.overlap import coverage
 from simulator.users.base import UserPrompts
 from simulator.users.faults import customer_faults
 from simulator.users.guard import Guard

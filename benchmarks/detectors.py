@@ -1,7 +1,7 @@
 """`make bench-detectors`: how often what is detected without a model is right, on labelled rows.
 
-The rows of detector_rows/ were written before the patterns were read, but for those of `build` that say
-otherwise: `build` may be looked at to better the patterns, `held` is for measuring alone. With `--before REF`
+The rows of detector_rows/ were written before the phrases were read, but for those of `build` that say
+otherwise: `build` may be looked at to better the phrases, `held` is for measuring alone. With `--before REF`
 an older version of the program is asked as well. benchmarks/responses.py measures the judge of turns instead.
 """
 
@@ -22,7 +22,7 @@ from simulator import GradingContext
 from simulator.core.types import Answer, Case, Language, Passage, Turn
 from simulator.lab.judging.facts import facts
 from simulator.lab.judging.language_match import language_match
-from simulator.text.acts import is_refusal
+from simulator.text.phrases import turns_away
 
 ROOT = Path(__file__).parents[1]
 ROWS = Path(__file__).with_name("detector_rows")
@@ -82,7 +82,7 @@ def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
         labelled = [(*ACTS[row[0]], row[2:]) for row in labelled_lines(half, language)]
         yield (
             f"refusals {language}",
-            [Verdict(truth, is_refusal(text, language), text) for truth, _, text in labelled],
+            [Verdict(truth, turns_away(text, language), text) for truth, _, text in labelled],
         )
         yield (
             f"handover {language}",

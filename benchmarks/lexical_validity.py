@@ -18,8 +18,10 @@ from typing import Any
 
 from benchmarks.measured import ROOT
 from simulator.extending import metrics
+from simulator.grading.lexical import INVENTED, agreement
 from simulator.stats.agreement import auroc, spearman
-from simulator.text.evidence import best_agreement, support
+from simulator.text.figures import differing
+from simulator.text.overlap import coverage
 from simulator.text.segments import tokens
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
@@ -47,12 +49,8 @@ class LabelSet:
 
 def groundedness(row: Row) -> float:
     """Our share of the answer that its contexts bear out."""
-    return support(row["answer"], tuple(row["contexts"]), row["question"]).score
-
-
-def sentence_support(row: Row) -> float:
-    """Our share of one sentence that its contexts bear out; numbers in the question need no support."""
-    return support(row["answer"], tuple(row["contexts"]), row["question"]).score
+    invented = differing(row["answer"], (*row["contexts"], row["question"]))
+    return coverage(row["answer"], row["contexts"]) * (INVENTED if invented else 1)
 
 
 def sentences_of(row: Row) -> Iterable[Row]:
@@ -64,7 +62,7 @@ def sentences_of(row: Row) -> Iterable[Row]:
 
 def similarity(row: Row) -> float:
     """Our agreement with the nearest of the acceptable answers."""
-    return best_agreement(row["answer"], references(row), row["language"]).score
+    return max((agreement(row["answer"], each).score for each in references(row)), default=0.0)
 
 
 def token_precision(row: Row) -> float:
@@ -112,7 +110,7 @@ SETS = (
     LabelSet(
         "JHARS sentences (ja)",
         "jhars/judge_labels_jhars_dev.jsonl.gz",
-        sentence_support,
+        groundedness,
         token_precision,
         lambda row: row["labels"]["label"] == SENTENCE_LABELS[0],
         1,

@@ -45,7 +45,6 @@ from simulator.lab.likeness.figures import (
 from simulator.stats.customers import customer_messages
 from simulator.stats.lines import People, people_of
 from simulator.storage.run_file import find_run, read_run
-from simulator.text.evidence import all_references
 from simulator.text.segments import sentences
 
 # How many of twenty customers each ordinary persona is.
@@ -152,7 +151,8 @@ def desk(question: str, history: list[dict[str, str]], case: str, language: str)
     """What the bot says: by the case and the turn it answers, in whole or in part, asks back, or declines."""
     at = len(history) // 2
     kind = (crc32(case.encode()) // 7 + 3 * at) % 10
-    known = all_references(_cases("ja" if language == "ja" else "en")[case])
+    references = _cases("ja" if language == "ja" else "en")[case].references
+    known = [text for row in references for text in row]
     if kind == 9 or not known:
         return DECLINED[language]
     if kind in (0, 3, 6) and at < 3:

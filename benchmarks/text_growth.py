@@ -16,16 +16,15 @@ from typing import Any, NamedTuple
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
 from simulator.grading import lexical
+from simulator.lab.consistency import wording as negation
 from simulator.lab.datasets import outputs
 from simulator.lab.datasets.stated import stated
+from simulator.lab.judging import entities, masked_text
 from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor
 from simulator.text import (
-    acts,
     choices,
     embedding,
-    entities,
-    evidence,
     figures,
     metrics,
     normalise,
@@ -151,38 +150,16 @@ def context_of(text: str, reference: str = "", passage: str = "") -> GradingCont
     return GradingContext(conversation="c", case=case, persona="calm", turn=turn)
 
 
-def later_line(text: str) -> GradingContext:
-    """A later turn in which the customer says this, of a case that asks this."""
-    case = Case(id="1", question=text, language="ja", script=(text,))
-    turn = Turn(index=2, user=text, answer=Answer(text=_ASKED))
-    return GradingContext(conversation="c", case=case, persona="calm", turn=turn)
-
-
 def functions() -> dict[str, Use]:
     """Every function over text of the packages that read what strangers write, as a function of one text.
 
     Where one takes several texts, the long one stands in each place that a bot or a customer fills.
     """
     found: dict[str, Use] = {
-        "acts.parts": lambda text: (acts.parts(text, "ja"), acts.parts(text, "en")),
-        "acts.is_refusal": lambda text: acts.is_refusal(text, "en"),
-        "acts.ends_with_question": lambda text: acts.ends_with_question(text, "ja"),
-        "acts.is_handover": lambda text: (acts.is_handover(text, "ja"), acts.is_handover(text, "en")),
-        "acts.passes_on": lambda text: acts.passes_on(text, "ja"),
-        "acts.is_courtesy": lambda text: (acts.is_courtesy(text, "ja"), acts.is_courtesy(text, "en")),
-        "acts.apologises": lambda text: (acts.apologises(text, "ja"), acts.apologises(text, "en")),
-        "acts.claims": lambda text: acts.claims(text, "ja"),
-        "acts.negated_words": acts.negated_words,
         "stated.stated": lambda text: stated(text, _CHOICES),
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
-        "evidence.says_it_again": lambda text: evidence.says_it_again(text, [text, _HELD], "ja"),
-        "evidence.declines": lambda text: (
-            evidence.declines(text, "ja"),
-            evidence.declines(text, "en"),
-        ),
-        "evidence.statements": lambda text: evidence.statements(text, "ja"),
         "entities.dates": entities.dates,
         "entities.days_of": entities.days_of,
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
@@ -190,30 +167,13 @@ def functions() -> dict[str, Use]:
         "entities.implied": entities.implied,
         "entities.index_of": lambda text: entities.index_of([text]),
         "entities.specifics_of": entities.specifics_of,
-        "entities.details_of": entities.details_of,
-        "entities.lacking": lambda text: entities.lacking(text, [_HELD, text]),
-        "entities.required": lambda text: entities.required(text, [_HELD, text]),
-        "entities.follows": lambda text: [
-            entities.follows(one, [_HELD, text]) for one in entities.specifics_of(text)
-        ],
-        "entities.is_said": lambda text: [entities.is_said(one, text) for one in entities.specifics_of(text)],
         "entities.numbers_in": entities.numbers_in,
         "entities.located": lambda text: [
             entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
-        "evidence.stem": evidence.stem,
-        "evidence.content_units": evidence.content_units,
-        "evidence.topic_units": evidence.topic_units,
-        "evidence.is_topical": evidence.is_topical,
-        "evidence.refuses": lambda text: evidence.refuses(text, [text, _HELD], "en"),
-        "evidence.coverage": lambda text: evidence.coverage(text, [text, _HELD]),
-        "evidence.contents": lambda text: evidence.contents((text,)),
-        "evidence.support": lambda text: evidence.support(text, (text,), text),
-        "evidence.agreement": lambda text: evidence.agreement(text, f"{text} ", "ja", (text, _HELD), text),
-        "evidence.best_agreement": lambda text: evidence.best_agreement(text, [_HELD], "ja"),
-        "evidence.without_courtesies": lambda text: evidence.without_courtesies(text, "ja"),
         "figures.figures": figures.figures,
         "figures.differing": lambda text: figures.differing(text, [_HELD, text]),
+        "negation.negated_words": negation.negated_words,
         "overlap.stem": overlap.stem,
         "overlap.content": overlap.content,
         "overlap.coverage": lambda text: overlap.coverage(text, [text, _HELD]),
@@ -250,14 +210,8 @@ def functions() -> dict[str, Use]:
         "segments.tokens": segments.tokens,
         "segments.sentences": segments.sentences,
         "segments.clauses": segments.clauses,
-        "segments.MaskedText": segments.MaskedText,
+        "masked_text.MaskedText": masked_text.MaskedText,
         "typography.codes": typography.codes,
-        "evidence.declines_wrongly": lambda text: evidence.declines_wrongly(
-            text, [text, _HELD], evidence.Agreement(0, 0), "en"
-        ),
-        "evidence.is_follow_up": lambda text: evidence.is_follow_up(later_line(text)),
-        "evidence.is_another_matter": lambda text: evidence.is_another_matter(later_line(text)),
-        "evidence.names_contact": lambda text: evidence.names_contact(text, "en"),
         "typography.nfkc": typography.nfkc,
         "typography.straight": typography.straight,
         "typography.half_width": typography.half_width,

@@ -40,7 +40,6 @@ from simulator.models.network import client_words, is_this_machine
 from simulator.models.patience import Notices
 from simulator.models.refusals import wait_asked_for
 from simulator.text import metrics
-from simulator.text.entities import Specific, located, specifics_of
 from simulator.text.normalise import is_quoted_from
 from simulator.text.typography import nfkc, straight, straight_pattern
 
@@ -67,7 +66,6 @@ __all__ = [
     "Query",
     "Rule",
     "Score",
-    "Specific",
     "Texts",
     "TimeLimit",
     "ToolCall",
@@ -84,7 +82,6 @@ __all__ = [
     "is_quoted_from",
     "is_telling",
     "is_this_machine",
-    "located",
     "mask_secrets",
     "metrics",
     "nfkc",
@@ -97,7 +94,6 @@ __all__ = [
     "returned",
     "say",
     "sentences",
-    "specifics_of",
     "straight",
     "straight_pattern",
     "tool_calls_in",

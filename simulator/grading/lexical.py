@@ -1,87 +1,68 @@
-"""The lexical judges: stand-ins for rubrics that grade by counting words and numbers, where no model judges.
+"""The trial judges: stand-ins for rubrics where no model judges, which count words and figures.
 
 A rubric that counting cannot judge has none, and skips: on public label sets offline grades of fluency,
-relevance and the customer's feeling were no better than chance, and counted claims worse than counted words.
+relevance and the customer's feeling were no better than chance.
 
-What is counted is made once for each turn (`TurnEvidence`, text/evidence.py): the words of answer, reference
-and passages by weight, the figures among them, and what kind of answer it is (a refusal, a handover, a
-question). Each function below makes a Verdict of it; `LIMITS` makes grades of shares:
+What is counted is made once for each turn (`Counted`): which of the answer's words stand in the passages and
+which of the reference's in the answer, the figures that differ, and what the answer does (`response_of`).
+Each function below makes a `Verdict` of it; `LIMITS` makes grades of shares:
 
     groundedness    0.5 of the answer's words are in the passages     3.33
                     0.6                                               4
                     0.9                                               5
 
-Counting knows words and figures, no meaning. So a figure that differs weighs far more than words that do, an
-answer near its reference in other words is not red (UNSURE), and every reason says that it is a stand-in's.
-How far these grades agree with people is measured by `make bench-validity`: about as far as word overlap
-does.
+Counting knows no meaning. So a figure that differs weighs far more than words that do, an answer that shares
+a few words with its reference is not red (`UNSURE`), and every reason says that it is a trial's. `make
+bench-validity` measures how far these grades agree with people: about as far as word overlap does.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable
-from functools import cache
-from typing import NamedTuple
+from functools import cache, cached_property
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
 from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
 from simulator.core.templates import fingerprint
-from simulator.core.types import GradingContext, Response, Score
-from simulator.text import acts
-from simulator.text.entities import lacking
-from simulator.text.evidence import (
-    TurnEvidence,
-    all_references,
-    best_agreement,
-    content_units,
-    coverage,
-    declines,
-    refuses,
-    share,
-    statements,
-    support,
-    topic_units,
-    total_weight,
-)
-from simulator.text.segments import sentences
-from simulator.text.wording import percent, quoted
+from simulator.core.types import Case, GradingContext, Language, Response, Score
+from simulator.text import phrases
+from simulator.text.figures import Figure, differing, figures
+from simulator.text.overlap import content, coverage
+from simulator.text.segments import normalise
+from simulator.text.wording import percent, quoted, wording
 
 # Raised when what is counted changes: it is part of the fingerprint that is kept with every grade, so that
 # grades of different formulas are never mixed.
-FORMULA = 9
+FORMULA = 10
 # At which share (0..1) the grades 2, 3, 4 and 5 are reached; nothing is a 1. One setting for both languages,
 # chosen by eye on the bundled questions, not fitted to anything.
 LIMITS = {
-    # of the answer's words that are in the passages, less what missing numbers take from it
+    # of the answer's words that are in the passages, less what figures in none of them take from it
     "groundedness": (0.25, 0.45, 0.6, 0.85),
     # of the nearest reference that the answer says
     "similarity": (0.1, 0.22, 0.42, 0.62),
 }
-# A line of so many characters (ja) or words (en) may ask for nothing.
-SHORT = {"ja": 8, "en": 3}
 # Decimals of a grade: enough to tell answers apart, and few enough to read.
 DECIMALS = 2
-# A sentence of which a smaller share was found is worth quoting in the reason, as an example of what is
-# missing.
-WORTH_QUOTING = 0.6
-# The least support of an answer that only asks back: a question states nothing.
-ASKED_BACK = 0.6
-# Correctness: the grade of similarity from which on an answer says what its reference says.
-SAME = 4
-# The grade of an answer of which counting cannot tell whether it is right.
-UNSURE = 3.5
-# An answer with a smaller share of its words in the passages has nothing to do with them, if it has so many.
-RELATED, LONG = 0.1, 10
-# Turn: of an answer that agrees less with the reference this much of its support counts (at most a 2.75), and
-# this much where it gives another amount (at most a 2).
-ANSWERS, BESIDE_THE_POINT, OTHER_AMOUNT = 0.3, 0.4, 0.25
-# The same of an answer that leaves a number of the reference out: that is mostly the point.
-ANSWERS_WITHOUT_NUMBER = 0.48
-# From this recall on, an answer declines as the reference does, in words of its own.
-DECLINES = 0.6
-# A passage is of use that holds this share of a statement of the reference, or of the question; a statement
-# is found in a passage that holds this share of it.
-HOLDS_REFERENCE, HOLDS_QUESTION, FOUND = 0.6, 0.5, 0.6
+# What is left of a share where a figure is in no passage, where another one stands in the place of the
+# reference's, and where that is left out.
+INVENTED, WRONG, LEFT_OUT = 0.45, 0.1, 0.8
+# How far an answer and a refusal agree.
+BOTH_WAYS = 0.05
+# Less than this share of the reference is chance: pairs of Japanese signs meet less often than words. From
+# `PART` on an answer with all its figures says the same.
+LITTLE: dict[Language, float] = {"ja": 0.15, "en": 0.3}
+PART = 0.3
+# The grades of an answer that says the same, and of one of which counting cannot tell, which is not red.
+SAME, UNSURE = 4, 3.5
+# A passage is of use that holds this share of a statement of the reference, or of the question.
+HOLDS_REFERENCE, HOLDS_QUESTION = 0.6, 0.5
+# A sentence of which a smaller share was found is worth quoting in a reason; of more sentences than this the
+# first ones are looked at one by one.
+WORTH_QUOTING, MOST = 0.6, 40
+
+ExpectedResponse = Literal["comfort", "refuse", "answer"]
 
 
 def grade_of(share: float, judge: str) -> float:
@@ -96,6 +77,155 @@ def grade_of(share: float, judge: str) -> float:
     return round(at + (share - knots[at - 1]) / (knots[at] - knots[at - 1]), DECIMALS)
 
 
+def expected_response(case: Case) -> ExpectedResponse:
+    """What a right answer does: `comfort` a complaint, `refuse` the unanswerable, or `answer`.
+
+    A case that does not say whether it can be answered cannot be when all its references decline.
+    """
+    if case.is_complaint:
+        return "comfort"
+    wanted = [text for row in case.references for text in row]
+    declined = bool(wanted) and all(phrases.turns_away(text, case.language) for text in wanted)
+    return "refuse" if case.answerable is False or (case.answerable is None and declined) else "answer"
+
+
+def response_of(context: GradingContext) -> Response:
+    """What an answer does, by its wording alone: the one place that says so where no model judges.
+
+    That some of what was asked is left open counting cannot tell: it says `answered` of `partly`, too.
+    """
+    text, language = context.turn.answer.text, context.case.language
+    if not any(map(str.isalnum, text)):
+        return "nothing"
+    if phrases.turns_away(text, language):
+        return "handed_over" if phrases.names_contact(text, language) else "declined"
+    if phrases.asks_back(text, language) and not phrases.statements(text, language):
+        return "asked_back"
+    # Of an answer that also passes the customer on the case says which of both is looked at.
+    hands_over = context.case.handover != "optional" and phrases.hands_over(text, language)
+    return "handed_over" if hands_over else "answered"
+
+
+class Agreement(NamedTuple):
+    """How far an answer says what a reference says (0..1): `share` by words alone, `score` with its figures.
+
+    `lacks` are figures of the reference that the answer leaves out, `others` those that it gives instead.
+    """
+
+    score: float
+    share: float
+    lacks: tuple[Figure, ...] = ()
+    others: tuple[Figure, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it says the same, as far as can be counted."""
+        return not self.lacks and self.score >= LIMITS["similarity"][2]
+
+
+class Counted:
+    """What is counted of one turn; nothing before it is asked for.
+
+    An answer that was given before, to the same reference, is read as it was the first time: one answer, one
+    colour. `references` are those of this turn, or of the case's question where it has none of its own.
+    """
+
+    def __init__(self, context: GradingContext) -> None:
+        # Of the turn itself: its number, and whether it has a reference of its own.
+        self.index, self.has_reference = context.turn.index, bool(context.references)
+        self.context = context = _when_first_said(context)
+        self.case, self.language, self.answer = context.case, context.case.language, context.turn.answer.text
+        self.references = context.references or context.case_references
+        self.passages = tuple(passage.text for passage in context.turn.answer.passages)
+        self.response, self.expected = response_of(context), expected_response(context.case)
+        self.turned_away = phrases.turns_away(self.answer, self.language)
+        self.say = wording(self.language)
+
+    @cached_property
+    def states(self) -> bool:
+        """Whether it states anything that could be held against something."""
+        return not self.turned_away and bool(phrases.statements(self.answer, self.language))
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """What the customer said so far: its figures need no support."""
+        said = (message.content for message in self.case.history if message.role == "user")
+        return (*said, *(turn.user for turn in self.context.turns))
+
+    @cached_property
+    def support(self) -> float:
+        """The share (0..1) of what it states that this turn's passages have, less what `invented` takes."""
+        stated = "\n".join(phrases.statements(self.answer, self.language)) or self.answer
+        return coverage(stated, self.passages) * (INVENTED if self.invented else 1)
+
+    @cached_property
+    def invented(self) -> tuple[Figure, ...]:
+        """The figures of the answer that stand in no passage or reference, and that nobody named.
+
+        Beside a right answer a single digit is no reason: it may be said in other words.
+        """
+        found = differing(self.answer, (*self.passages, *self.references, *self.asked))
+        is_same = bool(self.references) and self.agreement.is_same
+        return tuple(f for f in found if not is_same or sum(map(str.isdigit, f.text)) > 1)
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How far it says what the nearest reference says; several are alternatives."""
+        every = [self.agreement_with(reference) for reference in self.references]
+        return max(every, key=lambda agreement: agreement.score, default=Agreement(0.0, 0.0))
+
+    def agreement_with(self, reference: str) -> Agreement:
+        """How far it says what this reference says.
+
+        Two that turn the customer away agree; one that does where the other answers hardly does.
+        """
+        declines = phrases.turns_away(reference, self.language)
+        if declines or self.turned_away:
+            share = 1.0 if declines and self.turned_away else BOTH_WAYS
+            return Agreement(share, share)
+        return agreement(self.answer, reference, self.asked)
+
+    @cached_property
+    def is_answerable(self) -> bool:
+        """Whether something that was retrieved holds the reference, or without one what is asked."""
+        return any(is_useful(self, text) for text in self.passages)
+
+
+def agreement(answer: str, reference: str, asked: tuple[str, ...] = ()) -> Agreement:
+    """How far an answer says what a reference says, both of them statements.
+
+    Figures that the customer `asked` with need not be said again, and are nobody's mistake.
+    """
+    share = coverage(reference, [answer])
+    # A sentence on something else may have the same figure by chance; one that is a figure alone has not.
+    words = coverage(_words(reference), [answer]) if content(_words(answer)) else 1.0
+    lacks = differing(reference, (answer, *asked))
+    kinds = {figure.kind for figure in lacks}
+    others = tuple(figure for figure in differing(answer, (reference, *asked)) if figure.kind in kinds)
+    if figures(reference) and not lacks and words >= PART:
+        return Agreement(max(share, LIMITS["similarity"][3]), share)
+    return Agreement(share * (WRONG if others else LEFT_OUT if lacks else 1), share, lacks, others)
+
+
+def _words(text: str) -> str:
+    """A text without its figures, under NFKC in lower case."""
+    plain = normalise(text)
+    for figure in figures(text):
+        plain = plain.replace(figure.text, " ")
+    return plain
+
+
+def _when_first_said(context: GradingContext) -> GradingContext:
+    """The turn of this answer, or the first one that gave it where the same reference was wanted."""
+    wanted = context.references or context.case_references
+    for at, turn in enumerate(context.earlier):
+        first = context.model_copy(update={"turn": turn, "earlier": context.earlier[:at]})
+        said_again = turn.answer.text.strip() == context.turn.answer.text.strip()
+        if said_again and (first.references or first.case_references) == wanted:
+            return first
+    return context
+
+
 class Verdict(NamedTuple):
     """A grade: `raw` on `scale` (None: not graded), its reason, and the figures behind it."""
 
@@ -105,165 +235,141 @@ class Verdict(NamedTuple):
     scale: tuple[float, float] = (1, 5)
 
 
-def without(reading: TurnEvidence, lacking: str) -> Verdict:
+def without(counted: Counted, lacking: str) -> Verdict:
     """No grade, because a `reference`, `passages`, `statements` or all `evidence` are missing."""
-    return Verdict(None, reading.say(f"no_{lacking}", turn=str(reading.context.turn.index)), {})
+    return Verdict(None, counted.say(f"no_{lacking}", turn=str(counted.index)), {})
 
 
-def groundedness(reading: TurnEvidence) -> Verdict:
-    """The share of the answer's words that are in this turn's passages; numbers in none cost up to half."""
-    found, say = reading.support, reading.say
-    missing: list[JsonValue] = [number.text for number in found.numbers]
-    detail: dict[str, JsonValue] = {"score": round(found.score, 4), "missing_numbers": missing}
-    # Who rightly declines claims nothing, and so nothing that is not in the passages.
-    declined = reading.expected == "refuse" and declines(reading.answer, reading.language)
-    if declined or not (statements(reading.answer, reading.language) or reading.only_asks):
-        return Verdict(5, say("nothing_claimed"), detail)
-    if not reading.passages:
-        return Verdict(1, say("nothing_found"), detail)
-    if reading.only_asks:
-        return Verdict(grade_of(max(ASKED_BACK, found.score), "groundedness"), say("asked_back"), detail)
-    reason = say.together([say("supported", share=percent(found.share)), *unsupported(reading)])
-    grade = grade_of(found.score, "groundedness")
-    if found.share >= RELATED or total_weight(content_units(reading.answer)) < LONG:
-        grade = max(grade, min(UNSURE, least_grade(reading)))
-    return Verdict(grade, reason, detail)
+def groundedness(counted: Counted) -> Verdict:
+    """The share of what is stated that this turn's passages have; a figure in none of them costs half.
 
-
-def least_grade(reading: TurnEvidence) -> float:
-    """The least grade of an answer with which nothing countable is wrong; 1 for all others.
-
-    SAME where it says what the reference says. Where it shares a few words and its figures are no others,
-    counting cannot tell other words from another thing: UNSURE, which is not red.
+    An answer that states nothing has nothing to be grounded, and no grade.
     """
-    found = reading.agreed
-    # A figure that no passage has is countable, and decides.
-    if reading.support.numbers or not reading.wanted or reading.refused:
-        return 1
-    if reading.already_answered:
-        return UNSURE
-    if found.is_same:
-        return SAME
-    return 1 if found.is_beside or reading.differs else UNSURE
+    if not counted.states:
+        return without(counted, "claim")
+    detail: dict[str, JsonValue] = {
+        "score": round(counted.support, 4),
+        "missing_numbers": [figure.text for figure in counted.invented],
+    }
+    if not counted.passages:
+        return Verdict(1, counted.say("nothing_found"), detail)
+    grade = grade_of(counted.support, "groundedness")
+    if counted.support >= PART and not counted.invented and counted.agreement.is_same:
+        grade = max(grade, SAME)
+    return Verdict(grade, counted.say.together(supported(counted)), detail)
 
 
-def unsupported(reading: TurnEvidence) -> list[str]:
-    """Sentences on what is in no passage: the numbers, and the sentence of which least was found."""
-    say, asked = reading.say, reading.context.turn.user
-    claims = acts.claims(reading.answer, reading.language)
-    each = [support(text, reading.passages, asked) for text in claims]
-    worst = min(each, key=lambda found: found.share, default=None)
-    said = []
-    if reading.support.numbers:
-        said.append(say("numbers", items=say.listed([number.text for number in reading.support.numbers])))
-    if worst and worst.share < WORTH_QUOTING:
-        said.append(say("lacking", quote=quoted(worst.text)))
+def sentences(text: str, language: Language) -> tuple[str, ...]:
+    """The first `MOST` different sentences that state something."""
+    return tuple(dict.fromkeys(phrases.statements(text, language)))[:MOST]
+
+
+def supported(counted: Counted) -> list[str]:
+    """Sentences on what the passages have of an answer, and what they have not."""
+    say, stated = counted.say, sentences(counted.answer, counted.language)
+    said = [say("supported", share=percent(coverage("\n".join(stated), counted.passages)))]
+    if counted.invented:
+        said.append(say("numbers", items=say.listed([figure.text for figure in counted.invented])))
+    share, worst = min((coverage(text, counted.passages), text) for text in stated)
+    return [*said, say("lacking", quote=quoted(worst))] if share < WORTH_QUOTING else said
+
+
+def compared(counted: Counted) -> list[str]:
+    """Sentences on what answer and reference have in common, and how they differ."""
+    say, nearest = counted.say, counted.agreement
+    declines = all(phrases.turns_away(text, counted.language) for text in counted.references)
+    if declines or counted.turned_away:
+        return [say("both_refuse" if declines and counted.turned_away else "only_one_refuses")]
+    said = [say("matched", share=percent(nearest.share))]
+    if nearest.lacks:
+        said.append(say("wrong_numbers", items=say.listed([figure.text for figure in nearest.lacks])))
     return said
 
 
-def comparison(reading: TurnEvidence) -> str:
-    """The sentences of a reason: what answer and reference have in common, and how they differ."""
-    found, say = reading.agreement, reading.say
-    declines = all(acts.is_refusal(text, reading.language) for text in reading.context.references)
-    if reading.refused or declines:
-        return say("both_refuse" if reading.refused and declines else "only_one_refuses")
-    said = [say("matched", share=percent(found.recall))]
-    if found.lacks:
-        said.append(say("wrong_numbers", items=say.listed([lack.text for lack in found.lacks])))
-    if found.missing:
-        said.append(say("unsaid", quote=quoted(found.missing[0])))
-    return say.together(said)
-
-
-def compared(reading: TurnEvidence, raw: Callable[[float], float], scale: tuple[float, float]) -> Verdict:
-    """A grade (made by `raw`) of the agreement with the nearest reference of this turn."""
-    if not reading.context.references:
-        return without(reading, "reference")
-    found = reading.agreement
+def _similar(
+    counted: Counted, raw: Callable[[Agreement], float], scale: tuple[float, float] = (0, 1)
+) -> Verdict:
+    if not counted.has_reference:
+        return without(counted, "reference")
+    nearest = counted.agreement
     detail: dict[str, JsonValue] = {
-        "score": round(found.score, 4),
-        "recall": round(found.recall, 4),
-        "missing_numbers": [lack.text for lack in found.lacks],
+        "score": round(nearest.score, 4),
+        "recall": round(nearest.share, 4),
+        "missing_numbers": [figure.text for figure in nearest.lacks],
     }
-    return Verdict(raw(found.score), comparison(reading), detail, scale)
+    return Verdict(raw(nearest), counted.say.together(compared(counted)), detail, scale)
 
 
-def similarity(reading: TurnEvidence) -> Verdict:
+def similarity(counted: Counted) -> Verdict:
     """How far the answer says what the nearest reference says; another figure leaves a tenth of it."""
-    return compared(reading, lambda score: grade_of(score, "similarity"), (1, 5))
+    return _similar(counted, lambda nearest: grade_of(nearest.score, "similarity"), (1, 5))
 
 
-def llm_similarity(reading: TurnEvidence) -> Verdict:
+def llm_similarity(counted: Counted) -> Verdict:
     """The same as a share (0..1)."""
-    return compared(reading, lambda score: round(score, 4), (0, 1))
+    return _similar(counted, lambda nearest: round(nearest.score, 4))
 
 
-def llm_correctness(reading: TurnEvidence) -> Verdict:
-    """1 when the answer says what the nearest reference says, and no other amount."""
-    return compared(reading, lambda score: float(grade_of(score, "similarity") >= SAME), (0, 1))
+def llm_correctness(counted: Counted) -> Verdict:
+    """1 when the answer says what the nearest reference says, and no other figure."""
+    return _similar(counted, lambda nearest: float(nearest.is_same))
 
 
-def context_precision(reading: TurnEvidence) -> Verdict:
+def context_precision(counted: Counted) -> Verdict:
     """Whether the useful passages come first: average precision (0..1, RAGAS) in the retriever's order."""
-    passages = reading.context.turn.answer.passages
+    passages = counted.context.turn.answer.passages
     if not passages:
-        return without(reading, "passages")
-    judged = [Usefulness(id=passage.id, useful=int(is_useful(reading, passage.text))) for passage in passages]
-    raw = average_precision(judged, reading.context)
-    useless = [each.text for each, verdict in zip(passages, judged, strict=True) if not verdict.useful]
-    rows: list[JsonValue] = [each.model_dump() for each in judged]
-    said = [reading.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
+        return without(counted, "passages")
+    judged = [Usefulness(id=one.id, useful=int(is_useful(counted, one.text))) for one in passages]
+    raw = average_precision(judged, counted.context)
+    useless = [one.text for one, verdict in zip(passages, judged, strict=True) if not verdict.useful]
+    rows: list[JsonValue] = [verdict.model_dump() for verdict in judged]
+    said = [counted.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
     if useless:
-        said.append(reading.say("useless", quote=quoted(useless[0])))
-    return Verdict(raw, reading.say.together(said), {"passages": rows, "score": round(raw, 4)}, (0, 1))
+        said.append(counted.say("useless", quote=quoted(useless[0])))
+    return Verdict(raw, counted.say.together(said), {"passages": rows, "score": round(raw, 4)}, (0, 1))
 
 
-def context_recall(reading: TurnEvidence) -> Verdict:
+def context_recall(counted: Counted) -> Verdict:
     """The share (0..1, RAGAS) of the reference's statements that the passages hold."""
-    if not reading.context.references:
-        return without(reading, "reference")
-    if not reading.passages:
-        return without(reading, "passages")
-    stated = reference_statements(reading)
-    if not stated:
-        return without(reading, "statements")
-    judged = [found_in(reading, text) for text in stated]
+    if not counted.has_reference:
+        return without(counted, "reference")
+    if not counted.passages:
+        return without(counted, "passages")
+    wanted = wanted_statements(counted)
+    if not wanted:
+        return without(counted, "statements")
+    judged = [_found(counted, text) for text in wanted]
     raw = recalled_share(judged)
-    absent = [each.text for each in judged if not each.found]
-    rows: list[JsonValue] = [each.model_dump() for each in judged]
-    said = [reading.say("recalled", found=str(len(judged) - len(absent)), count=str(len(judged)))]
+    absent = [statement.text for statement in judged if not statement.found]
+    rows: list[JsonValue] = [statement.model_dump() for statement in judged]
+    said = [counted.say("recalled", found=str(len(judged) - len(absent)), count=str(len(judged)))]
     if absent:
-        said.append(reading.say("lacking", quote=quoted(absent[0])))
-    return Verdict(raw, reading.say.together(said), {"statements": rows, "score": round(raw, 4)}, (0, 1))
+        said.append(counted.say("lacking", quote=quoted(absent[0])))
+    return Verdict(raw, counted.say.together(said), {"statements": rows, "score": round(raw, 4)}, (0, 1))
 
 
-def reference_statements(reading: TurnEvidence) -> tuple[str, ...]:
-    """What the nearest reference of this turn states, sentence by sentence; none when it declines."""
-    references = reading.context.references
-    # Of several right answers the one that the bot gave, or came nearest to.
-    nearest = max(references, key=lambda text: coverage(text, [reading.answer]), default="")
-    return acts.claims(nearest, reading.language)
+def wanted_statements(counted: Counted) -> tuple[str, ...]:
+    """What the nearest reference states, sentence by sentence; none when it declines."""
+    answers = [each for each in counted.references if not phrases.turns_away(each, counted.language)]
+    nearest = max(answers, key=lambda text: coverage(text, [counted.answer]), default="")
+    return sentences(nearest, counted.language)
 
 
-def is_useful(reading: TurnEvidence, passage: str) -> bool:
+def is_useful(counted: Counted, passage: str) -> bool:
     """Whether a passage holds most of a statement of the reference; without one, of what is asked."""
-    units, stated = content_units(passage), reference_statements(reading)
-    if stated:
-        return any(share(topic_units(text), units) >= HOLDS_REFERENCE for text in stated)
-    asked = (reading.context.turn.user, reading.case.question)
-    return any(coverage(need, [passage]) >= HOLDS_QUESTION for need in asked)
+    if wanted := wanted_statements(counted):
+        return any(coverage(text, [passage]) >= HOLDS_REFERENCE for text in wanted)
+    needs = (counted.context.turn.user, counted.case.question)
+    return any(coverage(need, [passage]) >= HOLDS_QUESTION for need in needs)
 
 
-def found_in(reading: TurnEvidence, statement: str) -> Statement:
-    """The passage that holds most of a statement of the reference, and all its numbers."""
-    wanted = topic_units(statement)
-    whole = [
-        (share(wanted, content_units(passage.text)), passage.id)
-        for passage in reading.context.turn.answer.passages
-        if not lacking(statement, [passage.text])
-    ]
+def _found(counted: Counted, statement: str) -> Statement:
+    """The passage that holds most of a statement of the reference, and all its figures."""
+    passages = counted.context.turn.answer.passages
+    whole = [(coverage(statement, [p.text]), p.id) for p in passages if not differing(statement, [p.text])]
     best, where = max(whole, default=(0.0, ""))
-    found = best >= FOUND
+    found = best >= HOLDS_REFERENCE
     return Statement(text=statement, passage=where if found else "", found=int(found))
 
 
@@ -275,24 +381,27 @@ class Outcome(NamedTuple):
     conclusion: str
 
 
-def turn(reading: TurnEvidence) -> Verdict:
+def turn(counted: Counted) -> Verdict:
     """How far the answer does what the desk should do here: comfort, decline or answer.
 
-    An answer is held against the passages, and against the reference, if there is one; with neither there
-    is nothing to count, and no grade. Nor is there for the answer to a word or two that ask for nothing.
+    An answer is held against the reference, if there is one, and against the passages; with neither there is
+    nothing to count, and no grade.
     """
-    if reading.expected == "answer" and not (reading.passages or reading.wanted):
-        return without(reading, "evidence")
-    if reading.expected != "comfort" and asks_for_nothing(reading):
-        return without(reading, "request")
-    rule = {"comfort": _comforting, "refuse": _declining, "answer": _answering}[reading.expected]
-    found, say = rule(reading), reading.say
-    against = "reference" if reading.context.references else "passages" if reading.passages else "neither"
-    conclusion = say.together([say(found.conclusion), *_remarks(reading, found)])
+    if counted.expected == "answer" and not (counted.passages or counted.references):
+        return without(counted, "evidence")
+    rule = {"comfort": _comforting, "refuse": _declining, "answer": _answering}[counted.expected]
+    found, say = rule(counted), counted.say
+    against = "reference" if counted.references else "passages" if counted.passages else "neither"
+    remarks = [
+        *(compared(counted) if counted.references else []),
+        *(supported(counted) if counted.states else []),
+    ]
+    explains = found.conclusion in ("good", "fair", "unsure", "poor", "beside")
+    conclusion = say.together([say(found.conclusion), *(remarks[:2] if explains else [])])
     detail: dict[str, JsonValue] = {
         "correctness": found.correctness,
         "overall": found.overall,
-        "steps": [*_steps(reading)],
+        "steps": [say("step_need", quote=quoted(counted.context.turn.user)), say(f"step_{counted.response}")],
         "against": say(f"against_{against}"),
         "conclusion": say("mark") + conclusion,
         "score": round(found.overall / 5, 4),
@@ -300,120 +409,71 @@ def turn(reading: TurnEvidence) -> Verdict:
     return Verdict(found.overall, conclusion, detail)
 
 
-def response_of(context: GradingContext) -> Response:
-    """What an answer does, by its wording alone: the one place that says so where no model judges.
-
-    That some of what was asked is left open counting cannot tell: it says `answered` of `partly`, too.
-    """
-    text, language, references = context.turn.answer.text, context.case.language, all_references(context.case)
-    if not any(map(str.isalnum, text)):
-        return "nothing"
-    if refuses(text, references, language):
-        return "handed_over" if acts.is_handover(text, language) else "declined"
-    kinds = {part.act for part in acts.parts(text, language)}
-    if "question" in kinds and kinds <= {"question", "courtesy"}:
-        return "asked_back"
-    # Of an answer that also passes the customer on the case says which of both is looked at.
-    hands_over = context.case.handover != "optional" and acts.passes_on(text, language)
-    return "handed_over" if hands_over else "answered"
-
-
-def asks_for_nothing(reading: TurnEvidence) -> bool:
-    """Whether the customer says but a word or two ("alright", "not quite"), and none of the matter."""
-    line = reading.context.turn.user.strip()
-    size = len(line) if reading.language == "ja" else len(line.split())
-    if (
-        reading.context.turn.index == 1
-        or size > SHORT[reading.language]
-        or acts.ends_with_question(line, reading.language)
-    ):
-        return False
-    # A single word may name the matter ("Refund?"), and then asks for something.
-    matter = content_units(" ".join((reading.case.question, reading.case.goal or "")))
-    return not content_units(line) & matter
-
-
-def _comforting(reading: TurnEvidence) -> Outcome:
+def _comforting(counted: Counted) -> Outcome:
     """A complaint needs an apology and a person, not an explanation."""
-    if reading.handed_over:
-        return (
-            Outcome(5, 5, "complaint_good") if reading.apologises else Outcome(4, 5, "complaint_no_apology")
-        )
-    if reading.refused:
+    is_sorry = phrases.apologises(counted.answer, counted.language)
+    if phrases.hands_over(counted.answer, counted.language):
+        return Outcome(5, 5, "complaint_good") if is_sorry else Outcome(4, 5, "complaint_no_apology")
+    if counted.turned_away:
         return Outcome(2, 4, "complaint_refused")
-    if reading.apologises and not acts.claims(reading.answer, reading.language):
+    if is_sorry and not counted.states:
         return Outcome(3, 5, "complaint_no_handover")
-    grade = 2 if reading.apologises else 1
-    return Outcome(grade, grade_of(reading.support.score, "groundedness"), "complaint_ignored")
+    return Outcome(2 if is_sorry else 1, 3, "complaint_ignored")
 
 
-def _declining(reading: TurnEvidence) -> Outcome:
+def _declining(counted: Counted) -> Outcome:
     """A question that the material does not answer must be declined; what only states is invented."""
-    agreed = best_agreement(reading.answer, all_references(reading.case), reading.language)
-    if declines(reading.answer, reading.language) or agreed.recall >= DECLINES:
-        return Outcome(5 if reading.has_contact else 4, 5, "rightly_refused")
-    return Outcome(4, 4, "fair") if reading.hints_at_refusal else Outcome(2, 2, "invented")
+    if counted.turned_away:
+        named = phrases.names_contact(counted.answer, counted.language)
+        return Outcome(5 if named else 4, 5, "rightly_refused" if named else "no_contact")
+    return Outcome(4, 4, "asked_back") if counted.response == "asked_back" else Outcome(2, 2, "invented")
 
 
-def _answering(reading: TurnEvidence) -> Outcome:
-    """Supported by the passages, and less so if it says hardly anything of the reference.
+def _answering(counted: Counted) -> Outcome:
+    """By the reference, where there is one, else by the passages."""
+    if counted.case.handover == "required" and counted.response != "nothing":
+        done = phrases.names_contact(counted.answer, counted.language)
+        return Outcome(4, 5, "handed_over") if done else Outcome(3, 4, "no_handover")
+    if counted.turned_away:
+        return _turning_away(counted)
+    if counted.response == "asked_back":
+        return Outcome(UNSURE, UNSURE, "asked_back")
+    return _stating(counted) if counted.response == "answered" else Outcome(1, 1, "poor")
 
-    Without passages it is the reference alone.
+
+def _turning_away(counted: Counted) -> Outcome:
+    """Who declines what could be answered is at best a 2: still more than an answer to something else.
+
+    Where nothing that was retrieved answers, and nobody says what is right, it is honest.
     """
-    agreed, is_unsure = reading.agreed, False
-    if reading.passages:
-        least = ANSWERS_WITHOUT_NUMBER if agreed.lacks else ANSWERS
-        lacks = bool(reading.wanted) and (agreed.score < least or reading.differs)
-        lacks = lacks and not reading.already_answered
-        wrong = OTHER_AMOUNT if lacks and agreed.instead else 1
-        correct = grade_of(wrong * reading.support.score, "groundedness")
-        beside = min(wrong, BESIDE_THE_POINT if lacks else 1)
-        grade = grade_of(beside * reading.support.score, "groundedness")
-        floor = least_grade(reading)
-        is_unsure = grade < floor == UNSURE
-        grade, correct = max(grade, floor), max(correct, floor)
-    else:
-        grade = correct = grade_of(agreed.score, "similarity")
-    # Something could have been answered, so a refusal is at best a 2, however well it is put.
-    if reading.refused and reading.wanted:
-        needless = reading.handed_over and reading.case.handover == "forbidden"
-        return Outcome(min(grade, 2), correct, "needless_handover" if needless else "wrongly_refused")
-    if reading.case.handover == "required" and not reading.handed_over:
-        return Outcome(min(grade, 3), correct, "no_handover")
-    told = "unsure" if is_unsure else ("poor", "poor", "fair", "good", "good")[int(grade) - 1]
-    return Outcome(grade, correct, told)
+    if counted.case.handover == "forbidden" and counted.response == "handed_over":
+        return Outcome(2, 4, "needless_handover")
+    if counted.is_answerable:
+        return Outcome(2, 4, "wrongly_refused")
+    known = counted.references or counted.case.answerable
+    return Outcome(2, 4, "nothing_to_answer") if known else Outcome(4, 5, "rightly_refused")
 
 
-def _remarks(reading: TurnEvidence, found: Outcome) -> list[str]:
-    """At most two sentences that a support lead can act on."""
-    if found.conclusion == "rightly_refused":
-        return [] if reading.has_contact else [reading.say("no_contact")]
-    if reading.expected != "answer" or reading.refused:
-        return []
-    compared = [comparison(reading)] if reading.context.references else []
-    return [*compared, *(unsupported(reading) if reading.passages else [])][:2]
+def _stating(counted: Counted) -> Outcome:
+    """Another figure is at most a 2, another matter a 1; other words alone are not red."""
+    nearest = counted.agreement
+    if not counted.references:
+        return _told(grade_of(counted.support, "groundedness"))
+    if nearest.share < LITTLE[counted.language] and not nearest.is_same:
+        return Outcome(1, 1, "beside")
+    if nearest.others or counted.invented:
+        return Outcome(2, 2, "poor")
+    if nearest.is_same:
+        return _told(max(SAME, grade_of(nearest.score, "similarity")))
+    return Outcome(UNSURE, UNSURE, "unsure")
 
 
-def _steps(reading: TurnEvidence) -> list[str]:
-    say = reading.say
-    steps = [say("step_need", quote=quoted(reading.context.turn.user))]
-    if reading.handed_over:
-        steps.append(say("step_handed_over"))
-    elif reading.refused:
-        steps.append(say("step_refused"))
-    else:
-        steps.append(say("step_answer", count=str(len(sentences(reading.answer)))))
-    if reading.context.references:
-        steps.append(say("matched", share=percent(reading.agreement.recall)))
-    else:
-        steps.append(say("step_no_reference"))
-    if reading.passages and not reading.refused:
-        steps.append(say("supported", share=percent(reading.support.share)))
-    return steps
+def _told(grade: float) -> Outcome:
+    return Outcome(grade, grade, ("poor", "poor", "fair", "good", "good")[int(grade) - 1])
 
 
 # The judges of the shelf that have a stand-in.
-STAND_INS: dict[str, Callable[[TurnEvidence], Verdict]] = {
+STAND_INS: dict[str, Callable[[Counted], Verdict]] = {
     "turn": turn,
     "groundedness": groundedness,
     "similarity": similarity,
@@ -427,7 +487,7 @@ STAND_INS: dict[str, Callable[[TurnEvidence], Verdict]] = {
 @cache
 def rubric_of(judge: str) -> str:
     """The rubric of a lexical judge's scores: the formula, and a hash of all that decides its grades."""
-    return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), acts.FILE.read_text(encoding='utf-8'))}"
+    return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), phrases.FILE.read_text(encoding='utf-8'))}"
 
 
 class LexicalJudge:
@@ -440,8 +500,8 @@ class LexicalJudge:
 
     def grade(self, context: GradingContext) -> Score:
         """The score of one turn, on the judge's own scale; skipped if its evidence is missing."""
-        reading = TurnEvidence(context)
-        verdict = self._verdict(reading)
+        counted = Counted(context)
+        verdict = self._verdict(counted)
         graded = verdict.raw is not None
         return Score(
             judge=self.name,
@@ -451,7 +511,7 @@ class LexicalJudge:
             value=None if verdict.raw is None else share_of(verdict.raw, verdict.scale),
             raw=verdict.raw,
             scale=verdict.scale,
-            reason=reading.say("mark") + verdict.reason if graded else verdict.reason,
+            reason=counted.say("mark") + verdict.reason if graded else verdict.reason,
             response=response_of(context) if self.name == "turn" else None,
             detail=verdict.detail,
             rubric=self.rubric,

@@ -35,7 +35,7 @@ from simulator.core.document import (
     points,
     target_points,
 )
-from simulator.core.messages import _, ngettext, sentences
+from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.models.pricing import money
@@ -55,7 +55,7 @@ from simulator.report.sections import (
     customers_section,
 )
 from simulator.report.verdict import verdict, verdict_tone
-from simulator.stats.figures import Summary
+from simulator.stats.figures import JudgeSummary, Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
 
@@ -129,7 +129,7 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     """
     summary = context.summary
     means = [
-        _("{name} {n}", name=title("judge", name), n=points(mean))
+        _mean(title("judge", name), points(mean), summary.judges[name], name, trial=summary.trial)
         for name in summary.active_judges
         if (mean := summary.judges[name].mean) is not None
     ]
@@ -141,6 +141,22 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     # Stand-ins cost nothing, and "0.00 USD" would look like a bargain.
     if any(spent.calls for spent in summary.spending.values()):
         yield Fact(_("Cost"), money(summary.spent))
+
+
+def _mean(label: Text, mean: Text, judge: JudgeSummary, name: str, *, trial: bool) -> Message:
+    """A judge's mean in a phrase; of a trial's groundedness also how many answers it is made of.
+
+    A refusal states nothing, and "Groundedness 100" of a bot that always declines would mean nothing.
+    """
+    if name != "groundedness" or not trial:
+        return _("{name} {n}", name=label, n=mean)
+    return _(
+        "{name} {n} ({graded} of {planned} answers state anything)",
+        name=label,
+        n=mean,
+        graded=judge.n,
+        planned=judge.planned,
+    )
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:

@@ -63,7 +63,7 @@ from simulator.stats.offered import further_figures
 from simulator.stats.red import worst_severity
 from simulator.stats.summary import counted_turns
 from simulator.storage.results import without_superseded
-from simulator.text.acts import is_courtesy
+from simulator.text.phrases import is_courtesy
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95

@@ -20,7 +20,7 @@ from statistics import quantiles
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Results
 from simulator.stats.figures import CustomerFigure, CustomerSummary, Handling, LineLengths, turn_failure
 from simulator.storage.results import select_conversations
-from simulator.text.evidence import coverage
+from simulator.text.overlap import coverage
 from simulator.users.faults import (
     CustomerFault,
     VerdictsByTurn,

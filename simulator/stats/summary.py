@@ -102,7 +102,7 @@ from simulator.storage.results import (
     conversations_with_scores,
     without_superseded,
 )
-from simulator.text.acts import is_courtesy
+from simulator.text.phrases import is_courtesy
 
 # Of the adapter, the bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"

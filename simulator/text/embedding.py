@@ -8,6 +8,7 @@ collisions cancel out on average (Weinberger et al., 2009).
     cosine of "料金はいくらですか" and "住所を変えたい"   -> 0.00
 """
 
+import re
 import zlib
 from collections import defaultdict
 from functools import lru_cache
@@ -15,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.text.evidence import CONTENT, stem, unit_weight
+from simulator.text.overlap import STOP_WORDS, stem
 from simulator.text.segments import tokens
 
 DIMENSIONS = 512
@@ -23,6 +24,7 @@ DIMENSIONS = 512
 # sentences of a desk, so it weighs far less here than where copied wording is looked for.
 _SIZES = {1: 0.5, 2: 1.0, 3: 0.7}
 _GRAMMAR = 0.15
+_HIRAGANA = re.compile("[\u3041-\u309f\u30fc]")
 # So much do three letters in a row count, by which forms of an English word meet.
 _LETTERS = 0.25
 
@@ -51,7 +53,7 @@ def _vector(text: str) -> NDArray[np.float64]:
 def _grams(found: list[str]) -> dict[str, float]:
     """The n-grams of some tokens and of the letters of their words, with weights that add up."""
     words = [stem(token) for token in found]
-    weights = [1.0 if unit_weight(token) == CONTENT else _GRAMMAR for token in found]
+    weights = [_GRAMMAR if token in STOP_WORDS or _HIRAGANA.match(token) else 1.0 for token in found]
     grams: dict[str, float] = defaultdict(float)
     for size, factor in _SIZES.items():
         for at in range(len(words) - size + 1):

@@ -1,8 +1,8 @@
 """Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million.
 
 `NUMERAL` is the pattern that finds a number in a normalised text (NFKC, lower case), `value_of` what it is
-worth. What stands beside a number (a unit, a currency, a date) is no matter of this module: entities.py
-builds its patterns around `NUMERAL` and reads units.toml.
+worth. What stands beside a number (a unit, a currency, a date) is no matter of this
+module: who reads it builds a pattern around `NUMERAL`.
 
     1万5千, 一万五千       -> 15000
     二〇二四, 2024         -> 2024 (digits in a row are read as digits)
@@ -15,7 +15,6 @@ Values are `Decimal`: 0.1 + 0.2 has to be 0.3 where an answer is held against a 
 
 import re
 from decimal import Context, Decimal
-from pathlib import Path
 
 from simulator.text.typography import nfkc, straight
 
@@ -35,7 +34,6 @@ _WORDS = {
 _POWERS = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
 # More digits than any numeral that is read can have, so that nothing is rounded.
 _EXACT = Context(prec=80)
-UNITS = Path(__file__).with_name("units.toml")
 
 KANJI = "".join((*_DIGITS, *_TENS, *_MYRIADS))
 # Digits with commas between thousands and a decimal part. Bounded: what is longer is no number of anything.

@@ -56,13 +56,12 @@ def statements(text: str, language: Language) -> tuple[str, ...]:
 
 
 def declines(text: str, language: Language) -> bool:
-    """Whether a text says that it cannot answer, and states no more beside than that.
+    """Whether a text says that it cannot answer, and states no more beside that.
 
     "That is not possible" is an answer; "I cannot say whether it is possible" declines.
     """
-    return _size(text, language, "decline") > 0 and (
-        _size(text, language, "statement") <= _size(text, language, "decline", "contact")
-    )
+    declined, stated = _size(text, language, "decline", "contact"), _size(text, language, "statement")
+    return _size(text, language, "decline") > 0 and stated <= declined
 
 
 def hands_over(text: str, language: Language) -> bool:

@@ -2,7 +2,6 @@
 
 import random
 import re
-import tomllib
 from collections.abc import Callable
 
 import pytest
@@ -11,9 +10,8 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Language
 from simulator.privacy.redactor import Redactor
-from simulator.text import acts as dialogue_acts
-from simulator.text.acts import claims, is_handover, is_refusal, negated_words
-from simulator.text.entities import specifics_of
+from simulator.text import phrases
+from simulator.text.figures import figures
 from simulator.text.normalise import plain_form
 from simulator.text.typography import codes, half_width, straight
 from simulator.users.faults import fault_patterns
@@ -21,7 +19,6 @@ from simulator.users.guard import Guard
 from tests.paths import FIXTURES, fixture_rows
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
 VARIANTS = {"'": "‘’ʼ＇", '"': "“”„＂", "-": "‐‑‒–−－—―"}
 GUARDS = {language: Guard(language) for language in LANGUAGES}
 
@@ -37,8 +34,7 @@ def rows(name: str, key: str) -> list[str]:
 
 
 def acts(language: Language) -> list[str]:
-    told = [text for texts in ACTS[language]["examples"].values() for text in texts]
-    return [*told, *rows(f"refusals_{language}.jsonl", "text")]
+    return rows(f"refusals_{language}.jsonl", "text")
 
 
 def personal(language: Language) -> list[str]:
@@ -57,14 +53,12 @@ def customer(text: str, language: Language) -> object:
 
 Detector = Callable[[str, Language], object]
 DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
-    "refusal": (is_refusal, acts),
-    "handover": (is_handover, acts),
-    "apology": (dialogue_acts.apologises, acts),
-    "acts": (lambda text, language: [part.act for part in dialogue_acts.parts(text, language)], acts),
-    "claims": (lambda text, language: [straight(each) for each in claims(text, language)], acts),
-    "negation": (lambda text, _: negated_words(text), acts),
-    "facts": (
-        lambda text, _: [each.canonical for each in specifics_of(text)],
+    "refusal": (phrases.turns_away, acts),
+    "handover": (phrases.hands_over, acts),
+    "apology": (phrases.apologises, acts),
+    "pieces": (lambda text, language: [piece.kind for piece in phrases.pieces(text, language)], acts),
+    "figures": (
+        lambda text, _: [figure.value for figure in figures(text)],
         lambda language: rows(f"facts_{language}.jsonl", "answer"),
     ),
     "codes": (lambda text, _: codes(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
@@ -94,9 +88,9 @@ def test_a_detector_says_the_same_of_curly_and_straight_marks(name: str, languag
 
 def test_a_curly_apostrophe_makes_no_answer_of_a_refusal() -> None:
     """As phones and word processors write it; and what takes no person in is no handover."""
-    assert is_refusal("I don’t know whether that is possible.", "en")
-    assert is_refusal("We don’t have any information about that.", "en")
-    assert not is_handover("I can’t transfer you to an agent. The fee is 300 yen.", "en")
+    assert phrases.declines("I don’t know whether that is possible.", "en")
+    assert phrases.declines("We don’t have any information about that.", "en")
+    assert not phrases.hands_over("I can’t transfer you to an agent. The fee is 300 yen.", "en")
 
 
 @given(st.text(alphabet="ab1 .,。ー〜'’‘\"“”-‐—―−@/あ漢", max_size=40))
@@ -113,22 +107,6 @@ def test_every_sign_keeps_its_place(text: str) -> None:
 def test_long_vowels_and_ranges_stay() -> None:
     """Neither ー nor 〜 nor ～ is a dash; half-width ｰ is a long vowel, too."""
     assert straight("ルーター、10〜20分、9時～18時、ﾙｰﾀｰ") == "ルーター、10〜20分、9時～18時、ﾙｰﾀｰ"
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("Write to us—desk@example.com—any time.", ["desk@example.com"]),
-        ("See the plans—https://example.com/plans—for more.", ["https://example.com/plans"]),
-        ("My router shows code E-20512—what now?", ["e20512"]),
-        ("Open 9:00—18:00.", ["9:00-18:00"]),
-        ("0120―000―371", ["0120000371"]),
-        ("It takes 10–20 minutes.", ["600～1200秒"]),
-    ],
-)
-def test_a_long_dash_parts_an_address_from_the_words_around_it(text: str, wanted: list[str]) -> None:
-    """Between figures it joins them, as a hyphen does."""
-    assert [each.canonical for each in specifics_of(text)] == wanted
 
 
 def test_a_teams_pattern_with_a_curly_apostrophe_still_matches() -> None:

@@ -23,9 +23,8 @@ from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.types import Case, Language, Value
 from simulator.data.files import language_of
-from simulator.grading.lexical import grade_of
-from simulator.text.entities import details_of, lacking
-from simulator.text.evidence import best_agreement
+from simulator.grading.lexical import agreement, grade_of
+from simulator.text.figures import differing, figures
 from simulator.text.segments import normalise, tokens
 
 Reason = Literal[
@@ -160,9 +159,9 @@ class NearDuplicates:
         numbers = re.findall(r"\d+", plain)
         plain = " " + re.sub(r"[\W_]+", "", plain) + " "
         grams = frozenset(plain[at : at + 3] for at in range(max(1, len(plain) - 2)))
-        for twin, other, figures, passages in self._known:
+        for twin, other, digits, passages in self._known:
             same = SAME if passages == about else SAME_ELSEWHERE
-            if numbers == figures and len(grams & other) / len(grams | other) >= same:
+            if numbers == digits and len(grams & other) / len(grams | other) >= same:
                 return twin
         self._known.append((name, grams, numbers, about))
         return None
@@ -201,11 +200,11 @@ def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Re
     if kind in OUT_OF_SCOPE:
         return None
     reference = "\n".join(chain.from_iterable(case.references))
-    stated = details_of(reference)
+    stated = figures(reference)
     # A figure in words that no pattern knows has a digit at least.
     if kind == "number" and not stated and not re.search(r"\d", "".join(case.references_at(1))):
         return "no_number"
-    unsupported = lacking(reference, [case.question, *(article.text for article in articles)])
+    unsupported = differing(reference, [case.question, *(article.text for article in articles)])
     # A sum of figures is a right answer, too, and a reader of the passages checks it.
     return "unsupported" if len(unsupported) > max(1, len(stated) // 2) else None
 
@@ -233,20 +232,17 @@ def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion 
             why = "one_passage"
         case FollowUpQuestionCheck() if check.clear_alone:
             why = "alone"
-        case Check() if not says_the_same(check.answer, case.references_at(1), case.language):
+        case Check() if not says_the_same(check.answer, case.references_at(1)):
             return RejectedQuestion(case=case, why="differs", detail=check.answer.strip())
     return RejectedQuestion(case=case, why=why, detail=check.reason.strip()) if why else None
 
 
-def says_the_same(answer: str, references: Sequence[str], language: Language) -> bool:
-    """Whether an answer agrees with the right one: same figures, and most of its content.
+def says_the_same(answer: str, references: Sequence[str]) -> bool:
+    """Whether an answer agrees with one of the right ones: the same figures, and some of its words.
 
-    An answer may leave out figures, or add some that are no answer to the same question.
+    An answer may add figures that are no answer to the same question.
     """
-    agreement = best_agreement(answer, references, language)
-    has_figures = any(details_of(reference) and not lacking(reference, [answer]) for reference in references)
-    if agreement.instead and not has_figures:
-        return False
-    # Figures were looked at above: a further one for something else is no reason.
-    score = max(agreement.score, agreement.recall) if has_figures else agreement.score
-    return grade_of(score, "similarity") >= AGREES
+    every = (agreement(answer, reference) for reference in references)
+    return any(
+        grade_of(max(one.score, 0 if one.lacks else one.share), "similarity") >= AGREES for one in every
+    )

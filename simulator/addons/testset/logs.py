@@ -32,7 +32,7 @@ from simulator.data.values import NO_QUESTION
 from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
 from simulator.stats.lines import FEATURES, people_of
-from simulator.text.acts import parts
+from simulator.text.phrases import is_courtesy
 from simulator.users.rules import SHARES
 
 FROM_LOGS = "from-logs"
@@ -187,7 +187,7 @@ class Logs:
 def _first(lines: Sequence[ChatMessage], language: Language) -> str:
     """The customer's first line that is more than a greeting; without one the first line."""
     texts = [line.content.strip() for line in lines if line.role == "user" and line.content.strip()]
-    requests = (text for text in texts if any(part.act != "courtesy" for part in parts(text, language)))
+    requests = (text for text in texts if text.strip() and not is_courtesy(text, language))
     return next((text for text in requests if not _GREETING.fullmatch(text)), texts[0])
 
 

@@ -26,8 +26,8 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Language, Passage
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
-from simulator.text.entities import Measure, details_of
-from simulator.text.evidence import topic_units
+from simulator.text.figures import figures
+from simulator.text.overlap import content
 from simulator.text.segments import sentences
 
 # The last five are out of scope: the right answer is to decline.
@@ -67,6 +67,8 @@ MOST_SHARED = 40
 NEIGHBOURS = 3
 USUAL_SEED = 42
 _LONGEST_NAME = 36
+# Figures of these kinds measure something: no dates, times and telephone numbers.
+_MEASURES = frozenset({"amount", "percent", "span", "size", "number"})
 # Lines that number steps: 1. , (2), ③, 手順4:.
 _STEP = re.compile(r"^\s{0,4}(?:[(（]?(\d{1,2})[.)）．、]|([①-⑳])|手順\s?(\d{1,2})[:：]?)\s*.", re.MULTILINE)
 # A path or an address tells where a text comes from; it is no title.
@@ -165,7 +167,7 @@ class Index:
 
     def __init__(self, articles: Sequence[Article]) -> None:
         self.articles = tuple(articles)
-        self._terms = [frozenset(topic_units(f"{a.name}\n{a.text}")) for a in self.articles]
+        self._terms = [content(f"{a.name}\n{a.text}") for a in self.articles]
         self._postings: dict[str, list[int]] = defaultdict(list)
         for number, terms in enumerate(self._terms):
             for term in terms:
@@ -173,7 +175,7 @@ class Index:
 
     def nearest(self, text: str, most: int) -> list[Article]:
         """The articles that share the rarest terms with a text, the nearest first; none without any."""
-        scores = self._shared(topic_units(text))
+        scores = self._shared(content(text))
         best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
         return [self.articles[number] for number in best if scores[number] > 0]
 
@@ -284,14 +286,10 @@ class QuestionPlan:
             return [*draw.sample(first, len(first)), *rest]
         articles = list(self.index.articles)
         if kind == "number":
-            articles = [a for a in articles if _has_measure(a.text)] or articles
+            articles = [a for a in articles if any(f.kind in _MEASURES for f in figures(a.text))] or articles
         elif kind == "procedure":
             articles = [a for a in articles if a.has_steps] or articles
         return [(article,) for article in draw.sample(articles, len(articles))]
-
-
-def _has_measure(text: str) -> bool:
-    return any(isinstance(detail.meaning, Measure) for detail in details_of(text))
 
 
 def readable(id_: str) -> str:

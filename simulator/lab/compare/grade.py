@@ -43,12 +43,11 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Conversation, GradingContext, Language, Results, Value
-from simulator.grading.lexical import turn
+from simulator.grading.lexical import Counted, turn
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
 from simulator.models.client import Messages, Model
 from simulator.runner.conversation import grading_context
 from simulator.stats.comparison import begun_conversations
-from simulator.text.evidence import TurnEvidence
 
 
 class Pair(NamedTuple):
@@ -438,14 +437,14 @@ def merits(context: GradingContext) -> dict[str, float]:
     Where the right answer declines or comforts, by the rules of the turn judge's stand-in. Empty where there
     is neither reference nor passages: length alone would then decide, and nobody learns anything by that.
     """
-    reading = TurnEvidence(context)
-    if reading.expected != "answer":
-        return {"conduct": (turn(reading).raw or 0) / 5}
+    counted = Counted(context)
+    if counted.expected != "answer":
+        return {"conduct": (turn(counted).raw or 0) / 5}
     found: dict[str, float] = {}
     if context.references:
-        found["agreement"] = reading.agreement.score
-    if reading.passages:
-        found["support"] = reading.support.score
+        found["agreement"] = counted.agreement.score
+    if counted.passages:
+        found["support"] = counted.support
     return found
 
 

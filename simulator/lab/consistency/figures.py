@@ -29,12 +29,11 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
 from simulator.core.types import Case, Conversation, Results, Turn, Value
+from simulator.lab.consistency.wording import content_units, negated_words, share, topic_units, total_weight
 from simulator.stats.intervals import interval_of_mean
-from simulator.text.acts import negated_words
-from simulator.text.entities import Measure, Specific, located, specifics_of
-from simulator.text.evidence import content_units, share, topic_units, total_weight
+from simulator.text.figures import Figure, differing, figures
 from simulator.text.segments import clauses, normalise, sentences
-from simulator.text.typography import straight
+from simulator.text.typography import nfkc, straight
 
 # `judged`: a model said so, with its reason.
 What = Literal["detail", "polarity", "judged"]
@@ -67,8 +66,7 @@ _NEGATION = re.compile(
 )
 # A sentence that asks: "?" anywhere, or one of the polite endings with か. It states nothing.
 _QUESTION = re.compile(r"[?？]|(?:です|ます|でしょう|ません)か[。.]?$")
-# Addresses differ for good reasons: by language, by customer, by topic.
-_UNCHECKED = ("url", "email")
+_DIGITS = re.compile(r"[\d.:-]")
 
 
 class Disagreement(Value):
@@ -95,11 +93,11 @@ def disagreement(one: str, other: str) -> Disagreement | None:
 def _differing(one: str, other: str) -> Iterator[Disagreement]:
     """Statements that are alike but for a figure that the other answer does not have anywhere."""
 
-    def only_in(answer: str, elsewhere: str) -> list[tuple[str, Specific]]:
+    def only_in(answer: str, elsewhere: str) -> list[tuple[str, Figure]]:
         return [
             (sentence, detail)
             for sentence in sentences(answer)
-            for detail in checkable(sentence)
+            for detail in figures(sentence)
             if not is_in(detail, elsewhere)
         ]
 
@@ -147,7 +145,7 @@ def _is_same_matter(one: str, other: str) -> bool:
         return False
     units, others = content_units(one), content_units(other)
     shared = min(share(units, others), share(others, units))
-    details = [{detail.canonical for detail in checkable(text)} for text in (one, other)]
+    details = [{detail.value for detail in figures(text)} for text in (one, other)]
     return shared >= ALIKE_DENIED and details[0] == details[1]
 
 
@@ -173,15 +171,15 @@ def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagre
     return None
 
 
-def _lone_details(text: str) -> dict[str, Specific]:
+def _lone_details(text: str) -> dict[str, Figure]:
     """The details of a text that are the only ones of their kind and unit."""
-    by_unit: dict[str, dict[str, Specific]] = {}
-    for detail in checkable(text):
-        by_unit.setdefault(unit_of(detail), {})[detail.canonical] = detail
+    by_unit: dict[str, dict[str, Figure]] = {}
+    for detail in figures(text):
+        by_unit.setdefault(unit_of(detail), {})[detail.value] = detail
     return {unit: next(iter(details.values())) for unit, details in by_unit.items() if len(details) == 1}
 
 
-def _sentence_with(specific: Specific, text: str) -> str:
+def _sentence_with(specific: Figure, text: str) -> str:
     return next((sentence for sentence in sentences(text) if specific.text in sentence), specific.text)
 
 
@@ -196,23 +194,17 @@ def alike(one: str, other: str) -> bool:
     return lighter >= LEAST and shared >= (ALIKE if lighter >= HEAVY else 1.0)
 
 
-def checkable(text: str) -> tuple[Specific, ...]:
-    """The details of a text that a customer would rely on, without addresses of pages and mail."""
-    return tuple(detail for detail in specifics_of(text) if detail.kind not in _UNCHECKED)
-
-
-def is_in(detail: Specific, *texts: str) -> bool:
+def is_in(detail: Figure, *texts: str) -> bool:
     """Whether one of the texts has this detail, however it is written."""
-    return located(detail, texts) is not None
+    return detail not in differing(detail.text, texts)
 
 
-def unit_of(specific: Specific) -> str:
+def unit_of(detail: Figure) -> str:
     """What a detail can be compared with: its kind, and its unit.
 
-    1,100 yen is `amount:円`, 8 days `number:秒` (spans of time are seconds), a telephone number `phone`.
+    1,100 yen is `amount:円`, 8 days `span:分` (spans are minutes), a telephone number `phone:`.
     """
-    meaning = specific.meaning
-    return f"{specific.kind}:{meaning.unit}" if isinstance(meaning, Measure) else specific.kind
+    return f"{detail.kind}:{_DIGITS.sub('', detail.value)}"
 
 
 @lru_cache(maxsize=4096)
@@ -221,9 +213,10 @@ def _bare(statement: str) -> str:
 
     Longer details first, because 1,100 stands in 11,100, too.
     """
-    for detail in sorted(specifics_of(statement), key=lambda detail: -len(detail.text)):
-        statement = statement.replace(detail.text, " ")
-    return re.sub(r"[0-9０-９]+", " ", _WITH_TAX.sub(" ", statement))
+    plain = nfkc(straight(statement))
+    for detail in sorted(figures(statement), key=lambda detail: -len(detail.text)):
+        plain = re.sub(re.escape(detail.text), " ", plain, flags=re.IGNORECASE)
+    return re.sub(r"[0-9]+", " ", _WITH_TAX.sub(" ", plain))
 
 
 @lru_cache(maxsize=4096)

@@ -48,13 +48,14 @@ from simulator.core.types import (
 )
 from simulator.grading.rubric import LONGEST_EARLIER, earlier_lines
 from simulator.lab.consistency.across import Question
-from simulator.lab.consistency.figures import checkable, stored_rows
+from simulator.lab.consistency.figures import stored_rows
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import Prices, total_spending
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask, grading_context
 from simulator.runner.estimate import ANSWER, grading_estimate, prompt_tokens
 from simulator.storage.run_file import RunFile
+from simulator.text.figures import figures
 from simulator.text.typography import half_width, straight
 
 # `unproven`: a model named a disagreement whose quotes are not in the answers. `no_answer`: the bot failed.
@@ -366,7 +367,7 @@ def targets(results: Results, limit: int) -> tuple[GradingContext, ...]:
             if turn.answer.error or said in seen or not turn.answer.text.strip():
                 continue
             seen.add(said)
-            if details := {detail.canonical for detail in checkable(turn.answer.text)}:
+            if details := {figure.value for figure in figures(turn.answer.text)}:
                 candidates.append((len(details), grading_context(conversation, turn.index)))
     # The answers with most details first, within a question and between questions; then, level by level, the
     # best answer of each, the second best of each, ...

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from simulator.extending import GradingContext, Score, Specific, Texts, located, specifics_of
+from simulator.extending import GradingContext, Score, Texts
+from simulator.lab.judging.entities import Specific, located, specifics_of
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_facts.toml"))

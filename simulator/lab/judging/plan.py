@@ -34,10 +34,10 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.data.cases import read_cases
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
+from simulator.grading.lexical import expected_response
 from simulator.lab.judging.bias import EXPECTED, Probe, without_language
+from simulator.lab.judging.entities import numbers_in
 from simulator.stats.judge_trust import Kind
-from simulator.text.entities import numbers_in
-from simulator.text.evidence import expected_response
 from simulator.text.segments import normalise
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")

@@ -10,7 +10,7 @@ from simulator.core.types import Answer, Case, Conversation, Language, Results, 
 from simulator.lab.consistency import plugin
 from simulator.lab.consistency.figures import across_languages, consistency, disagreement, subject
 from simulator.lab.consistency.report import consistency_line
-from simulator.text.entities import specifics_of
+from simulator.text.figures import figures
 from tests.sample_runs import rehearsed
 from tests.texts import said
 
@@ -168,7 +168,7 @@ def _dearer(conversation: Conversation) -> Conversation:
     turns = []
     for turn in conversation.turns:
         text = turn.answer.text
-        for each in specifics_of(text):
+        for each in figures(text):
             if each.kind == "amount":
                 text = text.replace(each.text, f"9{each.text}")
         turns.append(turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})}))

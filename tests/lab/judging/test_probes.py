@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from simulator.core.types import Case, Language, Passage
 from simulator.data.files import language_of
 from simulator.lab.judging.bias import Probe
+from simulator.lab.judging.entities import numbers_in
 from simulator.lab.judging.plan import bundled, probes
 from simulator.report.judges import same_family
-from simulator.text.entities import numbers_in
 from tests.properties import examples
 
 CASES, KNOWLEDGE = bundled()

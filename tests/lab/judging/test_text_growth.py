@@ -10,9 +10,8 @@ from simulator import text as package
 
 # What takes no text of a stranger, or only what another function of the same module has cut out of one.
 NO_TEXT_OF_STRANGERS = frozenset(
-    {"letters", "right_letter", "expected_response", "all_references", "share", "total_weight", "unit_weight"}
+    {"letters", "right_letter"}
     | {"digits_of", "f_measure", "overlap", "ngram_overlap", "char_ngram_overlap"}
-    | {"sends_away", "is_alike", "are_periods", "matters", "clock_text"}
     | {"lcs_length", "lcs_overlap", "wording", "percent"}
 )
 

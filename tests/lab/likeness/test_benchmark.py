@@ -6,7 +6,6 @@ from benchmarks import likeness
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
 from simulator.data.cases import read_cases
-from simulator.text.evidence import all_references
 
 
 def test_the_desk_of_the_likeness_benchmark_varies(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,7 +19,7 @@ def test_the_desk_of_the_likeness_benchmark_varies(capsys: pytest.CaptureFixture
             for at in range(4)
         ]
         assert set(likeness.ASKED[language]) | {likeness.DECLINED[language]} < set(said)
-        known = {text for case in cases for text in all_references(case)}
+        known = {text for case in cases for row in case.references for text in row}
         assert known & set(said)
         assert any(each.startswith(text) for text in set(said) - known for each in known)
     assert likeness.main(["--run", "nowhere"]) == 2

@@ -1,7 +1,6 @@
 """The checkable details of a text: addresses, telephone numbers, dates, times, amounts, codes.
 
 First what a detail means, however it is written, and when two are the same; then how each kind is found.
-Last, which details of a right answer an answer has to say, and which follow from others.
 
 A text comes in as people write it; a tuple of `Specific` comes out, each with the words it stands in and one
 canonical spelling, in the order of the text:
@@ -29,16 +28,18 @@ doubles hostile texts and fails where the time grows faster than they do.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from itertools import chain, combinations, pairwise, product, zip_longest
+from itertools import chain, pairwise, product, zip_longest
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from simulator.core.templates import read_toml
-from simulator.text.numerals import KANJI, NUMERAL, UNITS, digits_of, value_of
-from simulator.text.segments import CJK, MaskedText, normalise
+from simulator.lab.judging.masked_text import MaskedText
+from simulator.text.numerals import KANJI, NUMERAL, digits_of, value_of
+from simulator.text.segments import CJK, normalise
 
 # --- What a detail means, and whether a text has the same ---
 
@@ -729,7 +730,7 @@ class _Unit(NamedTuple):
     size: Decimal
 
 
-_TABLES = read_toml(UNITS)
+_TABLES = read_toml(Path(__file__).with_name("units.toml"))
 
 
 def _units() -> Iterator[tuple[str, _Unit]]:
@@ -745,13 +746,6 @@ def _units() -> Iterator[tuple[str, _Unit]]:
 
 _UNITS = dict(_units())
 _BEFORE = {written: _Unit(name, name, Decimal(1)) for written, name in _TABLES["before"].items()}
-_ACROSS = {
-    unit: (dimension, Decimal(size), Decimal(zero))
-    for dimension, units in _TABLES["across"].items()
-    for unit, (size, zero) in units.items()
-}
-# People round what they convert: 6 miles are 10 km.
-_ROUNDED = Decimal("0.04")
 _MONEY, _COUNTED, _ONE_WITH = (frozenset(_TABLES[name]) for name in ("money", "counted", "one_with"))
 
 
@@ -974,62 +968,6 @@ def located(specific: Specific, texts: Sequence[str]) -> int | None:
     )
 
 
-def is_said(detail: Specific, text: str) -> bool:
-    """Whether a text says this, be it in another unit, or as a number beside which no unit stands.
-
-    "By 11" says 11 a.m., "the lower 48" says the 48 states, and 10 km are 6 miles.
-    """
-    if located(detail, [text]) is not None or _converts(detail, [text]):
-        return True
-    if isinstance(detail.meaning, Token):
-        return False
-    bare, clocks = _without_unit(text)
-    written = numbers_in(detail.text)
-    if isinstance(detail.meaning, Date):  # of a date that is counted on, the month is said once
-        written = frozenset(Decimal(date.day) for date in detail.meaning.readings if date.day)
-    return bool(written) and written <= (bare if isinstance(detail.meaning, Measure) else bare | clocks)
-
-
-@lru_cache(maxsize=1024)
-def _without_unit(text: str) -> tuple[frozenset[Decimal], frozenset[Decimal]]:
-    """The numbers of a text that stand alone, and those of its times and of its days without a month."""
-    clocks = frozenset[Decimal]()
-    for each in details_of(text):
-        text = text.replace(each.text, " ")
-        is_day = isinstance(each.meaning, Date) and all(day.month is None for day in each.meaning.readings)
-        if is_day or isinstance(each.meaning, (Clock, Hours)):
-            clocks |= numbers_in(each.text)
-    return numbers_in(text), clocks
-
-
-def _converts(detail: Specific, texts: Iterable[str]) -> bool:
-    """Whether one of these texts has the same measure in another system's unit, rounded as people do.
-
-    6 miles and "about 10 km", 1,220 °C and 2,230 °F: at most 4 % apart (`_ROUNDED`).
-    """
-    own = _across(detail)
-    if own is None:
-        return False
-    dimension, sizes = own
-    others = (_across(each) for text in texts for each in details_of(text) if _unit(each) != _unit(detail))
-    return any(other and other[0] == dimension and _are_near(sizes, other[1]) for other in others)
-
-
-def _are_near(sizes: Sequence[Decimal], others: Sequence[Decimal]) -> bool:
-    """Whether these are the same but for rounding, and for a minus, which is not read."""
-    pairs = [(abs(one), abs(other)) for one, other in zip(sizes, others, strict=False)]
-    return len(sizes) == len(others) and all(abs(a - b) <= _ROUNDED * max(a, b) for a, b in pairs)
-
-
-def _across(detail: Specific) -> tuple[str, list[Decimal]] | None:
-    """The dimension of a measure for which there are two systems of units, and its sizes in the first one."""
-    meaning = detail.meaning
-    if not isinstance(meaning, Measure) or meaning.unit not in _ACROSS:
-        return None
-    dimension, size, zero = _ACROSS[meaning.unit]
-    return dimension, [(Decimal(value) - zero) * size for value in meaning.values]
-
-
 @lru_cache(maxsize=1024)
 def _detail_index(text: str) -> DetailIndex:
     return index_of([text])
@@ -1077,175 +1015,3 @@ def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]
             kept.append(one)
     plain.take([(one.start, one.end) for one in kept])
     return kept
-
-
-# --- What the details of a right answer ask of an answer ---
-
-# Of more amounts of one unit than this nearly any amount would follow, or be a sum; more details of one text
-# are not read.
-_MOST_AMOUNTS, _MOST_SUMMED, _MOST_COUNTS, _MOST_DETAILS = 40, 12, 12, 60
-_LONGEST_COUNTS = 2000
-# A count from here on is rather an amount: nobody buys a hundred of something in a chat.
-_MOST_TIMES = 100
-_HALF = re.compile(r"半額|半分|半値|\bhalf\b")
-# How often, as passages say it: twelve months, two instalments.
-_OFTEN = re.compile(
-    r"(?<![\d.,:])(\d{1,2}) ?(?:回|か月|ヶ月|カ月|ヵ月|週|x |× ?|times|months|weeks|instal+ments|payments)"
-)
-# What counts in days or hours, so that a date or a time may follow from it.
-_SPANS = frozenset({SECONDS, "営業日", "か月", "日"})
-
-
-@lru_cache(maxsize=512)
-def details_of(text: str) -> tuple[Specific, ...]:
-    """The details of a text, each once; of a text with very many the first ones."""
-    return tuple(dict.fromkeys(specifics_of(text)))[:_MOST_DETAILS]
-
-
-def lacking(text: str, known: Sequence[str]) -> tuple[Specific, ...]:
-    """The details of a text that none of the known texts has."""
-    return tuple(each for each in details_of(text) if located(each, known) is None)
-
-
-def required(reference: str, known: Sequence[str]) -> tuple[Specific, ...]:
-    """The details of a reference that an answer has to say, if it is to say the same.
-
-    Of "6,800 and 1,200, so 8,000 in all" that is the 8,000, unless a known text (a passage, the question) has
-    it: what a sum is made of need not be repeated.
-
-        "11,500円に送料1,200円を足して12,700円です", known: 11,500円, 1,200円  -> 12,700円
-        "£20 within 14 days", known: the same sentence                         -> £20, 14 days
-    """
-    every, unknown = details_of(reference), lacking(reference, known)
-    if any(isinstance(each.meaning, (Date, Clock, Hours)) for each in unknown):
-        every = unknown  # counted forward: the span need not be said again
-    for unit in {_unit(each) for each in every} - {""}:
-        of_unit = [each for each in every if _unit(each) == unit]
-        new = [each for each in of_unit if each in unknown]
-        steps = [each for each in new if follows(each, known, reference, sums=False)]
-        last = [each for each in new if each not in steps]
-        if result := last[0] if steps and len(last) == 1 else _result(new, of_unit):
-            # What it was worked out from, be it a share, need not be said again.
-            return tuple(e for e in every if e == result or (e not in of_unit and e in unknown))
-    return every
-
-
-def _result(new: Sequence[Specific], of_unit: Sequence[Specific]) -> Specific | None:
-    """The one of some amounts that the others lead to: the only new one, their sum, or what is left.
-
-    `new` are those of them that no known text has. None where several could be it.
-    """
-    if len(new) < 2 or len(of_unit) > _MOST_SUMMED:
-        return new[0] if len(new) == 1 < len(of_unit) else None
-    for operation in (sum, lambda pair: abs(pair[0] - pair[1])):
-        for each in new:
-            others = [_value(other) for other in of_unit if other != each]
-            if any(operation(pair) == _value(each) for pair in combinations(others, 2)):
-                return each
-    return None
-
-
-def is_alike(one: Specific, other: Specific) -> bool:
-    """Whether two details could stand in each other's place: amounts of one unit, two dates, two times."""
-    kinds = {one.kind, other.kind}
-    if isinstance(one.meaning, Measure) and isinstance(other.meaning, Measure):
-        return bool(one.meaning.unit) and one.meaning.unit == other.meaning.unit
-    return len(kinds) == 1 or kinds == {"time", "hours"}
-
-
-def are_periods(one: Specific, other: Specific) -> bool:
-    """Whether both say how long, be it in days or in business days."""
-    return {_unit(one), _unit(other)} <= _SPANS
-
-
-def follows(detail: Specific, texts: Sequence[str], counts: str = "", *, sums: bool = True) -> bool:
-    """Whether a detail can be worked out from what these texts say; `counts` may say how often.
-
-    An amount is a multiple or a share of another one of its unit. With `sums` that may take two steps, one of
-    them a sum or a difference; a date follows wherever there is a span.
-
-        £78.40 from "A block is £98." and "Students get 20% off."      -> yes, 98 less a fifth
-        £196 from "A block is £98." with counts "for the 2 of us"      -> yes
-        £97 from the same                                              -> no
-
-    Of more than `_MOST_AMOUNTS` amounts nothing follows: nearly any figure would, by chance.
-    """
-    known = [each for text in texts for each in details_of(text)]
-    meaning = detail.meaning
-    if isinstance(meaning, (Date, Clock, Hours)):
-        return sums and any(_unit(each) in _SPANS for each in known)
-    if not (isinstance(meaning, Measure) and meaning.unit and len(meaning.values) == 1):
-        return _converts(detail, texts)
-    wanted, amounts = _value(detail), {_value(each) for each in known if _unit(each) == meaning.unit}
-    if _converts(detail, texts):
-        return True
-    if not amounts or len(amounts) > _MOST_AMOUNTS:
-        return False
-    times = _times_said(texts, counts, meaning.unit)
-    pairs = tuple(product(amounts, times))
-    multiples = {each * often for each, often in pairs} | {each / often for each, often in pairs if often}
-    of_what, shares = multiples if sums else amounts, _shares_said(texts, known)
-    parts = {
-        each * part for each, share in product(of_what, shares) for part in (share, 1 - share, 1 + share)
-    }
-    if wanted in multiples | parts:
-        return True
-    # Nobody takes days off days, but for those that the customer has.
-    mine = {_value(each) for each in details_of(counts) if _unit(each) == meaning.unit}
-    takes = meaning.unit not in _SPANS or not mine.isdisjoint(amounts)
-    return sums and (
-        any(wanted == each * often for each, often in product(multiples, times))
-        or (len(amounts) <= _MOST_SUMMED and _is_sum(wanted, multiples, takes=takes))
-    )
-
-
-def _is_sum(wanted: Decimal, of: Set[Decimal], *, takes: bool) -> bool:
-    """Whether it is the sum of two of these, or if one `takes`, their difference."""
-    if any(wanted - one in of and wanted != 2 * one for one in of):
-        return True
-    return takes and any(wanted + one in of for one in of)
-
-
-def _times_said(texts: Sequence[str], counts: str, unit: str) -> set[Decimal]:
-    """How often there may be an amount of this unit."""
-    plain = normalise(counts[:_LONGEST_COUNTS])
-    numbers = numbers_in(_without_amounts(plain, unit))
-    often = sorted(each for each in numbers if each < _MOST_TIMES and not each % 1)
-    times = {Decimal(1), *often[:_MOST_COUNTS]}
-    times.update(Decimal(n) for text in texts for n in _OFTEN.findall(normalise(text))[:_MOST_COUNTS])
-    return times
-
-
-def _shares_said(texts: Sequence[str], known: Sequence[Specific]) -> set[Decimal]:
-    """The shares that are taken of amounts: percentages, and a half."""
-    shares = {_value(each) / 100 for each in known if _unit(each) == "%"}
-    return shares | ({Decimal("0.5")} if any(_HALF.search(normalise(text)) for text in texts) else set())
-
-
-def _without_amounts(text: str, unit: str) -> str:
-    """A text without what is no count: its dates and times, its money, and the amounts of this unit."""
-    for each in details_of(text):
-        if not isinstance(each.meaning, Measure) or each.kind == "amount" or each.meaning.unit in {unit, "%"}:
-            text = text.replace(each.text, " ")
-    return text
-
-
-def matters(detail: Specific) -> bool:
-    """Whether a figure says something by itself: a few of something, or the second time, does not.
-
-    What is measured or paid always matters; what is counted (個, 枚, devices) from `_FEWEST_THINGS` on.
-    """
-    meaning = detail.meaning
-    if not isinstance(meaning, Measure) or (meaning.unit and meaning.unit not in _COUNTED):
-        return not detail.text.endswith("目")
-    return any(Decimal(value) >= _FEWEST_THINGS for value in meaning.values)
-
-
-def _unit(detail: Specific) -> str:
-    """The unit of an amount; empty for what is none, or is several."""
-    meaning = detail.meaning
-    return meaning.unit if isinstance(meaning, Measure) and len(meaning.values) == 1 else ""
-
-
-def _value(detail: Specific) -> Decimal:
-    return Decimal(detail.meaning.values[0]) if isinstance(detail.meaning, Measure) else Decimal(0)

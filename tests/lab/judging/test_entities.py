@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.text.entities import Specific, follows, is_said, located, required, specifics_of
+from simulator.lab.judging.entities import Specific, located, specifics_of
 from simulator.text.numerals import value_of
 from tests.paths import FIXTURES
 from tests.properties import examples
@@ -250,66 +250,3 @@ def test_long_hostile_texts_are_read_in_linear_time(piece: str) -> None:
 def test_numerals_have_a_value(numeral: str, value: int | None) -> None:
     """Kanji by place or by power, scales behind figures, English words."""
     assert value_of(numeral) == value
-
-
-PRICES = ("A block is £98, a card £6.", "Students get 20% off.", "The deposit is €40, the fee €20.")
-
-
-@pytest.mark.parametrize(
-    ("detail", "known", "counts", "can"),
-    [
-        ("£196", PRICES, "", False),
-        ("£196", PRICES, "for the 2 of us", True),
-        ("£104", PRICES, "", True),
-        ("£78.40", PRICES, "", True),
-        ("€60", PRICES, "", True),
-        ("£97", PRICES, "", False),
-        ("3 May", PRICES, "", False),
-        ("$120", ("Kayaks are $15 an hour.",), "2 kayaks for four hours, do I just do 15 x 4 x 2?", True),
-        ("2,400円", ("1リットルにつき200円で精算します",), "12リットル足りません", True),
-        ("£12.50", ("Delivery is £5.95, or £8.50 for a day of your own.",), "Can I choose Saturday?", False),
-    ],
-)
-def test_what_can_be_worked_out(detail: str, known: tuple[str, ...], counts: str, can: bool) -> None:
-    """Sums, multiples and shares in two steps; a date only where there is a span."""
-    [found] = specifics_of(detail)
-
-    assert follows(found, known, counts) is can
-
-
-@pytest.mark.parametrize(
-    ("reference", "known", "needed"),
-    [
-        ("11,500円に送料1,200円を足して12,700円です", ("11,500円", "1,200円"), ["12,700円"]),
-        ("£28.80: 20% off £36", ("£36", "20% off"), ["£28.80"]),
-        ("£20 within 14 days", ("£20 within 14 days",), ["£20", "14 days"]),
-        ("£360 less 4 x £38 = £152 makes £208", ("£360", "£38"), ["£208"]),
-    ],
-)
-def test_of_a_sum_only_the_result_has_to_be_said(
-    reference: str, known: tuple[str, ...], needed: list[str]
-) -> None:
-    """Where no passage has it; else every detail is needed."""
-    assert [each.text for each in required(reference, known)] == needed
-
-
-@pytest.mark.parametrize(
-    ("written", "text", "said"),
-    [
-        ("6 miles", "about 10 km away", True),
-        ("1,220°C", "around 2,230°F", True),
-        ("11 a.m.", "tents and RVs by 11", True),
-        ("8 a.m. to 8 p.m.", "from eight in the morning until eight in the evening", True),
-        ("30 cents", "$0.30 each", True),
-        ("25%", "only a quarter of it", True),
-        ("6月8日", "6月15日に発送。受付は8日(月)です", True),
-        ("6 miles", "12 km away", False),
-        ("27 June", "on 27 May", False),
-        ("$10", "within 10 days", False),
-    ],
-)
-def test_a_detail_is_said_in_other_units_and_without_any(written: str, text: str, said: bool) -> None:
-    """Another system's unit, rounded, or the bare number; not another unit of the same number."""
-    [detail] = specifics_of(written)
-
-    assert is_said(detail, text) is said
