@@ -92,7 +92,7 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
     import asyncio
 
     from simulator.core import shelves
-    from simulator.grading.judge import FunctionJudge, Panel
+    from simulator.grading.panel import FunctionJudge, Panel
     from simulator.grading.rubric import PromptFrame, load_judge
 
     judge: Any = load_judge(metric)

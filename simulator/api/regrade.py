@@ -18,7 +18,7 @@ from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.core.types import GradingContext, Score
 from simulator.diagnosis.asking import ask_for_causes
-from simulator.grading.panel import Grading
+from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger
 from simulator.runner.conversation import grading_contexts

@@ -38,7 +38,7 @@ from simulator.core.messages import encodable
 from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import CONFLICTS_IGNORED, LAPSES_IGNORED, SAME_AS, GradingContext, Score
-from simulator.grading.judge import bare, by_rule, failed
+from simulator.grading.panel import bare, by_rule, failed
 from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE

@@ -10,7 +10,7 @@ from simulator.core.messages import Message
 from simulator.core.types import Case, GradingContext
 
 if TYPE_CHECKING:  # a page of help needs none of these
-    from simulator.grading.judge import JudgeCall, Panel
+    from simulator.grading.panel import JudgeCall, Panel
     from simulator.grading.rubric import Judge
 
 

@@ -1,293 +1,328 @@
-"""The judges of a run: made once from its settings, and put together into a panel.
+"""The panel of a run, rubrics played by counting, functions, and the grades that take no model.
 
-From names (--judges turn,em,mine.py:strict) to calls:
+A JudgeCall takes a GradingContext and the names of the scores that exist already, and returns the missing
+ones. It raises only what ends the run: whatever else goes wrong in a judge becomes a `failed` score.
 
-    a rubric, with a model          ModelJudge: one call for all rubrics (combined), or one for each
-    a rubric, without one           LexicalStandIn: counted where counting can judge it, else skipped
-    a function of the shelf         FunctionJudge, given what its parameters name: embed, fill, contacts ...
-    a function of the user's own    the same
-    --panel MODEL                   every rubric once more, asked of that model; scores `turn@MODEL`
-    --outputs FILE                  OutputPanel, which puts each output before its judges (lab/datasets)
-    --retest SHARE                  a second call, with another seed, for the turns that were drawn
+Before any judge is asked, rules decide (`by_rule`, `_ruled`), in this order:
 
-Everything is read and checked here, before the run file is made: lists, tokenizer, guidelines, rules, forms.
+    a line of a log without an answer           skipped: there is nothing to grade
+    a judge that needs a reference, and none    skipped
+    an answer that failed                       the lowest grade, `by_rule`, major: silence must not look good
+    a judge that needs passages, and none       skipped
+    anything else                               the judge decides
+
+A judge of the customer grades a turn without an answer all the same, one of the retrieval skips it, and one
+of whole conversations gives the lowest grade only where no turn was answered.
 """
 
+import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import sys
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from simulator.core import shelves
-from simulator.core.errors import InputError
-from simulator.core.messages import _
-from simulator.core.roles import JUDGE_TEMPERATURE, panelists
-from simulator.core.settings import Settings
-from simulator.core.templates import fingerprint, stable_int
-from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
-from simulator.core.version import __version__
-from simulator.data.files import read_text
-from simulator.grading.judge import (
-    NO_RETEST,
-    FunctionJudge,
-    JudgeCall,
-    LexicalStandIn,
-    Panel,
-    Retest,
-    counting,
-)
-from simulator.grading.lexical import STAND_INS, LexicalJudge
-from simulator.grading.model_judge import FormFiller, ModelJudge
-from simulator.grading.outputs import outputs_of
-from simulator.grading.rubric import (
-    Judge,
-    PromptFrame,
-    ReplySchema,
-    Rubric,
-    grades_whole,
-    load_form,
-    load_judge,
-    read_rules,
-)
-from simulator.models.by_role import Models
-from simulator.models.client import Model
-from simulator.models.limiter import GRADING
-from simulator.text.embedding import hash_embed
-from simulator.text.normalise import tokenizer
+from simulator.core.concurrency import Worker, is_async, on_a_thread
+from simulator.core.errors import HOPELESS, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.core.loading import describe_error
+from simulator.core.messages import _, encodable
+from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
+from simulator.core.templates import stable_int
+from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
+from simulator.grading.rubric import PromptFrame, Rubric, grades_whole
+from simulator.models.pricing import JUDGE, BudgetSpent
+
+# Characters of a malformed reply that are stored with the failed score.
+KEPT_REPLY = 2000
+# Parameters by which a function judge asks for evidence, and the need that each stands for: `def
+# judge(context, references)` is skipped where there are none.
+_NEEDS = {"references": "reference", "passages": "passages"}
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# What a rubric may grade beside the answer, and then has nothing to say of a missing one.
+_BESIDE = ("customer", "retrieval")
+# What is kept of a second grading: not the names of turn and judge, which are those of the first.
+_IN_RETEST = {"state", "value", "raw", "severity", "reason", "response", "detail"}
+# Not a judge's failures, though they may pass through it: after these nothing else can succeed.
+_STOPPING = (*HOPELESS, BudgetSpent, RunFileError)
+
+# Where all grading by counting happens: one after the other, and never while a bot's time is measured.
+counting = Worker("counting judges")
+# Where functions of ours that grade stand.
+_OURS = (["simulator", "shelves"], ["simulator", "lab"])
+
+# Grades a turn with one or more judges; scores whose names are in the collection exist already.
+JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
 
 
-class Grading:
-    """Everything that grades in a run; invalid judges, guidelines and lists are reported when it is made."""
+class Retest(NamedTuple):
+    """Which turns are graded twice: a `share` (0..1) of them, drawn by the seed; and by what.
 
-    def __init__(self, settings: Settings, models: Models) -> None:
-        """Reads the judges, the guidelines and the team's lists; connects to nothing yet."""
-        self.settings, self.models = settings, models
-        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
-        self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
-        self.outputs = outputs_of(settings.outputs)
-        self.answer_judges = _load_judges(
-            # `passed` is made of the outputs' scores; without outputs it is an unknown judge.
-            [name for name in settings.judges if not self.outputs or name != PASSED],
-            short=settings.judging == "small",
-        )
-        self.lists = {
-            "contacts": contacts_of(settings),
-            "ng_words": read_list(settings.ng_words, "--ng-words"),
-        }
-        self.rules = read_rules(settings.rules)
-        self.load_form = functools.cache(functools.partial(load_form, rules=self.rules))
-        tokenizer(settings.tokenizer)  # an unknown or missing one is reported before anything is paid
-        self.panelists = panelists(settings)
-        # Judges of whole conversations are called once, when it is over.
-        of_turns, of_conversations = (
-            {n: j for n, j in self.answer_judges.items() if self._is_whole(j) is whole}
-            for whole in (False, True)
-        )
-        calls, whole_calls = self.judge_calls(of_turns), self.judge_calls(of_conversations)
-        if self.outputs:
-            self.panel: Panel = self.outputs.panel(self.judge_calls, calls)
-        else:
-            retest = NO_RETEST
-            if settings.retest:
-                seed = stable_int(settings.seed, RETEST)
-                # The same judges make their calls in the same order, so each call meets its own second one.
-                second = (*self.judge_calls(of_turns, seed), *self.judge_calls(of_conversations, seed))
-                pairs = zip((*calls, *whole_calls), second, strict=True)
-                # Counting says the same twice, and would only take time.
-                asking = {call: again for call, again in pairs if _asks_model(call)}
-                retest = Retest(settings.retest, settings.seed, asking)
-            self.panel = Panel(calls, whole_calls, retest)
-
-    @property
-    def judges(self) -> dict[str, Judge]:
-        """All judges by name, those of whole answers first."""
-        return {**self.answer_judges, **(self.outputs.judges if self.outputs else {})}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the scores that every turn gets: the judges', and those of further models."""
-        verdict = (PASSED,) if self.outputs and self.outputs.decides else ()
-        return (*verdict, *self._names(whole=False))
-
-    @property
-    def conversation_names(self) -> tuple[str, ...]:
-        """The names of the scores that every whole conversation gets."""
-        return self._names(whole=True)
-
-    def _is_whole(self, judge: Judge) -> bool:
-        """Whether a judge grades whole conversations; of a row, which is one turn, a function grades that."""
-        return grades_whole(judge) and (isinstance(judge, Rubric) or self.settings.protocol != "single_turn")
-
-    def _names(self, *, whole: bool) -> tuple[str, ...]:
-        """The judges' names, then `rubric@model` for each further model: only rubrics are asked of it."""
-        judges = {name: judge for name, judge in self.answer_judges.items() if self._is_whole(judge) is whole}
-        rubrics = _rubrics(judges.values())
-        further = (f"{rubric.name}@{panelist.model}" for panelist in self.panelists for rubric in rubrics)
-        return (*judges, *further)
-
-    def names_of(self, context: GradingContext) -> set[str]:
-        """The names of the scores that this turn or conversation gets, those of its outputs included."""
-        if context.closing is not None:
-            return set(self.conversation_names)
-        return {*self.names, *(self.outputs.names(context) if self.outputs else ())}
-
-    @property
-    def judges_per_turn(self) -> list[tuple[str, Judge]]:
-        """Each judge as often as it grades one turn; a judge of several outputs once for each of them."""
-        judges = ((name, judge) for name, judge in self.answer_judges.items() if not self._is_whole(judge))
-        return [*judges, *(self.outputs.judges_per_row if self.outputs else ())]
-
-    @property
-    def conversation_rubrics(self) -> list[Rubric]:
-        """The rubrics that grade a whole conversation, each in a call of its own."""
-        return [rubric for rubric in _rubrics(self.answer_judges.values()) if grades_whole(rubric)]
-
-    @property
-    def is_combined(self) -> bool:
-        """Whether one model call fills in the forms of all rubrics."""
-        return self.settings.judging == "combined" and not self.outputs and len(self.rubrics) > 1
-
-    @property
-    def rubrics(self) -> list[Rubric]:
-        """The rubrics, as often as a model is asked about one turn."""
-        return _rubrics(judge for _unused, judge in self.judges_per_turn)
-
-    @functools.cached_property
-    def forms(self) -> list[ReplySchema]:
-        """The forms that function judges have a model fill in."""
-        return [
-            self.load_form(name)
-            for name, judge in self.judges_per_turn
-            if not isinstance(judge, Rubric) and shelves.has_form(name, judge)
-        ]
-
-    def is_graded_twice(self, conversation: str, turn: int) -> bool:
-        """Whether models grade this turn a second time."""
-        return self.panel.retest.draws(conversation, turn)
-
-    def judge_calls(self, judges: Mapping[str, Judge], seed: int | None = None) -> list[JudgeCall]:
-        """The calls that grade with these judges: by a model or its lexical stand-ins, and by functions.
-
-        Functions are given the judge's first model only; the calls of further models come last.
-        `seed` is another one than the run's, for a second grading.
-        """
-        seed = self.settings.seed if seed is None else seed
-        # Functions may count without a model; what they ask a model for is None then.
-        endpoint, rubrics = self.models.endpoints["judge"], _rubrics(judges.values())
-        if endpoint is None:
-            stand_ins: list[JudgeCall] = [
-                LexicalStandIn(rubric, _stand_in(rubric.name), self.frame) for rubric in rubrics
-            ]
-            return stand_ins + self._function_calls(judges, None, seed)
-        first, *further = (
-            self.models.at(endpoint_asked, temperature=JUDGE_TEMPERATURE, priority=GRADING)
-            for endpoint_asked in (endpoint, *self.panelists)
-        )
-        calls = self._model_calls(rubrics, first, seed) + self._function_calls(judges, first, seed)
-        for panelist, model in zip(self.panelists, further, strict=True):
-            calls += self._model_calls(rubrics, model, seed, suffix=f"@{panelist.model}")
-        return calls
-
-    def _model_calls(
-        self, rubrics: list[Rubric], model: Model, seed: int, suffix: str = ""
-    ) -> list[JudgeCall]:
-        """One call for all rubrics if they are combined, else one for each, as for whole conversations."""
-        alone = not self.is_combined or any(map(grades_whole, rubrics))
-        groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
-        return [
-            ModelJudge(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups
-        ]
-
-    def _function_calls(self, judges: Mapping[str, Judge], model: Model | None, seed: int) -> list[JudgeCall]:
-        """A call for each judge that is no rubric, with all that a function may ask for by parameter name."""
-        embedder = self.models.role("embed", priority=GRADING)
-        arguments = {
-            "embed": embedder.embed if embedder else _embed_lexically,
-            "fill": FormFiller(self.load_form, self.frame, model, seed) if model else None,
-            "tokenizer": self.settings.tokenizer,
-            "labels": self.settings.labels,
-            "rules": self.rules,
-            **self.lists,
-        }
-        return [
-            FunctionJudge(name, judge, arguments, self.frame, self._function_rubric(name, judge, model))
-            for name, judge in judges.items()
-            if not isinstance(judge, Rubric)
-        ]
-
-    def _function_rubric(self, name: str, judge: Callable[..., Any], model: Model | None) -> str:
-        """A hash of all that decides a function judge's grades: version, models, lists, its own files.
-
-        Only what it asks for: a changed list of contacts does not make grades of `keigo` another judge's.
-        """
-        # Also its texts: _keigo_ja.toml decides as much as keigo.py.
-        sources = [path.read_text(encoding="utf-8", errors="replace") for path in shelves.judge_files(judge)]
-        grading = model.endpoint.model if model else LEXICAL
-        endpoint = self.models.endpoints["embed"]
-        embed = endpoint.model if endpoint else LEXICAL
-        parameters = inspect.signature(judge).parameters
-        lists = [line for key, lines in self.lists.items() if key in parameters for line in lines]
-        if "rules" in parameters:
-            lists += [text for rules in self.rules.values() for rule in rules for _, text in rule]
-        lists += [" = ".join((label, *texts)) for label, texts in self.settings.labels.items()]
-        return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *sources, *lists)
-
-
-def contacts_of(settings: Settings) -> tuple[str, ...]:
-    """The desk's public contacts: those of `--contacts`, or of the bundled bot with its bundled texts."""
-    # With other texts the demo bot is another company's desk.
-    bundled = settings.adapter == "demo" and "knowledge" not in settings.set
-    return read_list(
-        settings.contacts or (str(shelves.DEMO / "contacts.txt") if bundled else None), "--contacts"
-    )
-
-
-def read_list(name: str | None, option: str) -> tuple[str, ...]:
-    """The lines of a team's list, without empty lines and # comments; InputError names the option."""
-    if name is None:
-        return ()
-    try:
-        lines = read_text(Path(name)).splitlines()
-    except InputError as error:
-        raise InputError(_("{option}: {problem}", option=option, problem=error)) from None
-    return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
-
-
-async def _embed_lexically(texts: list[str]) -> list[list[float]]:
-    vectors: list[list[float]] = await counting(hash_embed, texts)
-    return vectors
-
-
-def _stand_in(name: str) -> Callable[..., Any] | None:
-    return LexicalJudge(name).grade if name in STAND_INS else None
-
-
-def _asks_model(call: JudgeCall) -> bool:
-    """Whether a call asks the judge's own model, and may say something else when it asks again.
-
-    The calls of further models have a suffix, and are not repeated.
+    `calls` has for each call that asks a model the one that asks again, with another seed: the reply to the
+    first one, which is in the cache, is no answer to it. Other judges would say the same again.
     """
-    if isinstance(call, FunctionJudge):
-        return call.arguments.get("fill") is not None
-    return isinstance(call, ModelJudge) and not call.suffix
+
+    share: float
+    seed: int
+    calls: Mapping[JudgeCall, JudgeCall]
+
+    def draws(self, conversation: str, turn: int) -> bool:
+        """Whether this turn is graded twice, and with a last turn the whole conversation."""
+        return bool(self.calls) and stable_int(self.seed, RETEST, conversation, turn) < self.share * 2**31
 
 
-def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
-    return [judge for judge in judges if isinstance(judge, Rubric)]
+NO_RETEST = Retest(0.0, 0, {})
 
 
-def _load_judges(names: Sequence[str], *, short: bool) -> dict[str, Judge]:
-    """The judges by their own name, in the order given."""
-    judges: dict[str, Judge] = {}
-    for name in names:
-        own_name, judge = shelves.judge_name(name), load_judge(name, short=short)
-        # mine.py:turn and the shelf's turn, or em and exact_match.
-        if own_name in judges:
-            msg = _(
-                "--judges names two judges called '{name}': their grades would be filed under one name.",
-                name=own_name,
-            )
-            raise InputError(msg)
-        judges[own_name] = judge
-    return judges
+class Panel:
+    """All judges of a run."""
+
+    def __init__(
+        self,
+        judge_calls: Sequence[JudgeCall],
+        conversation_calls: Sequence[JudgeCall] = (),
+        retest: Retest = NO_RETEST,
+    ) -> None:
+        """`judge_calls` are in the order of the columns; each grades a turn with one or more judges.
+
+        `conversation_calls` grade a whole conversation.
+        """
+        self.judge_calls, self.conversation_calls = tuple(judge_calls), tuple(conversation_calls)
+        self.retest = retest
+
+    async def grade(
+        self,
+        context: GradingContext,
+        done: Collection[str] = (),
+        keep: Callable[[list[Score]], None] = lambda _: None,
+    ) -> list[Score]:
+        """The scores of a turn, or of a whole conversation, without those in `done`; `keep` gets each.
+
+        Raises BudgetSpent once the calls in flight have arrived, for they are paid for. AccessDenied is
+        raised at once, in an exception group: nothing else can be graded either.
+        """
+        spent: list[BudgetSpent] = []
+        whole = context.closing is not None
+        again = self.retest.calls if self.retest.draws(context.conversation, context.turn.index) else {}
+
+        async def graded(call: JudgeCall) -> list[Score]:
+            try:
+                twice = await _graded_twice(call, again[call], context, done) if call in again else None
+                scores = await call(context, done) if twice is None else twice
+            except BudgetSpent as error:
+                spent.append(error)
+                return []
+            if whole:
+                scores = [
+                    s.model_copy(update={"detail": {**s.detail, WHOLE: context.turn.index}}) for s in scores
+                ]
+            keep(scores)
+            return scores
+
+        # All judges at once; the first AccessDenied cancels the others, for they would be refused as well.
+        async with asyncio.TaskGroup() as tasks:
+            calls = self.conversation_calls if whole else self.judge_calls
+            running = [tasks.create_task(graded(call)) for call in calls]
+        if spent:
+            raise spent[0]
+        return [score for task in running for score in task.result()]
+
+
+async def _graded_twice(
+    first: JudgeCall, second: JudgeCall, context: GradingContext, done: Collection[str]
+) -> list[Score]:
+    """The scores of the first call, with what the second one says in their detail; neither waits.
+
+    A grade that a rule gave stays alone. Raises what either raised once both have arrived: both are paid for.
+    """
+    # gather and no TaskGroup: the other one is paid for, whatever became of this one.
+    both = await asyncio.gather(first(context, done), second(context, done), return_exceptions=True)
+    gradings = []
+    for outcome in both:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        gradings.append({score.judge: score for score in outcome})
+    once, again = gradings
+    for name, score in once.items():
+        if score.state == "scored" and not score.by_rule:
+            verdict = again[name].model_dump(mode="json", include=_IN_RETEST)
+            once[name] = score.model_copy(update={"detail": {**score.detail, RETEST: verdict}})
+    return list(once.values())
+
+
+class LexicalStandIn:
+    """A rubric played by a lexical stand-in because there is no model."""
+
+    def __init__(
+        self, rubric: Rubric, stand_in: Callable[[GradingContext], Score] | None, frame: PromptFrame
+    ) -> None:
+        """Without a stand-in every turn is skipped, with that as the reason."""
+        self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
+
+    async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
+        """The one score, unless it is done."""
+        name = self.rubric.name
+        if name in done:
+            return []
+        ruled = by_rule(self.rubric, context, self.frame)
+        if ruled is None and self.stand_in is None:
+            reason = self.frame.text(context.case.language, "no_stand_in", judge=name)
+            ruled = bare(name, context, "skipped", reason)
+        return [ruled or await counting(self.stand_in, context)]  # type: ignore[arg-type]
+
+
+class FunctionJudge:
+    """A judge that is a Python function; its parameters name the arguments that it is called with."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: Mapping[str, Any],
+        frame: PromptFrame,
+        rubric: str,
+    ) -> None:
+        """`arguments` are what parameters may name, beside `references` and `passages`; `rubric` is a hash.
+
+        Turns without references or passages are skipped if the function asks for them. Raises InputError
+        for a required parameter that nothing fills.
+        """
+        self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
+        # The first is the context, whatever it is called.
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        self.parameters = tuple(parameter.name for parameter in parameters)
+        self.scale = scale_of(function)
+        self.one_at_a_time = asyncio.Lock()
+        self.arguments = {key: value for key, value in arguments.items() if key in self.parameters}
+        parameters_offered = {*arguments, *_NEEDS}
+        for parameter in parameters:
+            required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
+            if required and parameter.name not in parameters_offered:
+                msg = _(
+                    "judge {name} wants '{parameter}', which nothing fills. It may ask for: {known}.",
+                    name=name,
+                    parameter=parameter.name,
+                    known=", ".join(sorted(parameters_offered)),
+                )
+                raise InputError(msg)
+
+    async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
+        """The one score, unless it is done."""
+        if self.name in done:
+            return []
+        JUDGE.set(self.name)
+        material = {"references": context.references, "passages": context.turn.answer.passages}
+        evidence = {key: value for key, value in material.items() if key in self.parameters}
+        # Asked for and not there: the function is not called, so that it need not check.
+        missing = next((_NEEDS[key] for key, value in evidence.items() if not value), None)
+        # What a whole conversation came to does not hang on the answer to its last line.
+        whole = grades_whole(self.function)
+        ruled = None if whole else _ruled(self.name, missing, context, self.frame, self.scale)
+        if ruled is not None:
+            return [ruled]
+        arguments = evidence | self.arguments
+        if "labels" in arguments:
+            arguments["labels"] = labels_of(context.case, arguments["labels"])
+        try:
+            verdict = await self._call(context, arguments)
+            return [self._score(await verdict if inspect.isawaitable(verdict) else verdict, context)]
+        except _STOPPING:
+            raise
+        except ModelFailure as error:
+            return [failed(self.name, context, error, self.rubric)]
+        except (Exception, SystemExit) as error:  # a judge may be the user's own: it fails its grade only
+            failure = ModelFailure("error", describe_error(error))
+            return [failed(self.name, context, failure, self.rubric)]
+
+    async def _call(self, context: GradingContext, arguments: Mapping[str, Any]) -> Any:
+        """What the function returns; it may block, so it never runs on the loop, where bots are timed."""
+        call = functools.partial(self.function, context, **arguments)
+        if is_async(self.function):
+            return await call()
+        # Ours only count, so one after the other is quickest.
+        if str(getattr(self.function, "__module__", "")).split(".")[:2] in _OURS:
+            return await counting(call)
+        async with self.one_at_a_time:  # a user's own code need not be safe to call from two threads
+            return await on_a_thread(call, name=self.name)
+
+    def _score(self, verdict: Any, context: GradingContext) -> Score:
+        """The verdict under the judge's own name and turn, whatever it says of them itself."""
+        score = score_of(verdict, self.scale)
+        place = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
+        return revalidated(Score, score.model_copy(update=place | {"rubric": self.rubric}))
+
+
+def labels_of(case: Case, labels: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    """The labels that a row chooses from: its own choices when its label is one of them, else all."""
+    # Multiple choice: the row says itself what there is to choose.
+    if case.label is not None and case.label in case.choices:
+        return {choice: labels.get(choice, (choice,)) for choice in case.choices}
+    return labels
+
+
+def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
+    """The scale of a function judge: SCALE of its module; else 0 to 1 for `-> bool`, and grades 1 to 5.
+
+    Raises InputError for a SCALE that is not two numbers.
+    """
+    module = sys.modules.get(getattr(function, "__module__", ""))
+    scale = getattr(module, "SCALE", None)
+    if scale is None:
+        # As text where the user's file has `from __future__ import annotations`.
+        returned = getattr(function, "__annotations__", {}).get("return")
+        return SHARE if returned is bool or returned == "bool" else FIFTHS
+    try:
+        low, high = map(float, scale)
+    except (TypeError, ValueError):
+        msg = _(
+            "{judge}: SCALE must be two numbers, such as (0, 1).",
+            judge=getattr(module, "__file__", module),
+        )
+        raise InputError(msg) from None
+    return low, high
+
+
+def by_rule(rubric: Rubric, context: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
+    """The score that takes no model: skipped without evidence, lowest without an answer; else None."""
+    name = name or rubric.name
+    if grades_whole(rubric) and any(turn.answer.error is None for turn in context.turns):
+        return None
+    if context.turn.answer.error is not None and rubric.grades in _BESIDE and not context.turn.unrecorded:
+        if rubric.grades == "customer":
+            return None
+        return bare(name, context, "skipped", frame.text(context.case.language, "no_passages"))
+    return _ruled(name, rubric.missing(context), context, frame, rubric.scale)
+
+
+def _ruled(
+    judge: str, missing: str | None, context: GradingContext, frame: PromptFrame, scale: tuple[float, float]
+) -> Score | None:
+    language, error = context.case.language, context.turn.answer.error
+    if context.turn.unrecorded:
+        return bare(judge, context, "skipped", frame.text(language, "unrecorded"))
+    if missing == "reference":
+        return bare(
+            judge, context, "skipped", frame.text(language, "no_reference", turn=str(context.turn.index))
+        )
+    if error is not None:
+        reason = frame.text(language, "no_answer", kind=error.kind)
+        lowest = {"value": share_of(scale[0], scale), "raw": scale[0], "scale": scale, "by_rule": True}
+        return bare(judge, context, "scored", reason).model_copy(update=lowest | {"severity": "major"})
+    if missing in ("passages", "retrieval"):
+        return bare(judge, context, "skipped", frame.text(language, "no_passages"))
+    return None
+
+
+def failed(judge: str, context: GradingContext, error: ModelFailure, rubric: str) -> Score:
+    """A score of a judge that failed: no grade, for it is not the bot's fault, but it is counted."""
+    detail: dict[str, str] = {"kind": error.failure.kind}
+    if isinstance(error, MalformedReply):
+        detail["reply"] = encodable(error.raw[:KEPT_REPLY])
+    reason = " ".join(encodable(str(error)).split())
+    return bare(judge, context, "failed", reason).model_copy(update={"detail": detail, "rubric": rubric})
+
+
+def bare(judge: str, context: GradingContext, state: State, reason: str) -> Score:
+    """A score without a value, and why."""
+    return Score(
+        judge=judge, conversation=context.conversation, turn=context.turn.index, state=state, reason=reason
+    )

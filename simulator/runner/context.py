@@ -55,8 +55,8 @@ from simulator.core.types import (
     traits_of,
 )
 from simulator.core.version import __version__
-from simulator.grading.judge import Panel
-from simulator.grading.panel import Grading
+from simulator.grading.grading import Grading
+from simulator.grading.panel import Panel
 from simulator.grading.rubric import Rubric
 from simulator.models.by_role import Models
 from simulator.models.client import Model

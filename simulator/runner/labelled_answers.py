@@ -45,8 +45,8 @@ from simulator.data.logs import rated_rows
 from simulator.data.rows import read_rows
 from simulator.data.tables import split_sheet
 from simulator.data.values import Row, RowFault, field_of, has_question, is_empty, is_extra
-from simulator.grading.judge import JudgeCall, LexicalStandIn, Panel
 from simulator.grading.model_judge import ModelJudge
+from simulator.grading.panel import JudgeCall, LexicalStandIn, Panel
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
 from simulator.runner.context import RunContext
 from simulator.text.typography import nfkc

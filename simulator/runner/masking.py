@@ -21,7 +21,7 @@ from simulator.core.messages import changed
 from simulator.core.secrets import mask_secrets
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Answer, Bot, Case, Conversation, Query, Results, Turn, User, Utterance
-from simulator.grading.panel import contacts_of
+from simulator.grading.grading import contacts_of
 from simulator.privacy.patterns import mask_kinds, masks
 from simulator.privacy.redactor import Redactor, redacted_case, redacted_value
 from simulator.runner.conversation import timed_answer

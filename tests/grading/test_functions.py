@@ -13,7 +13,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import GradingContext, Query, Score
-from simulator.grading.judge import FunctionJudge, scale_of
+from simulator.grading.panel import FunctionJudge, scale_of
 from simulator.grading.rubric import load_judge
 from simulator.runner.conversation import ask
 from tests.run_helpers import a_stage, an_exhibit, frame

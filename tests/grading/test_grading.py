@@ -8,7 +8,7 @@ import pytest
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
 from simulator.core.types import GradingContext, Handover, Passage, Score
-from simulator.grading.panel import contacts_of, read_list
+from simulator.grading.grading import contacts_of, read_list
 from simulator.grading.rubric import LONGEST_MATERIAL
 from tests.grading.test_judging import failing
 from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, grader

@@ -11,7 +11,7 @@ import pytest
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
 from simulator.grading import model_judge
-from simulator.grading.judge import FunctionJudge, JudgeCall, LexicalStandIn, Panel
+from simulator.grading.panel import FunctionJudge, JudgeCall, LexicalStandIn, Panel
 from simulator.models import patience
 from simulator.models.client import SHORTEST
 from simulator.models.pricing import BudgetSpent

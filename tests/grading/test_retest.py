@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import GradingContext, RedRules, Results, Score
-from simulator.grading.judge import Retest
+from simulator.grading.panel import Retest
 from simulator.runner.estimate import forecast
 from simulator.runner.run import rehearse
 from simulator.stats.intervals import (

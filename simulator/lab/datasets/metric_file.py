@@ -32,7 +32,7 @@ from simulator.core.shelves import ARTICLE_NAMES, canonical_judge
 from simulator.core.templates import fingerprint
 from simulator.core.types import Value
 from simulator.data.files import printable, quote, read_text, replaced
-from simulator.grading.judge import scale_of
+from simulator.grading.panel import scale_of
 from simulator.grading.rubric import Rubric, load_judge
 
 # These say right or wrong: without a threshold of their own they are right at the top of their scale.

@@ -31,7 +31,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, encodable, listed, shown
 from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.data.files import quote
-from simulator.grading.judge import JudgeCall, Panel
+from simulator.grading.panel import JudgeCall, Panel
 from simulator.grading.rubric import Judge, Rubric, load_judge
 from simulator.lab.datasets.metric_file import COMPARING_JUDGES, DEFAULT, Metric, MetricFile, read_metric_file
 from simulator.text.normalise import plain_form

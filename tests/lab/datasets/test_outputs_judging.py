@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Failure, GradingContext, RedRules, Score
-from simulator.grading.panel import Grading
+from simulator.grading.grading import Grading
 from simulator.lab.datasets.outputs import OutputPanel, OutputPart, context_of
 from simulator.stats.red import red_marks
 from tests.run_helpers import a_stage, a_turn, answered

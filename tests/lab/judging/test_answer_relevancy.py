@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from simulator.core.types import GradingContext, Language, Score
-from simulator.grading.judge import FunctionJudge
 from simulator.grading.model_judge import FormFiller
+from simulator.grading.panel import FunctionJudge
 from simulator.grading.rubric import load_form, load_judge
 from tests.golden_files import compare
 from tests.grading.test_grading import graded
