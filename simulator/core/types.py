@@ -292,9 +292,9 @@ class Reaction(Value):
 class Turn(Value):
     """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
 
-    `user` is the line as the bot received it. `reaction` is what they made of the answer before, None in the
-    first turn and where nobody reacts. `diverged`: of a replay, the first line whose original no longer
-    fitted what the bot said.
+    `user` is the line as the bot received it. `reaction` is what they made of the answer before it, None in
+    the first turn and where nobody reacts; what they made of this one, `Conversation.reactions` says.
+    `diverged`: of a replay, the first line whose original no longer fitted what the bot said.
     """
 
     index: Annotated[int, Field(ge=1)]

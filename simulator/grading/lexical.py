@@ -5,7 +5,7 @@ relevance and the customer's feeling were no better than chance.
 
 What is counted is made once for each turn (`Counted`): which of the answer's words stand in the passages and
 which of the reference's in the answer, the figures that differ, and what the answer does (`response_of`).
-Each function below makes a `Verdict` of it; `LIMITS` makes grades of shares:
+Each function below makes a `LexicalVerdict` of it; `LIMITS` makes grades of shares:
 
     groundedness    0.5 of the answer's words are in the passages     3.33
                     0.6                                               4
@@ -226,7 +226,7 @@ def _when_first_said(context: GradingContext) -> GradingContext:
     return context
 
 
-class Verdict(NamedTuple):
+class LexicalVerdict(NamedTuple):
     """A grade: `raw` on `scale` (None: not graded), its reason, and the figures behind it."""
 
     raw: float | None
@@ -235,12 +235,12 @@ class Verdict(NamedTuple):
     scale: tuple[float, float] = (1, 5)
 
 
-def without(counted: Counted, lacking: str) -> Verdict:
+def without(counted: Counted, lacking: str) -> LexicalVerdict:
     """No grade, because a `reference`, `passages`, `statements` or all `evidence` are missing."""
-    return Verdict(None, counted.say(f"no_{lacking}", turn=str(counted.index)), {})
+    return LexicalVerdict(None, counted.say(f"no_{lacking}", turn=str(counted.index)), {})
 
 
-def groundedness(counted: Counted) -> Verdict:
+def groundedness(counted: Counted) -> LexicalVerdict:
     """The share of what is stated that this turn's passages have; a figure in none of them costs half.
 
     An answer that states nothing has nothing to be grounded, and no grade.
@@ -252,11 +252,11 @@ def groundedness(counted: Counted) -> Verdict:
         "missing_numbers": [figure.text for figure in counted.invented],
     }
     if not counted.passages:
-        return Verdict(1, counted.say("nothing_found"), detail)
+        return LexicalVerdict(1, counted.say("nothing_found"), detail)
     grade = grade_of(counted.support, "groundedness")
     if counted.support >= PART and not counted.invented and counted.agreement.is_same:
         grade = max(grade, SAME)
-    return Verdict(grade, counted.say.together(supported(counted)), detail)
+    return LexicalVerdict(grade, counted.say.together(supported(counted)), detail)
 
 
 def sentences(text: str, language: Language) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ def compared(counted: Counted) -> list[str]:
 
 def _similar(
     counted: Counted, raw: Callable[[Agreement], float], scale: tuple[float, float] = (0, 1)
-) -> Verdict:
+) -> LexicalVerdict:
     if not counted.has_reference:
         return without(counted, "reference")
     nearest = counted.agreement
@@ -297,25 +297,25 @@ def _similar(
         "recall": round(nearest.share, 4),
         "missing_numbers": [figure.text for figure in nearest.lacks],
     }
-    return Verdict(raw(nearest), counted.say.together(compared(counted)), detail, scale)
+    return LexicalVerdict(raw(nearest), counted.say.together(compared(counted)), detail, scale)
 
 
-def similarity(counted: Counted) -> Verdict:
+def similarity(counted: Counted) -> LexicalVerdict:
     """How far the answer says what the nearest reference says; another figure leaves a tenth of it."""
     return _similar(counted, lambda nearest: grade_of(nearest.score, "similarity"), (1, 5))
 
 
-def llm_similarity(counted: Counted) -> Verdict:
+def llm_similarity(counted: Counted) -> LexicalVerdict:
     """The same as a share (0..1)."""
     return _similar(counted, lambda nearest: round(nearest.score, 4))
 
 
-def llm_correctness(counted: Counted) -> Verdict:
+def llm_correctness(counted: Counted) -> LexicalVerdict:
     """1 when the answer says what the nearest reference says, and no other figure."""
     return _similar(counted, lambda nearest: float(nearest.is_same))
 
 
-def context_precision(counted: Counted) -> Verdict:
+def context_precision(counted: Counted) -> LexicalVerdict:
     """Whether the useful passages come first: average precision (0..1, RAGAS) in the retriever's order."""
     passages = counted.context.turn.answer.passages
     if not passages:
@@ -327,10 +327,10 @@ def context_precision(counted: Counted) -> Verdict:
     said = [counted.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
     if useless:
         said.append(counted.say("useless", quote=quoted(useless[0])))
-    return Verdict(raw, counted.say.together(said), {"passages": rows, "score": round(raw, 4)}, (0, 1))
+    return LexicalVerdict(raw, counted.say.together(said), {"passages": rows, "score": round(raw, 4)}, (0, 1))
 
 
-def context_recall(counted: Counted) -> Verdict:
+def context_recall(counted: Counted) -> LexicalVerdict:
     """The share (0..1, RAGAS) of the reference's statements that the passages hold."""
     if not counted.has_reference:
         return without(counted, "reference")
@@ -346,7 +346,9 @@ def context_recall(counted: Counted) -> Verdict:
     said = [counted.say("recalled", found=str(len(judged) - len(absent)), count=str(len(judged)))]
     if absent:
         said.append(counted.say("lacking", quote=quoted(absent[0])))
-    return Verdict(raw, counted.say.together(said), {"statements": rows, "score": round(raw, 4)}, (0, 1))
+    return LexicalVerdict(
+        raw, counted.say.together(said), {"statements": rows, "score": round(raw, 4)}, (0, 1)
+    )
 
 
 def wanted_statements(counted: Counted) -> tuple[str, ...]:
@@ -381,7 +383,7 @@ class Outcome(NamedTuple):
     conclusion: str
 
 
-def turn(counted: Counted) -> Verdict:
+def turn(counted: Counted) -> LexicalVerdict:
     """How far the answer does what the desk should do here: comfort, decline or answer.
 
     An answer is held against the reference, if there is one, and against the passages; with neither there is
@@ -406,7 +408,7 @@ def turn(counted: Counted) -> Verdict:
         "conclusion": say("mark") + conclusion,
         "score": round(found.overall / 5, 4),
     }
-    return Verdict(found.overall, conclusion, detail)
+    return LexicalVerdict(found.overall, conclusion, detail)
 
 
 def _comforting(counted: Counted) -> Outcome:
@@ -473,7 +475,7 @@ def _told(grade: float) -> Outcome:
 
 
 # The judges of the shelf that have a stand-in.
-STAND_INS: dict[str, Callable[[Counted], Verdict]] = {
+STAND_INS: dict[str, Callable[[Counted], LexicalVerdict]] = {
     "turn": turn,
     "groundedness": groundedness,
     "similarity": similarity,

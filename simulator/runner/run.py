@@ -15,7 +15,7 @@ those under way are stored (`stopped`); after an error that makes going on usele
 full disk (`stopped`). A mistake of our own is raised.
 
 A conversation that the simulated customer spoiled is played once more with another seed; the clean one
-counts (users/faults.py). Turns of an earlier run are graded again by cli/grade.py.
+counts (users/faults.py). Turns of an earlier run are graded again by api/regrade.py.
 """
 
 import asyncio

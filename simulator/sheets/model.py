@@ -181,7 +181,7 @@ class Layout:
     def least(self) -> int:
         """How many of its columns a worksheet must have to be taken for this one: two thirds, at least three.
 
-        Twelve of the 19 of "review": people delete some, and no sheet of their own has so many by chance.
+        People delete some, and no sheet of their own has so many by chance.
         """
         return max(3, len(set(self.columns.values())) * 2 // 3)
 

@@ -5,7 +5,7 @@ a severity that a judge gave itself goes before that of the rule. By the default
 
     mark           red when                                   major when
     no_answer      the bot failed, or said nothing            always, and then it is the only mark
-    overall        the deciding judge is below 0.7            at 0.4 or less
+    overall        the deciding judge is below 0.7            at 0.4 or less ("Low grade" in reports)
     groundedness   3 or less of 5                             at 2 or less
     correctness    2 or less of 5, in the verdict of `turn`   at 2 or less
     claims, facts  below 1                                    below 0.5, or as the judge says

@@ -65,14 +65,14 @@ TOLERATED = 1
 _CUT_OFF = (None, Ended.RAG_FAILED, Ended.USER_FAILED, *OPEN)
 
 
-class Verdict(NamedTuple):
+class TurnVerdict(NamedTuple):
     """What a model said of a turn as a whole."""
 
     is_complete: bool | None
     is_useful: bool
 
 
-class VerdictsByTurn(dict[tuple[str, int], Verdict]):
+class VerdictsByTurn(dict[tuple[str, int], TurnVerdict]):
     """What the turn judge's model said of each turn; `answered` caches `answered_by` of each conversation.
 
     `responses` are what the answers do, which a stand-in says, too.
@@ -89,7 +89,7 @@ class VerdictsByTurn(dict[tuple[str, int], Verdict]):
             # A stand-in counts words, and cannot tell that something was left out.
             by_model = s.state == "scored" and not s.by_rule and not s.rubric.startswith("lexical-")
             if by_model and s.judge == "turn":
-                self[s.conversation, s.turn] = Verdict(_is_complete(s), (s.value or 0) >= USEFUL)
+                self[s.conversation, s.turn] = TurnVerdict(_is_complete(s), (s.value or 0) >= USEFUL)
 
 
 @cache_latest
