@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from simulator.cli import publish
+from simulator.api import outputs
 from simulator.report import run_page
 from simulator.report.files import json_lines, turn_rows
 from simulator.stats.gate import decide
@@ -16,7 +16,7 @@ from tests.sample_runs import large, summed
 def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays under its limit, says how many it shows, and no link of it leads nowhere."""
     # The first attempt comes out too large on purpose.
-    monkeypatch.setattr(publish, "LARGEST", 700_000)
+    monkeypatch.setattr(outputs, "LARGEST", 700_000)
     monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
     results = large(300)
     summary = summed(results)

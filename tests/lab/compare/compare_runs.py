@@ -83,7 +83,7 @@ def two_runs(count: int = 8, language: Language = "ja") -> tuple[str, str]:
 def answers_of(request: ChatRequest) -> tuple[str, str]:
     """The two answers that a judge was shown, in the order shown."""
     text = "\n".join(map(text_of, request["messages"]))
-    found = [re.search(rf"<(answer_{at}-\w+)>\n(.*?)\n</\1>", text, re.DOTALL) for at in (1, 2)]
+    found = [re.search(rf"<(answer_{at} \w+)>\n(.*?)\n</\1>", text, re.DOTALL) for at in (1, 2)]
     return tuple(match[2] if match else "" for match in found)  # type: ignore[return-value]
 
 

@@ -168,7 +168,7 @@ async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machine
     write("bot.py", SLOW)
     progress = Acting(3, lambda: kill(machines.workers[0]))
     settings = offline(limit=12, concurrency=4, **LIGHT)
-    spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address, "workers": 2})
+    spread = offline(limit=12, concurrency=4, engine="dask", scheduler=machines.address, workers=2, **LIGHT)
     results, stopped = await rehearsed(spread, progress)
     asked = asked_of(machines)
     here, _ = await rehearsed(settings)
@@ -209,7 +209,7 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert machines.scheduler is not None
     progress = Acting(3, lambda: kill(machines.scheduler))  # type: ignore[arg-type]
     settings = offline(limit=12, concurrency=4, **LIGHT)
-    spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address})
+    spread = offline(limit=12, concurrency=4, engine="dask", scheduler=machines.address, **LIGHT)
     broken, why = await rehearsed(spread, progress)
     machines.end()
     done = {
