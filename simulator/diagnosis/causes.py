@@ -183,7 +183,7 @@ class RedAnswer:
         if verdict:
             why = _("The judge did not say what caused it.")
         elif offline:
-            why = _("The cause was not looked into without a model.")
+            why = _("Not looked into: that takes a model.")
         return self._because("unclear", "open", sentences(why, self._what_ids_say()))
 
     def _judged(self, verdict: JudgedCause, cause: Cause, standing: Standing) -> RootCause:

@@ -338,8 +338,7 @@ class ReportContext:
         grounded = self.results.scores.of_judge("groundedness", "scored")
         if n := sum(score.raw == _DETAILS_ONLY for score in grounded):
             text = _(
-                "Answers that are not red for it, yet state details without support in the passages"
-                " (groundedness 4): {n}.",
+                "Answers with details that no passage supports, though not red for it (groundedness 4): {n}.",
                 n=n,
             )
             yield Line(text, "soft")
