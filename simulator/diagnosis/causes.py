@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _, pgettext, sentences
+from simulator.core.messages import Message, _, listed, pgettext, sentences
 from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
@@ -96,16 +96,16 @@ class RootCause:
         return self.standing == "certain"
 
 
-def standing_name(standing: Standing) -> Message:
-    """The word for how sure a cause is."""
-    return _STANDING_NAMES[standing]
+def standing_name(*standings: Standing) -> Message:
+    """The words for how sure a cause is, or the causes of several turns."""
+    return listed([_STANDING_NAMES[standing] for standing in standings], len(STANDINGS))
 
 
-def cause_name(cause: Cause, standing: Standing) -> Message:
-    """As "Not retrieved (certain)"."""
-    if standing == "open":
+def cause_name(cause: Cause, *standings: Standing) -> Message:
+    """As "Not retrieved (certain)"; of several turns "Not retrieved (certain, likely)"."""
+    if standings == ("open",):
         return _STANDING_NAMES["open"]
-    return _("{name} ({how})", name=CAUSE_NAMES[cause], how=standing_name(standing))
+    return _("{name} ({how})", name=CAUSE_NAMES[cause], how=standing_name(*standings))
 
 
 def cause_sentence(cause: RootCause) -> Text:

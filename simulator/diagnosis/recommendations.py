@@ -257,7 +257,7 @@ class Fix(Value):
     """One change, and the red turns that it should fix.
 
     `key` is cause and place, the same in every run. `gain` (0..1) is what the run's score is expected to
-    gain; the gains of all fixes of a run add up. `standing` is that of the least sure of the turns' causes.
+    gain; the gains of all fixes of a run add up. `standings` are those of the turns' causes, the surest first.
     `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the id of the
     article to change. `who` does it, empty where nobody can tell.
 
@@ -269,7 +269,7 @@ class Fix(Value):
     rank: int
     key: str
     cause: Cause
-    standing: Standing
+    standings: tuple[Standing, ...]
     severity: Severity
     title: Text
     what: Text
@@ -281,6 +281,11 @@ class Fix(Value):
     examples: tuple[Example, ...]
     gain: float
     article: str = ""
+
+    @property
+    def standing(self) -> Standing:
+        """That of the least sure of the turns' causes."""
+        return self.standings[-1]
 
 
 class Improvements(Value):
@@ -328,8 +333,9 @@ def as_json(
     """The object of `--json`; figures are rounded to 4 decimals, and `text` shows what we say."""
 
     def as_dict(fix: Fix) -> dict[str, Any]:
-        fields = fix.model_dump(mode="json", exclude={"who", "turns", "examples", "gain"})
+        fields = fix.model_dump(mode="json", exclude={"standings", "who", "turns", "examples", "gain"})
         return fields | {
+            "standing": fix.standing,
             "sure": fix.standing == "certain",
             "title": text(fix.title),
             "what": text(fix.what),
@@ -617,7 +623,7 @@ def _fix(
         rank=rank,
         key=group.key,
         cause=group.cause,
-        standing=max((member.root_cause.standing for member in members), key=STANDINGS.index),
+        standings=tuple(sorted({member.root_cause.standing for member in members}, key=STANDINGS.index)),
         severity=worst_severity(mark for red in reds for mark in red.marks),
         title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
         what=what(group, library, first.question),

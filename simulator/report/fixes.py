@@ -167,7 +167,7 @@ def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
 def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Message:
     """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
     counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
-    figures = (gain_text(fix, improvements), cause_name(fix.cause, fix.standing), fix.who, counts)
+    figures = (gain_text(fix, improvements), cause_name(fix.cause, *fix.standings), fix.who, counts)
     return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
@@ -246,7 +246,7 @@ def cards(
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
             "who": fix.who,
             "cause": CAUSE_NAMES[fix.cause],
-            "sure": standing_name(fix.standing),
+            "sure": standing_name(*fix.standings),
             "counts": counts_text(fix),
             "said": changed(fix.examples[0].cause, excerpt),
         }

@@ -583,7 +583,7 @@ def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportC
         "found_cause": text_cell(
             context.text(CAUSE_NAMES[fix.cause]), note=context.text(changed(first.cause, excerpt))
         ),
-        "sure": SheetCell(text=context.text(standing_name(fix.standing))),
+        "sure": SheetCell(text=context.text(standing_name(*fix.standings))),
         "turns": number_cell(len(fix.turns)),
         **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
         "question": text_cell(first.question),

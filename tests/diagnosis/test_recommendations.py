@@ -19,7 +19,7 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.diagnosis.causes import Cause, RootCause
+from simulator.diagnosis.causes import Cause, RootCause, cause_name
 from simulator.diagnosis.recommendations import (
     Gains,
     Improvements,
@@ -237,20 +237,23 @@ def test_an_answer_that_never_came_names_the_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standings", "whole"),
+    ("standings", "whole", "shown"),
     [
-        (["certain", "certain"], "certain"),
-        (["certain", "likely"], "likely"),
-        (["judge", "certain"], "judge"),
-        (["likely", "judge"], "judge"),
+        (["certain", "certain"], "certain", "certain"),
+        (["certain", "likely"], "likely", "certain, likely"),
+        (["judge", "certain"], "judge", "certain, the judge's view"),
+        (["likely", "judge"], "judge", "likely, the judge's view"),
     ],
 )
-def test_a_fix_is_as_sure_as_the_least_sure_of_its_turns(standings: list[str], whole: str) -> None:
-    """One doubtful turn in two makes the whole a doubtful one."""
+def test_a_fix_is_as_sure_as_the_least_sure_of_its_turns(
+    standings: list[str], whole: str, shown: str
+) -> None:
+    """One doubtful turn in two makes the whole a doubtful one; people read how sure each is."""
     causes = [{"cause": "ignored", "articles": ("a",), "standing": standing} for standing in standings]
     made = found([[2]] * 2, causes)
 
     assert made.fixes[0].standing == whole
+    assert str(cause_name("ignored", *made.fixes[0].standings)) == f"Found but not used ({shown})"
     assert as_json(made, made.fixes, {}, str)["fixes"][0]["sure"] == (whole == "certain")
 
 
