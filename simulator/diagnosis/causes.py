@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _, listed, pgettext, sentences
+from simulator.core.messages import Message, _, listed, sentences
 from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
@@ -42,27 +42,6 @@ NOTE = "cause:"
 # Why not all were asked about: "budget", "endpoint"; empty or not there where all were.
 STOPPED_NOTE = "causes_stopped"
 
-# The causes in everyday words, as docs/fixing.md explains them.
-CAUSE_NAMES: dict[Cause, Message] = {
-    "no_answer": pgettext("a cause", "No answer"),
-    "customer": _("Simulated customer"),
-    "should_refuse": _("Should decline"),
-    "no_handover": _("No hand-over"),
-    "lost_thread": _("Lost the thread"),
-    "should_answer": _("Should answer"),
-    "needless_question": _("Needless question"),
-    "knowledge": _("Missing knowledge"),
-    "outdated": _("Article wrong"),
-    "spelling": _("Other wording"),
-    "retrieval": _("Not retrieved"),
-    "ignored": _("Found but not used"),
-    "invented": _("Made up"),
-    "forbidden": _("Rule broken"),
-    "tools": pgettext("a cause", "Tools"),
-    "tone": _("Tone"),
-    **{kind: TITLES["lapse"][kind] for kind in get_args(LapseKind)},
-    "unclear": _("Unclear"),
-}
 _STANDING_NAMES: dict[Standing, Message] = {
     "certain": _("certain"),
     "likely": _("likely"),
@@ -105,7 +84,7 @@ def cause_name(cause: Cause, *standings: Standing) -> Message:
     """As "Not retrieved (certain)"; of several turns "Not retrieved (certain, likely)"."""
     if standings == ("open",):
         return _STANDING_NAMES["open"]
-    return _("{name} ({how})", name=CAUSE_NAMES[cause], how=standing_name(*standings))
+    return _("{name} ({how})", name=TITLES["cause"][cause], how=standing_name(*standings))
 
 
 def cause_sentence(cause: RootCause) -> Text:

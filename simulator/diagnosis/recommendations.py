@@ -25,11 +25,11 @@ from simulator.core.messages import Message, _
 from simulator.core.replies import LapseKind
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
+from simulator.core.titles import TITLES
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
 from simulator.data.files import language_of
 from simulator.diagnosis.articles import Shelf, article_of
 from simulator.diagnosis.causes import (
-    CAUSE_NAMES,
     STANDINGS,
     Cause,
     RootCause,
@@ -257,9 +257,9 @@ class Fix(Value):
     """One change, and the red turns that it should fix.
 
     `key` is cause and place, the same in every run. `gain` (0..1) is what the run's score is expected to
-    gain; the gains of all fixes of a run add up. `standings` are those of the turns' causes, the surest first.
-    `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the id of the
-    article to change. `who` does it, empty where nobody can tell.
+    gain; the gains of all fixes of a run add up. `standings` say how sure the turns' causes are, the surest
+    first. `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the id of
+    the article to change. `who` does it, empty where nobody can tell.
 
     `title` is cause and place in a few words, `what` the change in a sentence, `where` the place alone.
     `severity` is that of the gravest turn; `examples` are at most `EXAMPLES`, from different questions, then
@@ -625,7 +625,7 @@ def _fix(
         cause=group.cause,
         standings=tuple(sorted({member.root_cause.standing for member in members}, key=STANDINGS.index)),
         severity=worst_severity(mark for red in reds for mark in red.marks),
-        title=_("{cause}: {where}", cause=CAUSE_NAMES[group.cause], where=where),
+        title=_("{cause}: {where}", cause=TITLES["cause"][group.cause], where=where),
         what=what(group, library, first.question),
         where=where,
         who=who(group.cause, group.place.kind),

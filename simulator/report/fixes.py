@@ -30,9 +30,9 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, changed, ngettext, pgettext
-from simulator.core.titles import Titles
+from simulator.core.titles import TITLES, Titles
 from simulator.core.types import Language
-from simulator.diagnosis.causes import CAUSE_NAMES, cause_name, cause_sentence, standing_name
+from simulator.diagnosis.causes import cause_name, cause_sentence, standing_name
 from simulator.diagnosis.recommendations import LEAST, Example, Fix, Improvements
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
@@ -245,7 +245,7 @@ def cards(
             "gain": gain_text(fix, improvements),
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
             "who": fix.who,
-            "cause": CAUSE_NAMES[fix.cause],
+            "cause": TITLES["cause"][fix.cause],
             "sure": standing_name(*fix.standings),
             "counts": counts_text(fix),
             "said": changed(fix.examples[0].cause, excerpt),

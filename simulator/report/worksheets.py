@@ -37,8 +37,9 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import dollars
+from simulator.core.titles import TITLES
 from simulator.core.types import CONVERSATION, Case, ChatMessage, Conversation, Language, Score, Turn
-from simulator.diagnosis.causes import CAUSE_NAMES, standing_name
+from simulator.diagnosis.causes import standing_name
 from simulator.diagnosis.recommendations import Fix, Improvements
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
@@ -581,7 +582,7 @@ def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportC
         "what": text_cell(context.text(fix.what)),
         "where": text_cell(context.text(fix.where)),
         "found_cause": text_cell(
-            context.text(CAUSE_NAMES[fix.cause]), note=context.text(changed(first.cause, excerpt))
+            context.text(TITLES["cause"][fix.cause]), note=context.text(changed(first.cause, excerpt))
         ),
         "sure": SheetCell(text=context.text(standing_name(*fix.standings))),
         "turns": number_cell(len(fix.turns)),

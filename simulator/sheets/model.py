@@ -23,6 +23,7 @@ from pydantic import Field, SkipValidation
 
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.templates import LANGUAGES
+from simulator.core.titles import TITLES
 from simulator.core.types import Case, Turn, Value
 
 Item = TypeVar("Item")
@@ -375,34 +376,7 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "wrong": pgettext("a choice", "Judge is wrong"),
         "unsure": pgettext("a choice", "Unsure"),
     },
-    # The usual ones first: a workbook has room for so many (sheets/excel.py); others are typed.
-    "cause": {
-        "knowledge": pgettext("a cause", "Missing knowledge"),
-        "outdated": pgettext("a cause", "Article wrong"),
-        "retrieval": pgettext("a cause", "Not retrieved"),
-        "spelling": pgettext("a cause", "Other wording"),
-        "ignored": pgettext("a cause", "Found but not used"),
-        "invented": pgettext("a cause", "Made up"),
-        "should_refuse": pgettext("a cause", "Should decline"),
-        "should_answer": pgettext("a cause", "Should answer"),
-        "needless_question": pgettext("a cause", "Needless question"),
-        "no_handover": pgettext("a cause", "No hand-over"),
-        "lost_thread": pgettext("a cause", "Lost the thread"),
-        "tone": pgettext("a cause", "Tone"),
-        "forbidden": pgettext("a cause", "Rule broken"),
-        "tools": pgettext("a cause", "Tools"),
-        "contradictions": pgettext("a cause", "Contradiction"),
-        "forgotten": pgettext("a cause", "Forgotten"),
-        "promises": pgettext("a cause", "Promise not kept"),
-        "loops": pgettext("a cause", "Repeated"),
-        "unclear": pgettext("a cause", "Unclear"),
-        "other": pgettext("a cause", "Other"),
-        "mixups": pgettext("a cause", "Another customer's case"),
-        "closures": pgettext("a cause", "Closed too early"),
-        "overlooked": pgettext("a cause", "Request missed"),
-        "no_answer": pgettext("a cause", "No answer"),
-        "customer": pgettext("a cause", "Simulated customer"),
-    },
+    "cause": TITLES["cause"],
     "status": {
         "open": pgettext("a choice", "Open"),
         "doing": pgettext("a choice", "In progress"),

@@ -7,6 +7,7 @@ import pytest
 from simulator.core.messages import safe_text
 from simulator.core.titles import TITLES, Titles
 from simulator.core.types import Ended, Failure, Role, Status
+from simulator.diagnosis.causes import Cause
 from simulator.stats.red import KINDS
 from simulator.users.guard import RULES
 from tests.texts import said
@@ -17,6 +18,7 @@ from tests.texts import said
     [
         ("ended", [how.value for how in Ended]),
         ("mark", KINDS),
+        ("cause", get_args(Cause)),
         ("rule", RULES),
         ("role", get_args(Role)),
         ("status", get_args(Status)),
