@@ -615,8 +615,8 @@ class Run(Value):
         return self.settings.get("protocol") == "single_turn"
 
 
-# Notes of a run are JSON under a key, for what belongs to no conversation. These two: which conversations do
-# not count and which stand in for them; that the gate's answer was certain before the last conversation.
+# Notes of a run are JSON under a key, for what belongs to no conversation. This one: which conversations do
+# not count, and which stand in for them.
 SUPERSEDED = "superseded"
 LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.

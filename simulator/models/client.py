@@ -2,7 +2,7 @@
 
     ask / say / embed     what is wanted; a malformed reply is asked for once more
     complete              the request, and what the completion says (completion, context)
-    _reply                out of the cache, else asked without what the endpoint refuses (cache, refusals)
+    _reply                out of the cache, else asked without what the endpoint refuses (cache, abilities)
     _send, _in_turn       again while the error may pass; while the model answers nobody one asks for all
                           (patience)
     _attempt              one try: its most is reserved in the budget (pricing), a place and room in the rates
