@@ -229,8 +229,8 @@ def with_judging_for(settings: Settings) -> Settings:
     judge = None if settings.offline else endpoints(settings, strict=False)["judge"]
     if judge is None or "judging" in settings.model_fields_set or not is_small_model(judge.model):
         return settings
-    chosen = "judges" in settings.model_fields_set or settings.outputs or settings.added.get("scoring")
-    named = {} if chosen or settings.protocol != "dialogue" else {"judges": SMALL_JUDGES}
+    is_open = settings.protocol == "dialogue" and "judges" not in settings.model_fields_set
+    named = {"judges": SMALL_JUDGES} if is_open else {}
     return settings.model_copy(update={"judging": "small", **named})
 
 

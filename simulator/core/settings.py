@@ -557,9 +557,6 @@ class RowSettings(BaseModel):
 PREFIX = "REHEARSAL_"
 # The judges of `--judging small`.
 SMALL_JUDGES = ("turn", "groundedness", "similarity")
-# The settings that name a file of the user's own: paths that have to be whole where another folder is
-# entered.
-FILE_SETTINGS = ("cases", "outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge", "likeness")
 SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it. Whoever resumes it
 # or paints it again says so anew.
@@ -751,9 +748,7 @@ class Settings(RowSettings):
         """`--judging small` names its judges, unless judges are named or chosen otherwise."""
         if not isinstance(values, dict) or values.get("judging") != "small":
             return values
-        chosen = any(
-            {**values, **values.get("added", {})}.get(key) for key in ("judges", "outputs", "scoring")
-        )
+        chosen = values.get("judges") or values.get("outputs")
         return values if chosen else {**values, "judges": SMALL_JUDGES}
 
     @property

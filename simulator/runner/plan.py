@@ -199,7 +199,6 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     chosen_for: Message | str = ""
     # Judges that were named, or chosen for outputs, stay as they are.
     is_open = "judges" not in settings.model_fields_set or settings.judges == SMALL_JUDGES
-    is_open = is_open and not (settings.outputs or settings.added.get("scoring"))
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
     if data.names_tools and is_open:
@@ -317,7 +316,7 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     judge skips a turn, but a row has only the one.
     """
     chosen_for: Message | str = ""
-    if "judges" not in settings.model_fields_set and not (settings.outputs or settings.added.get("scoring")):
+    if "judges" not in settings.model_fields_set:
         judges, chosen_for = data.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
     # A judge of whole conversations has nothing to say of a single question and answer.

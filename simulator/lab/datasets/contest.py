@@ -20,7 +20,7 @@ from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.core.settings import Settings
+from simulator.core.settings import SMALL_JUDGES, Settings
 from simulator.core.shelves import judge_name
 from simulator.core.types import Results, Score, Spending, Value
 from simulator.lab.datasets.settings import DatasetSettings
@@ -97,7 +97,9 @@ def contest_settings(settings: Settings) -> Settings:
         msg = _("--scoring contest grades whole answers: leave out --outputs, or leave out --scoring.")
         raise InputError(msg)
     # What the user chose stays; only defaults are replaced. A call for each metric is how the contest grades.
-    names = settings.judges if "judges" in settings.model_fields_set else tuple(CONTEST_NAMES)
+    is_default = (settings.judging, settings.judges) == ("small", SMALL_JUDGES)
+    is_chosen = "judges" in settings.model_fields_set and not is_default
+    names = settings.judges if is_chosen else tuple(CONTEST_NAMES)
     judges = tuple(dict.fromkeys(CONTEST_NAMES.get(name, name) for name in names))
     if not set(map(judge_name, judges)) & set(_NAME_OF):
         msg = _(

@@ -23,7 +23,6 @@ from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.secrets import is_secret
 from simulator.core.settings import (
-    FILE_SETTINGS,
     PREFIX,
     Settings,
     load_settings,
@@ -35,6 +34,9 @@ from simulator.core.settings import (
 )
 from simulator.core.templates import read_toml
 from simulator.core.types import Text, Value
+
+# Settings that name a file, looked up beside the matrix first.
+_FILES = frozenset({"outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge"})
 
 
 class MatrixData(Value):
@@ -282,7 +284,7 @@ class _MatrixFile:
             # Paths are looked up beside the file, then where the user stands.
             if key == "judges":
                 settings[key] = _resolve_judges(self.path, value)
-            elif key in FILE_SETTINGS and isinstance(value, str):
+            elif key in _FILES and isinstance(value, str):
                 settings[key] = resolve_path(self.path, value)
         return settings
 

@@ -86,9 +86,11 @@ def test_who_grades() -> None:
     """All five and each by itself, unless somebody says otherwise; their names may be the contest's."""
     usual = run_settings(load_settings({"scoring": "contest"}), "single_turn")
     some = ("gpt_fluency", "relevance", "gpt_similarity")
+    small = run_settings(load_settings({"scoring": "contest", "judging": "small"}), "single_turn")
     named = contest_settings(load_settings({"scoring": "contest", "judges": some, "judging": "combined"}))
 
     assert (usual.judges, usual.judging) == (tuple(GRADES), "separate")
+    assert (small.judges, small.judging) == (tuple(GRADES), "small")
     assert (named.judges, named.judging) == (("fluency", "relevance", "similarity"), "combined")
     assert contest_settings(Settings()).judges == Settings().judges
 
