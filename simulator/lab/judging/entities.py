@@ -614,12 +614,17 @@ def dates(text: str) -> list[DetailMatch]:
     2026年5月1日～6月30日 gives 2026年5月1日 and 2026年6月30日. Of overlapping readings the longest one from
     the left is kept.
     """
-    every = [one for finder in (_japanese, _numeric, _english) for one in finder(text)]
+    every = _without_overlaps(date for finder in (_japanese, _numeric, _english) for date in finder(text))
+    return _inherited(text, _with_later_days(text, every))
+
+
+def _without_overlaps(matches: Iterable[DetailMatch]) -> list[DetailMatch]:
+    """In order, of those that overlap the first one, and of those that begin together the longest."""
     kept: list[DetailMatch] = []
-    for one in sorted(every, key=lambda found: (found.start, -found.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    return _inherited(text, _with_later_days(text, kept))
+    for match in sorted(matches, key=lambda match: (match.start, -match.end)):
+        if not kept or match.start >= kept[-1].end:
+            kept.append(match)
+    return kept
 
 
 def _japanese(text: str) -> Iterator[DetailMatch]:
@@ -1007,11 +1012,8 @@ def _scan(text: str) -> tuple[MaskedText, tuple[DetailMatch, ...]]:
     return plain, tuple(sorted(every, key=lambda found: found.start))
 
 
-def _taken(plain: MaskedText, found: Iterable[DetailMatch]) -> list[DetailMatch]:
+def _taken(plain: MaskedText, matches: Iterable[DetailMatch]) -> list[DetailMatch]:
     """These details without overlaps, masked in the text."""
-    kept: list[DetailMatch] = []
-    for one in sorted(found, key=lambda each: (each.start, -each.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    plain.take([(one.start, one.end) for one in kept])
+    kept = _without_overlaps(matches)
+    plain.take([(match.start, match.end) for match in kept])
     return kept
