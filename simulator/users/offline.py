@@ -7,7 +7,7 @@ Each answer is first put into a `Situation` by what can be counted (`text/phrase
     an error, or nothing                                     FAILED
     it passes the customer on to a person                    HANDED_OVER
     it declines, or names somebody to turn to alone          REFUSED
-    0.6 of a reference is said, in  the last five answers    CONTENT
+    0.6 of a reference is said in the last five answers      CONTENT
     it ends with a question, and there is something to tell  ASKED
     0.2 of a reference is said                               PARTLY
     anything else                                            USELESS
@@ -131,10 +131,8 @@ class PhraseUser:
         for at, situation in enumerate(situations):
             got = self._got(situation, case, turns[at])
             repeated = says_again(turns[at].answer.text, [turn.answer.text for turn in turns[:at]])
-            if repeated and got in ("partly", "asked_back"):
-                got = "nothing"
             before = course[-1].feeling if course else self.persona.feeling
-            move = _FELT[got] - (repeated and got in ("nothing", "declined"))
+            move = -2 if repeated and got not in _LEAVES else _FELT[got]
             feeling = max(-2, min(2, before + move))
             said = Reaction(got=got, feeling=feeling, next=_LEAVES.get(got, "stay"))
             reaction = ruled(self.persona, [*course, said], repeated=repeated)
