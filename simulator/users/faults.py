@@ -222,6 +222,8 @@ _SMALLEST_CODE = 10_000
 # A code with fewer digits may be a word.
 SHORTEST_CODE = 3
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+# What joins the parts of a code: A-12345 and A12345 are one.
+_JOINTS = re.compile("[-_ ]")
 
 
 class FaultPatterns:
@@ -402,8 +404,9 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     """
     patterns = fault_patterns(language)
     stated = patterns.statements(line)
-    # Codes and names are looked up in any spelling of quotes and case.
+    # Codes and names are looked up in any spelling of quotes and case, codes without what joins them.
     told = straight("\n".join(known)).lower()
+    told_codes = _JOINTS.sub("", told)
     numbers = frozenset(chain.from_iterable(map(_numbers_in, known)))
     made_up = [
         figure.text
@@ -412,7 +415,12 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     ]
     return [
         *made_up,
-        *(code for sentence in stated for code in codes(sentence) if _tells(code) and code not in told),
+        *(
+            code
+            for sentence in stated
+            for code in codes(sentence)
+            if _tells(code) and _JOINTS.sub("", code) not in told_codes
+        ),
         *(
             name
             for sentence in stated
@@ -423,8 +431,17 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
 
 
 def _tells(code: str) -> bool:
-    """Whether a code is one that a desk has given out, or an address: "5g" and "4k" are words."""
-    return "@" in code or sum(map(str.isdigit, code)) >= SHORTEST_CODE
+    """Whether a code is one that a desk has given out, or an address.
+
+    "5g" and "4k" are words; 100gb, 10:30 and 120.50 are figures, which are looked up by what they come to.
+    """
+    if "@" in code:
+        return True
+    beside = code
+    for figure in figures(code):
+        if figure.kind != "number" or figure.text == code:
+            beside = beside.replace(figure.text, "")
+    return sum(map(str.isdigit, code)) >= SHORTEST_CODE and any(map(str.isalnum, beside))
 
 
 def _numbers_in(text: str) -> set[Decimal]:
@@ -436,7 +453,14 @@ def _numbers_in(text: str) -> set[Decimal]:
 
 
 def _is_known(figure: Figure, numbers: Set[Decimal], patterns: FaultPatterns) -> bool:
-    """Whether a figure counts the talk itself, or follows from known `numbers`; a date has to be known."""
+    """Whether a figure counts the talk itself, or follows from known `numbers`.
+
+    No telephone number, date or time follows from others: of a date or time all numbers have to be known.
+    """
+    if figure.kind == "phone":
+        return False
+    if figure.kind == "time":  # 6 pm holds no 18
+        return set(map(Decimal, _NUMBER.findall(figure.text))) <= numbers
     own = _numbers_in(figure.text)
     if figure.kind == "date":
         return own <= numbers

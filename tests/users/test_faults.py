@@ -95,6 +95,24 @@ def test_sums_of_what_is_known_are_known() -> None:
     assert inventions("全部で52,801円になります。", ["月2,200円を24回"], "ja") == ["52,801円"]
 
 
+@pytest.mark.parametrize(
+    ("line", "told", "language"),
+    [
+        ("100GBのプランです。", "100ギガのプラン", "ja"),
+        ("昨日10:30に電話しました。", "10時30分に受付", "ja"),
+        ("2026/4/1に申し込みました。", "2026年4月1日", "ja"),
+        ("番号は090-1234-5678です。", "090 1234 5678", "ja"),
+        ("契約番号はA1032-55です。", "A-1032-55", "ja"),
+        ("I paid $120.50.", "120.5 dollars", "en"),
+        ("I called 0120-000-371.", "call 0120000371", "en"),
+    ],
+)
+def test_what_is_known_may_be_written_otherwise(line: str, told: str, language: Language) -> None:
+    """A figure by what it comes to, a code without its hyphens; what nobody told is made up in any spelling."""
+    assert inventions(line, [told], language) == []
+    assert inventions(line, ["999"], language)
+
+
 def test_another_matter_is_off_goal_unless_straying_is_the_role() -> None:
     """A question about what was never a matter here."""
     line = "ところで、北海道の旅館で露天風呂のおすすめはどこですか？"
