@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 @lru_cache(maxsize=1024)
 def pieces(text: str, language: Language) -> tuple[Piece, ...]:
     """The pieces of a text in order, as written; without any CJK character it is read as English."""
-    lists = _lists(language if _CJK.search(text) else "en")
+    lists = _lists_for(text, language)
     found = (piece.strip() for sentence in sentences(text) for piece in cut(lists.turn, sentence))
     return tuple(Piece(piece, lists.kind(piece)) for piece in found if piece)
 
@@ -93,8 +93,7 @@ def asks_back(text: str, language: Language) -> bool:
 
 def apologises(text: str, language: Language) -> bool:
     """Whether a text says sorry."""
-    lists = _lists(language if _CJK.search(text) else "en")
-    return bool(lists.apology.search(normalise(text)))
+    return bool(_lists_for(text, language).apology.search(normalise(text)))
 
 
 def is_courtesy(text: str, language: Language) -> bool:
@@ -149,3 +148,8 @@ class _Lists:
 @cache
 def _lists(language: Language) -> _Lists:
     return _Lists(language)
+
+
+def _lists_for(text: str, language: Language) -> _Lists:
+    """The lists of the text's own language: without any CJK character it is English."""
+    return _lists(language if _CJK.search(text) else "en")

@@ -179,12 +179,13 @@ class PhraseUser:
     def _situation(self, case: Case, turns: Sequence[Turn]) -> Situation:
         """What the last of these answers was, given the answers before it."""
         answer = turns[-1].answer
-        if answer.error is not None or not answer.text.strip():
-            return Situation.FAILED
-        if hands_over(answer.text, case.language):
-            return Situation.HANDED_OVER
-        if turns_away(answer.text, case.language) and _help(case, turns[-1:]) < CONTENTING:
-            return Situation.REFUSED
+        match _kind(answer, case.language):
+            case "nothing":
+                return Situation.FAILED
+            case "handover":
+                return Situation.HANDED_OVER
+            case "refusal" if _help(case, turns[-1:]) < CONTENTING:
+                return Situation.REFUSED
         if _help(case, turns[-REMEMBERED:]) >= CONTENTING:
             return Situation.CONTENT
         if asks_back(answer.text, case.language) and _unmentioned(case, turns):

@@ -108,7 +108,7 @@ def test_sums_of_what_is_known_are_known() -> None:
     ],
 )
 def test_what_is_known_may_be_written_otherwise(line: str, told: str, language: Language) -> None:
-    """A figure by what it comes to, a code without its hyphens; what nobody told is made up in any spelling."""
+    """A figure by what it comes to, a code without its hyphens; what nobody told is made up all the same."""
     assert inventions(line, [told], language) == []
     assert inventions(line, ["999"], language)
 
