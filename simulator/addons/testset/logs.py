@@ -187,7 +187,7 @@ class Logs:
 def _first(lines: Sequence[ChatMessage], language: Language) -> str:
     """The customer's first line that is more than a greeting; without one the first line."""
     texts = [line.content.strip() for line in lines if line.role == "user" and line.content.strip()]
-    requests = (text for text in texts if text.strip() and not is_courtesy(text, language))
+    requests = (text for text in texts if not is_courtesy(text, language))
     return next((text for text in requests if not _GREETING.fullmatch(text)), texts[0])
 
 
