@@ -19,7 +19,7 @@ from simulator.grading import lexical
 from simulator.lab.consistency import wording as negation
 from simulator.lab.datasets import outputs
 from simulator.lab.datasets.stated import stated
-from simulator.lab.judging import entities, masked_text
+from simulator.lab.judging import entities, keigo, masked_text
 from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor
 from simulator.text import (
@@ -35,6 +35,7 @@ from simulator.text import (
     typography,
     wording,
 )
+from simulator.users.faults import inventions
 from simulator.users.guard import Guard
 
 # A doubling that takes more than this many times as long is no longer linear: a square takes four times.
@@ -171,8 +172,10 @@ def functions() -> dict[str, Use]:
         "entities.located": lambda text: [
             entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
         ],
+        "faults.inventions": lambda text: inventions(text, [_HELD, text], "ja"),
         "figures.figures": figures.figures,
         "figures.differing": lambda text: figures.differing(text, [_HELD, text]),
+        "keigo.listed": lambda text: list(keigo.listed(text, ("できかねます",), "")),
         "negation.negated_words": negation.negated_words,
         "overlap.stem": overlap.stem,
         "overlap.content": overlap.content,

@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Template
 from typing import Any, Literal, NamedTuple
 
-from simulator.extending import GradingContext, Score, Texts, straight, straight_pattern
+from simulator.extending import GradingContext, Score, Texts, nfkc, straight, straight_pattern
 
 TEXTS = Texts(Path(__file__).with_name("_keigo.toml"))
 GRAVITY = ("major", "moderate", "minor")
@@ -225,10 +225,10 @@ def listed(answer: str, ng_words: tuple[str, ...], otherwise: str) -> Iterator[K
     A line is the word, or `word => better`. A word that begins or ends with a Latin letter or a digit is
     found as a whole word only; a Japanese one wherever it stands.
     """
-    plain, origin = nfkc(answer)
+    plain, origin = _folded(answer)
     for line in dict.fromkeys(ng_words):
         word, *better = (part.strip() for part in _ARROW.split(line, maxsplit=1))
-        found = _whole(nfkc(word)[0]).search(plain) if word else None
+        found = _whole(_folded(word)[0]).search(plain) if word else None
         if found:
             start, end = origin[found.start()], origin[found.end()]
             quote = answer[max(start - AROUND, 0) : end + AROUND].strip()
@@ -381,7 +381,7 @@ def _prose_without_end(lines: list[str]) -> int:
     return filled[-1] if filled and all(above) else -1
 
 
-def nfkc(text: str) -> tuple[str, list[int]]:
+def _folded(text: str) -> tuple[str, list[int]]:
     """The text after NFKC and case folding, and for each of its characters where it comes from."""
     plain: list[str] = []
     origin: list[int] = []
@@ -390,7 +390,7 @@ def nfkc(text: str) -> tuple[str, list[int]]:
         end = start + 1
         while end < len(text) and (unicodedata.combining(text[end]) or text[end] in "\uff9e\uff9f"):
             end += 1
-        folded = unicodedata.normalize("NFKC", marked[start:end]).casefold()
+        folded = nfkc(marked[start:end]).casefold()
         plain.append(folded)
         origin += [start] * len(folded)
         start = end
