@@ -151,7 +151,7 @@ def _mean(label: Text, mean: Text, judge: JudgeSummary, name: str, *, trial: boo
     if name != "groundedness" or not trial:
         return _("{name} {n}", name=label, n=mean)
     return _(
-        "{name} {n} ({graded} of {planned} answers state anything)",
+        "{name} {n} ({graded} of {planned} answers state something)",
         name=label,
         n=mean,
         graded=judge.n,
