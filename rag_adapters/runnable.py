@@ -275,7 +275,7 @@ def form_of(form: str, history: str, runnable: Any) -> Form | None:
         return Fields(messages="messages")
     if form.startswith(("{", "[", "@")):
         msg = _(
-            "input is no longer JSON: where a runnable takes more than the question, wrap it"
+            "input is a name, not JSON: where a runnable takes more than the question, wrap it"
             " (bot = RunnableLambda(...) | chain), or name a function of your own (--adapter bot.py:answer)."
         )
         raise InputError(msg)

@@ -258,7 +258,7 @@ async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> 
             "it takes context too: wrap it",
         ),
         ("bot = Echo()", {"input": "messages", "history": "h"}, "history=h goes with the name of a field"),
-        ("bot = Echo()", {"input": '{"q": "$question"}'}, "input is no longer JSON"),
+        ("bot = Echo()", {"input": '{"q": "$question"}'}, "input is a name, not JSON"),
         ("bot = Echo()", {"answer": "a["}, "answer=a["),
         ("bot = Echo()", {"retries": "-1"}, "--set retries=-1"),
     ],
