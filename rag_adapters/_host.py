@@ -82,11 +82,7 @@ def _object(value: Any, depth: int) -> dict[str, Any]:
             }
     names = _ATTRIBUTES + _OF_MESSAGES if speaks else _ATTRIBUTES
     # Callables are left out: a message has a method `text` in some versions, a field in others.
-    there = {
-        name_of_field: getattr(value, name_of_field)
-        for name_of_field in names
-        if hasattr(value, name_of_field)
-    }
+    there = {key: getattr(value, key) for key in names if hasattr(value, key)}
     fields = {key: plain(item, depth + 1) for key, item in there.items() if not callable(item)}
     return {"object": fields, "name": name} if fields else {"other": name, "text": str(value)[:_LONGEST_WORD]}
 

@@ -57,13 +57,11 @@ def answer_in(
     else:
         retrieved = said.passages or _passages(fields, seen.get("documents"), said.text)
         shows = bool(retrieved) or bool(seen.get("retrieved")) or said.shows_passages or _shows_none(fields)
-    fields_of_answer = {
-        "passages": retrieved,
-        "shows_passages": shows,
-        "usage": said.usage or _usage(seen.get("usage")),
-    }
-    fields_of_answer["tools"] = _tools(fields) if said.tools is None else said.tools
-    return said.model_copy(update=fields_of_answer)
+    usage = said.usage or _usage(seen.get("usage"))
+    tools = _tools(fields) if said.tools is None else said.tools
+    return said.model_copy(
+        update={"passages": retrieved, "shows_passages": shows, "usage": usage, "tools": tools}
+    )
 
 
 def _fields_of(output: Any) -> Mapping[str, Any]:

@@ -306,10 +306,8 @@ def _join_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
         if not isinstance(piece, dict):
             continue
         place = piece.get("index")
-        call = next(
-            (call_begun for call_begun in calls if place is not None and call_begun.get("index") == place),
-            None,
-        )
+        begun = calls if place is not None else []
+        call = next((call for call in begun if call.get("index") == place), None)
         if call is None:
             if len(calls) >= _MOST_CALLS:
                 continue

@@ -156,7 +156,7 @@ def source_files(module: Path) -> list[Path]:
         files[path] = None
         name = path.stem.lstrip("_")  # of keigo.py: _keigo.toml, _keigo_ja.toml and the like
         named = (*path.parent.glob(f"_{name}.*"), *path.parent.glob(f"_{name}_*.*"))
-        waiting += sorted(file_named for file_named in named if file_named.suffix in {".py", ".toml"})
+        waiting += sorted(file for file in named if file.suffix in {".py", ".toml"})
         if path.suffix == ".py":
             # Beside it or in folders there; `judges._angle` is one beside judges/cosine.py.
             nearby = [

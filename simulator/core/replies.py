@@ -293,7 +293,7 @@ def _response(value: Any) -> Any:
     terms = (match[1] if match else "", *plain.split()[:1])
     word = next((_RESPONSES[as_key(term)] for term in terms if as_key(term) in _RESPONSES), None)
     # "answered (partly)" may be either.
-    others = (argument for argument in get_args(Response) if argument != word and argument in as_key(plain))
+    others = (other for other in get_args(Response) if other != word and other in as_key(plain))
     return value if word is None or any(others) else word
 
 
