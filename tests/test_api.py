@@ -67,6 +67,9 @@ def test_a_run_is_returned_with_its_figures(capfd: pytest.CaptureFixture[str], t
         assert result.report(tmp_path / f"r{suffix}").stat().st_size > 500
     with pytest.raises(InputError, match=r"kind of report: '\.pdf'"):
         result.report("r.pdf")
+    for name in ("r.html", "r.md"):
+        with pytest.raises(InputError, match="cannot be written"):
+            result.report(tmp_path / "nowhere" / name)
     assert capfd.readouterr() == ("", "")
 
 
@@ -168,7 +171,8 @@ def test_two_runs_are_held_against_each_other(capfd: pytest.CaptureFixture[str])
     poor = rehearse(lambda question: "申し訳ございません、わかりません。", **OPTIONS)
     told = diff(good, poor)
 
-    assert (told["paired"], told["regression"]) == (2, False)
+    assert (told["paired"], told["regression"], told["page"]) == (2, False, None)
+    assert not good.path.with_name("side-by-side.html").exists()
     assert {change["case"] for change in told["turned_red"]} == {"fee"}
     assert asyncio.run(adiff(good.path.parent.name, runs=good.path.parent.parent)) == told
     with pytest.raises(InputError, match="Both are the same run"):

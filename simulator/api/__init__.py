@@ -127,6 +127,7 @@ class RunResults:
         """Writes the report as .html, .md, .json, .csv, .xlsx or .xml (JUnit), whatever the suffix says.
 
         It is a copy of what `--to` writes beside the run: a workbook has what people wrote in earlier ones.
+        Raises InputError for another suffix, and for a place that cannot be written.
         """
         self._outputs.write(Path(path))
         return Path(path)
@@ -176,15 +177,15 @@ def grade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -
 def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None = None) -> dict[str, Any]:
     """Whether the bot got better from one run to a later one, and what broke; asks no model.
 
-    Returns what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them. Names
-    are looked up in the folder `runs`. Raises InputError where the two have no question in common.
+    Returns what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them. No
+    page is written. Names are looked up in the folder `runs`. Raises InputError where the two have no question in common.
     """
 
     def work() -> dict[str, Any]:
         from simulator.api.comparison import difference
 
         folder = Path(load_settings({"runs": runs and str(runs)}).runs)
-        return difference(_name(before), _name(after), folder).as_json()
+        return difference(_name(before), _name(after), folder).without_page().as_json()
 
     return _quietly(work)
 

@@ -26,7 +26,7 @@ from simulator.storage.run_file import find_run, read_run, run_ids
 class Difference:
     """Two runs, what changed between them, and where the page about it belongs.
 
-    `page` is the address that report and JSON name; empty where it could not be written.
+    `page` is the address that report and JSON name; empty where it is not written.
     """
 
     earlier: RunFigures
@@ -43,7 +43,7 @@ class Difference:
         return comparison_report(self.earlier, self.later, self.changes, language, self.page, gate=gate)
 
     def without_page(self) -> "Difference":
-        """The same, where the page could not be written."""
+        """The same, where the page is not written."""
         return replace(self, page="")
 
     def as_json(self) -> dict[str, Any]:

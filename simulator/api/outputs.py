@@ -12,6 +12,7 @@ from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
+from simulator.data.files import write_atomically
 from simulator.diagnosis.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
@@ -67,13 +68,16 @@ class RunOutputs:
         return page_html(self.context, self.report)
 
     def write(self, path: Path) -> None:
-        """Writes the report that a suffix says; raises UnknownName for a suffix of none."""
+        """Writes the report that a suffix says.
+
+        Raises UnknownName for a suffix of none, RunFileError for a path that cannot be written.
+        """
         if path.suffix == ".html":
-            path.write_bytes(self.page())
+            write_atomically(path, self.page())
             return
         if path.suffix not in _REPORTS:
             raise UnknownName(_("kind of report"), path.suffix or path.name, (".html", *_REPORTS))
-        path.write_bytes(Path(write_report(_REPORTS[path.suffix], self.files)).read_bytes())
+        write_atomically(path, Path(write_report(_REPORTS[path.suffix], self.files)).read_bytes())
 
 
 def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:
