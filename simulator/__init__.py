@@ -3,9 +3,9 @@
     from simulator import rehearse             has customers talk with a bot, like the commands
     from simulator import Answer, Score        what a bot and a judge may return
 
-These are the public names (`dir(simulator)`); everything below may change. To import them takes a tenth of a
-second: the engine is imported by the first call (simulator/api.py). What judges and adapters on the shelves
-are written with besides is in simulator/extending.py.
+These are the public names (`dir(simulator)`); everything below may change. To import them loads no engine:
+the first call does (simulator/api/). What judges and adapters on the shelves are written with besides is in
+simulator/extending.py.
 """
 
 from simulator.api import (

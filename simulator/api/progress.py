@@ -1,4 +1,4 @@
-"""While code of others runs: what it prints goes to stderr, and how far a work is stands there, too."""
+"""While code of others runs: what it prints goes to stderr, as does how far the work has come."""
 
 import contextlib
 import io
@@ -26,8 +26,8 @@ def stdout_to_stderr() -> Iterator[None]:
 
     What programs that it starts and libraries in C write goes to stderr, too: descriptor 1 is that of stderr
     meanwhile. Afterwards streams, descriptors and the working directory are what they were, whatever that
-    code did to them. What fails there beside an answer (a
-    thread, a task nobody waits for, a log) is one line instead of a traceback.
+    code did to them. What fails there beside an answer (a thread, a task nobody waits for, a log) is one line
+    instead of a traceback.
     """
     out, err, of_tasks = sys.stdout, sys.stderr, logging.getLogger("asyncio")
     before = threading.excepthook, sys.unraisablehook, logging.raiseExceptions

@@ -1,8 +1,9 @@
 """What a run or another command will cost, as --dry-run shows it, and what a command says beforehand.
 
 Of a run the range is told, at least and at most, or what it should cost by an earlier run like it
-(`show_forecast`, `announce_cost`). Commands that have a model grade or write know only the most that it can
-be (`show_calls`, `judged`). Where a price is needed, for --budget, and unknown, nothing starts.
+(`show_forecast`; api/forecast.py when it starts). Commands that have a model grade or write know only the
+most that it can be (`show_calls`, `judged`). Where a price is needed, for --budget, and unknown, nothing
+starts.
 """
 
 import os

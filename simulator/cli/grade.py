@@ -1,8 +1,4 @@
-"""`grade RUN`: more judges for a finished run, whose conversations stay as they are.
-
-Each grade is saved as it is made, so that the same command goes on where it was interrupted. Grades that are
-there stay, unless they failed, or --again replaces them one by one.
-"""
+"""`grade RUN`: more judges for a finished run, and its reports anew. The grading is in api/regrade.py."""
 
 import shlex
 from typing import Any

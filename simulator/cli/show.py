@@ -1,4 +1,4 @@
-"""Reports on the terminal, and files that are written whole or not at all."""
+"""Reports on the terminal, and files that the command line names."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What the commands share: exit codes, lines on stderr, JSON on stdout, progress bars, and early endings.
+"""What the commands share: exit codes, lines on stderr, JSON on stdout, and early endings.
 
 stdout belongs to the summary, or with --json to one object on one line, whatever else happens in the process:
-bots, judges and lm_eval print as they like, and what they print goes to stderr (`stdout_to_stderr`).
+bots, judges and lm_eval print as they like, and what they print goes to stderr (api/progress.py).
 """
 
 import asyncio

@@ -267,8 +267,8 @@ async def perform(  # noqa: PLR0917 - the last are mostly left out
     open_file: Callable[[], RunFile],
     progress: Progress,
     prepare: Preparation | None = None,
-    new_runner: "RunnerFactory | None" = None,
-    closing: "Closing | None" = None,
+    new_runner: RunnerFactory | None = None,
+    closing: Closing | None = None,
 ) -> tuple[Path, Message | str | None]:
     """Connects the bot, opens the run file and rehearses.
 
@@ -294,15 +294,15 @@ async def rehearse(  # noqa: PLR0917 - the last are mostly left out
     bot: Bot,
     progress: Progress,
     prepare: Preparation | None = None,
-    new_runner: "RunnerFactory | None" = None,
-    closing: "Closing | None" = None,
+    new_runner: RunnerFactory | None = None,
+    closing: Closing | None = None,
 ) -> Message | str | None:
     """Plays what is still open in the run file; returns why it stopped early, None if it did not.
 
     Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume.
     `prepare` runs before the first conversation, paid and stored like the rest of the run. `new_runner` makes
-    another kind of Runner, such as one whose workers are elsewhere. `closing` is done when
-    all is graded; it changes no grade.
+    another kind of Runner, such as one whose workers are elsewhere. `closing` is done when all is graded; it
+    changes no grade.
     """
     new_runner = new_runner or Runner
     started = time.monotonic()
