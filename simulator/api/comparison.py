@@ -59,11 +59,11 @@ def difference(before: str, after: str, runs: Path) -> Difference:
     because one was cut short.
     """
     paths = [find_run(name, runs) for name in (before, after)]
-    one, other = (path.resolve().parent for path in paths)
-    if one == other:
+    first, second = (path.resolve().parent for path in paths)
+    if first == second:
         ids = run_ids(runs)
-        older = ids[: ids.index(one.name)] if one.name in ids else []
-        same = _("Both are the same run, {one}. All runs: python run.py history.", one=one.name)
+        older = ids[: ids.index(first.name)] if first.name in ids else []
+        same = _("Both are the same run, {one}. All runs: python run.py history.", one=first.name)
         previous = _("The one before it: {run}.", run=older[-1]) if older else None
         raise InputError(sentences(same, previous))
     # The later run first: its rules for red hold for both.

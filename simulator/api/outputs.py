@@ -163,11 +163,10 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     if not summary.reddest:
         return None
     try:
-        found = improvements_of_run(results, summary, settings, MOST_FIXES)
+        return improvements_of_run(results, summary, settings, MOST_FIXES)
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        found = improvements_of(results, summary, most=MOST_FIXES)
-    return found
+        return improvements_of(results, summary, most=MOST_FIXES)
 
 
 def report_language(results: Results) -> Language:

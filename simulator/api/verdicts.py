@@ -105,9 +105,9 @@ def _outcome(path: Path, results: Results, settings: Settings, read: ReadCounts 
     context = report_context(path, results, settings)
     summary, page = context.summary, Path(context.page)
     write_atomically(page, page_html(context))
-    found = review_findings(results, summary)
     blind = blind_agreement(results, summary)
-    return ReviewOutcome(summary, context.gate, blind, read, context.language, page, found)
+    findings = review_findings(results, summary)
+    return ReviewOutcome(summary, context.gate, blind, read, context.language, page, findings)
 
 
 def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:

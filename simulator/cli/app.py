@@ -557,8 +557,8 @@ def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str
 def _say(message: Message | str, code: int, arguments: Sequence[str]) -> int:
     """One line on stderr, without the control characters that a message of others may hold."""
     # A last guard: an error may quote a secret.
-    told = localised(_("error: {message}", message=message))
-    text: str = import_module(OUR_ERRORS).without_secrets(told, arguments)
+    line = localised(_("error: {message}", message=message))
+    text: str = import_module(OUR_ERRORS).without_secrets(line, arguments)
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     try:
         sys.stderr.write(f"{' '.join(printable.split())}\n")

@@ -240,8 +240,8 @@ async def _grade(context: RunContext, conversation: Conversation, model: Model) 
     """Has the judge grade one answer with passages, by the longest of the run's prompts and in its form."""
     grading, frame, case = context.grading, context.grading.frame, conversation.case
     whole = grading.conversation_rubrics
-    asked: list[Sequence[ReplySchema]] = [[each] for each in (*grading.forms, *whole)]
-    asked += [grading.rubrics] if grading.is_combined else [[each] for each in grading.rubrics]
+    asked: list[Sequence[ReplySchema]] = [[form] for form in (*grading.forms, *whole)]
+    asked += [grading.rubrics] if grading.is_combined else [[rubric] for rubric in grading.rubrics]
     if not asked:  # functions that ask no model, or in a form of their own
         messages = request(_SHORT, 'Reply with this JSON object: {"answer": "ok"}')
         await model.ask(messages, create_form("reply", {"answer": str}), str, seed=context.settings.seed)

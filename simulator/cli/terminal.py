@@ -109,10 +109,10 @@ def exit_code_of_failures(failed: int, tried: int, limit: float, reason: Message
     if failed <= limit * tried:
         return ExitCode.DONE
     counts = {"failed": failed, "tried": tried}
-    told = _("{failed} of {tried} failed ({reason:clause}).", reason=reason, **counts)
+    how_many = _("{failed} of {tried} failed ({reason:clause}).", reason=reason, **counts)
     if not reason:
-        told = _("{failed} of {tried} failed.", **counts)
-    say(_("error: {message}", message=sentences(told, _("The same command tries them again."))))
+        how_many = _("{failed} of {tried} failed.", **counts)
+    say(_("error: {message}", message=sentences(how_many, _("The same command tries them again."))))
     return ExitCode.INCOMPLETE
 
 

@@ -165,8 +165,8 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
     expected = _taken(earlier, len(plan)) if earlier else {}
     # The expected must lie within the range, or nobody believes either.
     for key, usual in expected.items():  # its prompts and replies may be longer than what is assumed
-        low[key] = _each(min, low.get(key, _NOTHING), usual)
-        high[key] = _each(max, high.get(key, _NOTHING), usual)
+        low[key] = _pairwise(min, low.get(key, _NOTHING), usual)
+        high[key] = _pairwise(max, high.get(key, _NOTHING), usual)
     return Forecast(
         low=_priced(context, low),
         high=_priced(context, high),
@@ -181,7 +181,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
     )
 
 
-def _each(choose: Callable[..., float], first: Totals, other: Sequence[float]) -> Totals:
+def _pairwise(choose: Callable[..., float], first: Totals, other: Sequence[float]) -> Totals:
     calls, tokens_in, tokens_out = map(choose, first, other)
     return calls, tokens_in, tokens_out
 
@@ -253,7 +253,7 @@ def _counted(
     for conversation, times in sample:  # each stands for so many like it
         for key, *sizes in _calls(context, conversation, end):
             before = totals.get(key, _NOTHING)
-            totals[key] = _each(operator.add, before, [times * size for size in sizes])
+            totals[key] = _pairwise(operator.add, before, [times * size for size in sizes])
     return totals
 
 
@@ -266,7 +266,7 @@ def grading_estimate(
         return Spending()
     for seen in turns:
         for key, *sizes in _grades(context, endpoint.model, seen, MOST, judges):
-            totals[key] = _each(operator.add, totals.get(key, _NOTHING), sizes)
+            totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), sizes)
     return total_spending(list(_priced(context, totals).values()))
 
 
@@ -327,7 +327,7 @@ def _cause_calls(
             if seen.closing is None and (context.has_customers or seen.turn.answer.passages):
                 key: RoleModel = ("judge", judge.model)
                 size = times, times * _cause_tokens(seen), times * CAUSE
-                totals[key] = _each(operator.add, totals.get(key, _NOTHING), size)
+                totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), size)
     return totals
 
 
