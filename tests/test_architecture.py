@@ -57,7 +57,7 @@ IN_FUNCTIONS = {
     "simulator.lab.dask.driver": 1,  # sent as code
     "simulator.cli.evaluate": 1,  # the engine
     "simulator.lab.harness.command": 1,  # lm_eval
-    "simulator.cli.runs": 2,  # the reports
+    "simulator.cli.run_or_resume": 2,  # the reports
     "simulator.cli.simulate": 1,
     "simulator.data.tables": 1,  # yaml
     "simulator.data.workbooks": 2,  # openpyxl

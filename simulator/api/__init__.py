@@ -10,7 +10,7 @@ environment and rehearsal.toml as on the command line, keys from the environment
 What is wrong is raised as a RehearsalError, whose text is the line that the command would print.
 
 A run made from Python is a run like any other: `report`, `fixes` and `diff` take it. The commands call what
-these calls call, with `Settings`, and print what comes back: `make` (api/runs.py), `grade_run`
+these calls call, with `Settings`, and print what comes back: `make` (api/make.py), `grade_run`
 (api/regrade.py), `difference` (api/comparison.py), `reviewed` (api/verdicts.py).
 """
 
@@ -178,7 +178,8 @@ def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None 
     """Whether the bot got better from one run to a later one, and what broke; asks no model.
 
     Returns what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them. No
-    page is written. Names are looked up in the folder `runs`. Raises InputError where the two have no question in common.
+    page is written. Names are looked up in the folder `runs`. Raises InputError where the two have no
+    question in common.
     """
 
     def work() -> dict[str, Any]:
@@ -262,7 +263,7 @@ async def acompare(first: RunName, second: RunName, **options: Unpack[RunOptions
 
 
 def _made(protocol: RunProtocol, bot: AnyBot, cases: Cases, options: Mapping[str, Any]) -> RunResults:
-    from simulator.api.runs import make_with_objects
+    from simulator.api.make import make_with_objects
 
     made = make_with_objects(protocol, bot, cases, _flags(options))
     return RunResults(made.path, made.settings, made.stopped)

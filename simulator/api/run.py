@@ -1,6 +1,6 @@
-"""A run from its settings to its reports: made anew, or finished with --resume.
+"""A new run, from its settings to its last grade, and what a resumed one shares with it.
 
-Whatever makes a run (`rehearse`, `evaluate`, a cell of a matrix) does it by `make` (api/runs.py) or `start`;
+Whatever makes a run (`rehearse`, `evaluate`) does it by `make` (api/make.py), a cell of a matrix by `start`;
 what finishes one is in api/resume.py. In this order:
 
     run_settings      settings of the other protocol, which rehearsal.toml may hold, are unset
@@ -286,7 +286,7 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
         say(line)
     plan = whole_plan
     notes: Mapping[str, str] = {}
-    for dividing in (each.dividing for each in plugins.asked_by(settings) if each.dividing):
+    for dividing in (plugin.dividing for plugin in plugins.asked_by(settings) if plugin.dividing):
         if part := dividing(settings, whole_plan):
             plan, notes = part
     # Code of others is imported here: adapters, judges, and what they print.
@@ -369,7 +369,7 @@ def play(
     """
     settings = context.settings
     added = plugins.asked_by(settings)
-    preparing = next((each.preparation for each in added if each.preparation), None)
+    preparing = next((plugin.preparation for plugin in added if plugin.preparation), None)
     preparation = preparing(context, notes) if preparing else None
     if settings.dry_run:
         return forecast(context, unfinished, settings.runs)
@@ -388,13 +388,13 @@ def play(
 
     # One process with one event loop, or batches on dask's workers; the same signature.
     engines: dict[str, plugins.Engine] = {"local": run.perform}
-    for each in added:
-        engines |= each.engines
+    for plugin in added:
+        engines |= plugin.engines
     perform = engines[settings.engine]
-    load_runner = next((each.runner for each in added if each.runner), None)
+    new_runner = next((plugin.runner for plugin in added if plugin.runner), None)
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
-            work = perform(context, plan, opening, progress, preparation, load_runner, ask_after_run)
+            work = perform(context, plan, opening, progress, preparation, new_runner, ask_after_run)
             path, stopped = asyncio.run(work)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:

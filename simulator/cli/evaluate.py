@@ -38,7 +38,7 @@ def command(
         code = plugins.evaluated(files, prompts, one, is_several=several)
         if code is not None:
             return code
-    from simulator.cli.runs import run_or_resume  # the whole engine: a page of help does without
+    from simulator.cli.run_or_resume import run_or_resume  # the whole engine: a page of help does without
 
     settings = load_settings(one | {"cases": files[0] if files else None})
     return run_or_resume(settings, "single_turn", flags)

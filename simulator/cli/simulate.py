@@ -1,6 +1,6 @@
 """`simulate`, the main command: rehearse the bot, grade every turn, write the reports.
 
-All that it does is in cli/runs.py.
+All that it does is in cli/run_or_resume.py.
 """
 
 from typing import Any
@@ -15,6 +15,6 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    from simulator.cli.runs import run_or_resume  # the whole engine: a page of help does without
+    from simulator.cli.run_or_resume import run_or_resume  # the whole engine: a page of help does without
 
     return run_or_resume(load_settings(flags), "dialogue", flags)

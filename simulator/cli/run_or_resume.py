@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from simulator.api.make import make
 from simulator.api.progress import only_the_verdict
 from simulator.api.run import Interrupted
-from simulator.api.runs import make
 from simulator.cli.forecast import show_forecast
 from simulator.cli.terminal import ExitCode, print_json, say_stopped
 from simulator.core.messages import _

@@ -1,4 +1,4 @@
-"""A run from its settings: made anew (api/run.py), or finished (api/resume.py)."""
+"""Makes a run from its settings: a new one (api/run.py), or the rest of one (api/resume.py)."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -82,6 +82,5 @@ def _name_of(bot: object) -> str:
 def _turns_of(settings: Settings) -> int:
     """The turns of the run that is replayed, whatever rehearsal.toml says today."""
     results = read_run(find_run(str(settings.replay), settings.runs))
-    return max(
-        stored_settings(results.run.settings).turns, *(len(each.turns) for each in results.conversations), 1
-    )
+    turns = (conversation.turns for conversation in results.conversations)
+    return max(stored_settings(results.run.settings).turns, *map(len, turns), 1)
