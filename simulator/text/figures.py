@@ -88,16 +88,16 @@ class Figure(NamedTuple):
 @lru_cache(maxsize=1024)
 def figures(text: str) -> tuple[Figure, ...]:
     """The figures of a text in order, each value once."""
-    plain, found = normalise(text), list[tuple[int, Figure]]()
+    plain, placed = normalise(text), list[tuple[int, Figure]]()
     plain = _ADDRESS.sub(lambda address: " " * len(address[0]), plain)
     # What one kind has taken the next does not see.
     for finder in (_phones, _dates, _times, _numbers):
         taken, signs = list(finder(plain)), list(plain)
         for start, figure in taken:
             signs[start : start + len(figure.text)] = " " * len(figure.text)
-        found, plain = [*found, *taken], "".join(signs)
-    by_value = {figure.value: figure for _, figure in sorted(found, reverse=True)}
-    return tuple(figure for _, figure in sorted(found) if by_value[figure.value] is figure)
+        placed, plain = [*placed, *taken], "".join(signs)
+    by_value = {figure.value: figure for _, figure in sorted(placed, reverse=True)}
+    return tuple(figure for _, figure in sorted(placed) if by_value[figure.value] is figure)
 
 
 def differing(text: str, others: Iterable[str]) -> tuple[Figure, ...]:

@@ -224,10 +224,10 @@ def rouge_l(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOK
 def chrf(answer: str, references: Sequence[str]) -> Measured:
     """chrF2 of the texts after NFKC (Popović, 2015); a hundredth of sacrebleu's. Case counts."""
     ours = nfkc(answer)
-    found = [char_ngram_overlap(ours, nfkc(each)) for each in references]
+    overlaps = [char_ngram_overlap(ours, nfkc(reference)) for reference in references]
     # The first of equal references, so that results do not change with their number.
-    at = max(range(len(found)), key=lambda place: found[place].f)
-    return Measured(found[at].f, at, found[at], "chrF2", "characters-1")
+    at = max(range(len(overlaps)), key=lambda place: overlaps[place].f)
+    return Measured(overlaps[at].f, at, overlaps[at], "chrF2", "characters-1")
 
 
 def _found(matches: Sequence[bool]) -> Measured:
@@ -246,9 +246,9 @@ def _nearest(
     """The overlap with the reference that gives the best F; the first of equals."""
     used = tokenizer_called(tokenizer)
     ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
-    found = [compare(ours, each) for each in theirs]
-    at = max(range(len(found)), key=lambda place: found[place].f)
-    return Measured(found[at].f, at, found[at], name, used.name, len(ours), len(theirs[at]))
+    overlaps = [compare(ours, tokens) for tokens in theirs]
+    at = max(range(len(overlaps)), key=lambda place: overlaps[place].f)
+    return Measured(overlaps[at].f, at, overlaps[at], name, used.name, len(ours), len(theirs[at]))
 
 
 def _cut(text: str) -> str:

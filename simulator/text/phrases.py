@@ -46,8 +46,8 @@ class Piece(NamedTuple):
 def pieces(text: str, language: Language) -> tuple[Piece, ...]:
     """The pieces of a text in order, as written; without any CJK character it is read as English."""
     lists = _lists_for(text, language)
-    found = (piece.strip() for sentence in sentences(text) for piece in cut(lists.turn, sentence))
-    return tuple(Piece(piece, lists.kind(piece)) for piece in found if piece)
+    parts = (piece.strip() for sentence in sentences(text) for piece in cut(lists.turn, sentence))
+    return tuple(Piece(piece, lists.kind(piece)) for piece in parts if piece)
 
 
 def statements(text: str, language: Language) -> tuple[str, ...]:

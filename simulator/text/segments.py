@@ -59,7 +59,7 @@ def normalise(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """One token per CJK character; other letters in runs (words); numbers without commas, with decimals."""
-    return [found.replace(",", "") for found in _TOKEN.findall(normalise(text))]
+    return [token.replace(",", "") for token in _TOKEN.findall(normalise(text))]
 
 
 @lru_cache(maxsize=1024)

@@ -98,9 +98,9 @@ def straight_pattern(pattern: str) -> str:
 def cut(pattern: re.Pattern[str], text: str) -> list[str]:
     """The pieces of a text, as they are written, between the matches of a pattern in the straight text."""
     pieces, reached = [], 0
-    for found in pattern.finditer(straight(text)):
-        pieces.append(text[reached : found.start()])
-        reached = found.end()
+    for match in pattern.finditer(straight(text)):
+        pieces.append(text[reached : match.start()])
+        reached = match.end()
     return [*pieces, text[reached:]]
 
 
@@ -112,32 +112,32 @@ def codes(text: str) -> Counter[str]:
 
     Counted, because two of the same in a question are one thing said twice, not two things.
     """
-    found = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
+    matches = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
     # An address counts as it is; a run of letters and digits where it has a digit, and something else.
     return Counter(
-        code for code, run in found if not run or (any(map(str.isdigit, run)) and not run.isdigit())
+        code for code, run in matches if not run or (any(map(str.isdigit, run)) and not run.isdigit())
     )
 
 
-def _plain(found: re.Match[str]) -> str:
+def _plain(match: re.Match[str]) -> str:
     """The plain sign for a match; a long dash stays where it parts words from an address or a code.
 
     Beside an address ("us—desk@example.com") or between a code and a word ("E-205—what now") a hyphen would
     join them. Only 64 characters on either side are looked at.
     """
-    if found[0] not in _LONG:
-        return _TABLE[found[0]]
-    text, at = found.string, found.start()
+    if match[0] not in _LONG:
+        return _TABLE[match[0]]
+    text, at = match.string, match.start()
     before, after = _BEFORE.search(text[max(0, at - 64) : at]), _AFTER.match(text, at + 1)
-    one, other = (side[0] if side else "" for side in (before, after))
-    if _CODE.search(one) and _WORD.match(other):
+    left, right = (side[0] if side else "" for side in (before, after))
+    if _CODE.search(left) and _WORD.match(right):
         return "—"
-    beside = re.search("[A-Za-z]", one[-1:] + other[:1])
-    return "—" if beside and (_ADDRESS.search(one) or _ADDRESS.search(other)) else "-"
+    beside = re.search("[A-Za-z]", left[-1:] + right[:1])
+    return "—" if beside and (_ADDRESS.search(left) or _ADDRESS.search(right)) else "-"
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     """A hyphen is escaped, for it may stand in brackets; what is escaped already stays."""
-    if found[1] is None:
-        return found[0]
-    return r"\-" if (plain := _TABLE[found[1]]) == "-" else plain
+    if match[1] is None:
+        return match[0]
+    return r"\-" if (plain := _TABLE[match[1]]) == "-" else plain

@@ -186,7 +186,7 @@ def _was_useful(turn: Turn, conversation: Conversation, verdicts: VerdictsByTurn
         return False
     # The same again is of no use, however good it was the first time; nor is a question, however sensible.
     asks = verdicts.responses.get((conversation.id, turn.index)) == "asked_back"
-    earlier = [each.answer.text for each in conversation.turns if each.index < turn.index]
+    earlier = [before.answer.text for before in conversation.turns if before.index < turn.index]
     again = says_again(turn.answer.text, earlier)
     return verdict.is_useful and not (asks or again)
 
@@ -235,7 +235,7 @@ class FaultPatterns:
             re.compile(straight_pattern(table[name]), re.IGNORECASE)
             for name in ("question", "supposing", "talk", "thanks", "no_thanks")
         )
-        self._names = [re.compile(straight_pattern(each)) for each in table["names"]]
+        self._names = [re.compile(straight_pattern(pattern)) for pattern in table["names"]]
         self.own_counts = re.compile(table["own_counts"])
         self.reasons: dict[str, str] = table["reasons"]
 
@@ -322,17 +322,17 @@ def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn
     """The faults of a line; the case's own question is not the customer's choice."""
     if turn.user == conversation.case.question:
         return
-    known = known_before(conversation, persona, turn)
-    if invented := inventions(turn.user, known, conversation.case.language):
+    known_texts = known_before(conversation, persona, turn)
+    if invented := inventions(turn.user, known_texts, conversation.case.language):
         yield _fault(conversation, turn.index, "invented", what=invented[0])
     if turn.index == 1:
         return
-    if question := _off_topic_question(conversation, known, turn):
+    if question := _off_topic_question(conversation, known_texts, turn):
         yield _fault(conversation, turn.index, "off_goal", what=question[:QUOTED])
     own_lines = [
         *(message.content for message in conversation.case.history if message.role == "user"),
         conversation.case.question,
-        *(each.user for each in conversation.turns if each.index < turn.index),
+        *(before.user for before in conversation.turns if before.index < turn.index),
     ]
     rule = guard_of(conversation.case.language).broken_rule(turn.user, own_lines)
     if rule == "repeat":
@@ -380,7 +380,7 @@ def _fault(conversation: Conversation, at: int, kind: FaultKind, **values: str) 
 def known_before(conversation: Conversation, persona: Persona | None, turn: Turn) -> tuple[str, ...]:
     """All that the customer knew or had said before a turn; whatever else they state is made up."""
     case = conversation.case
-    earlier = [each for each in conversation.turns if each.index < turn.index]
+    earlier = [before for before in conversation.turns if before.index < turn.index]
     voice = persona.speaks(case.language) if persona else None
     phrases = [phrase for lines in voice.phrases.values() for phrase in lines] if voice else []
     return (
@@ -392,7 +392,7 @@ def known_before(conversation: Conversation, persona: Persona | None, turn: Turn
         *(message.content for message in case.history),
         *(voice.knows if voice else ()),
         *phrases,
-        *(text for each in earlier for text in (each.user, each.answer.text)),
+        *(text for before in earlier for text in (before.user, before.answer.text)),
     )
 
 
@@ -405,8 +405,8 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     patterns = fault_patterns(language)
     stated = patterns.statements(line)
     # Codes and names are looked up in any spelling of quotes and case, codes without what joins them.
-    told = straight("\n".join(known)).lower()
-    told_codes = _JOINTS.sub("", told)
+    known_text = straight("\n".join(known)).lower()
+    known_codes = _JOINTS.sub("", known_text)
     numbers = frozenset(chain.from_iterable(map(_numbers_in, known)))
     made_up = [
         figure.text
@@ -419,13 +419,13 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
             code
             for sentence in stated
             for code in codes(sentence)
-            if _tells(code) and _JOINTS.sub("", code) not in told_codes
+            if _tells(code) and _JOINTS.sub("", code) not in known_codes
         ),
         *(
             name
             for sentence in stated
             for name in patterns.names(sentence)
-            if straight(name).lower() not in told
+            if straight(name).lower() not in known_text
         ),
     ]
 
@@ -461,13 +461,13 @@ def _is_known(figure: Figure, numbers: Set[Decimal], patterns: FaultPatterns) ->
         return False
     if figure.kind == "time":  # 6 pm holds no 18
         return set(map(Decimal, _NUMBER.findall(figure.text))) <= numbers
-    own = _numbers_in(figure.text)
+    numbers_of_figure = _numbers_in(figure.text)
     if figure.kind == "date":
-        return own <= numbers
-    if figure.kind == "number" and max(own) < _SMALLEST_CODE:
+        return numbers_of_figure <= numbers
+    if figure.kind == "number" and max(numbers_of_figure) < _SMALLEST_CODE:
         return True
     return bool(patterns.own_counts.search(straight(figure.text).lower())) or any(
-        _follows(number, numbers) for number in own
+        _follows(number, numbers) for number in numbers_of_figure
     )
 
 

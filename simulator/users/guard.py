@@ -129,7 +129,7 @@ class Guard:
             self._filler = tuple(table["filler"])
             self._patterns: dict[str, tuple[str, ...]] = {
                 rule: tuple(
-                    chain(*(each.get(rule, ()) for each in (both["patterns"], table["patterns"], extra)))
+                    chain(*(source.get(rule, ()) for source in (both["patterns"], table["patterns"], extra)))
                 )
                 for rule in RULES
             }
@@ -169,12 +169,12 @@ class Guard:
     def _look_at(self, text: str) -> tuple[Views, str | None]:
         """The views of a line, and the first rule whose patterns it matches."""
         written, plain = _seen(text)
-        own = plain
+        unquoted = plain
         for pattern in compiled(self._others):
-            left = pattern.sub(" ", own)
+            left = pattern.sub(" ", unquoted)
             # A line that is nothing but a quotation is the customer's own words in disguise.
-            own = left if _LETTER.search(left) else own
-        views = Views(written, plain, own)
+            unquoted = left if _LETTER.search(left) else unquoted
+        views = Views(written, plain, unquoted)
         return views, next((rule for rule in RULES if self._matches(rule, views)), None)
 
     def norm(self, voice: PersonaText) -> float:
@@ -183,8 +183,8 @@ class Guard:
         The median of the persona's phrases, or what is usual in the language if that is longer.
         """
         phrases = [phrase.replace("$question", "") for lines in voice.phrases.values() for phrase in lines]
-        own = median(map(self._length, phrases)) if phrases else 0
-        return float(max(own, self.limits["norm"]))
+        usual = median(map(self._length, phrases)) if phrases else 0
+        return float(max(usual, self.limits["norm"]))
 
     def _length(self, text: str) -> float:
         """Characters in Japanese, words in English; ten letters at most make a word."""
@@ -228,7 +228,7 @@ class Guard:
         if not draft.references:
             return False
         text = draft.plain.lower()
-        for reference in (_seen(each)[1].lower() for each in draft.references):
+        for reference in (_seen(answer)[1].lower() for answer in draft.references):
             numbers, addresses, counts = (
                 (both := _values(pattern, reference) & _values(pattern, text))
                 and both - _values(pattern, draft.told)
@@ -318,7 +318,9 @@ def _tables() -> dict[str, Any]:
 def compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
     """The patterns of a file of personas/; raises PromptError for what is no regular expression."""
     try:
-        return tuple(re.compile(straight_pattern(each), re.IGNORECASE | re.MULTILINE) for each in patterns)
+        return tuple(
+            re.compile(straight_pattern(pattern), re.IGNORECASE | re.MULTILINE) for pattern in patterns
+        )
     except re.error as error:
         msg = _(
             "personas/{file}: {pattern} is not a regular expression ({problem}).",
@@ -346,7 +348,7 @@ def _count(pattern: str, text: str) -> int:
 @lru_cache(maxsize=512)
 def _values(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     """What the pattern finds, without separators: 4,180 and 4180 are the same."""
-    return frozenset(re.sub("[,\\- ]", "", found) for found in pattern.findall(text))
+    return frozenset(re.sub("[,\\- ]", "", value) for value in pattern.findall(text))
 
 
 def telling_numbers(text: str) -> frozenset[str]:
@@ -377,7 +379,7 @@ def _quoted_part(line: str, core: str) -> str:
     if start < 0:
         return ""
     pairs = zip(line, core[start:], strict=False)
-    return "".join(one for one, _unused in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return "".join(character for character, _unused in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 @lru_cache(maxsize=512)

@@ -58,7 +58,7 @@ def read_mix(name: str) -> Mix | None:
     rows = shelves.read_model(path, MixFile, _("See docs/personas.md.")).customers
     personas = [_persona(path, row) for row in rows]
     ids = [persona.id for persona in personas]
-    if twice := [each for each in ids if ids.count(each) > 1]:
+    if twice := [id_ for id_ in ids if ids.count(id_) > 1]:
         msg = _(
             "{path}: '{persona}' is in it twice: give each customer one row.", path=path, persona=twice[0]
         )
@@ -68,5 +68,5 @@ def read_mix(name: str) -> Mix | None:
 
 def _persona(path: Path, row: Share) -> Persona:
     # Only what the row says: defaults of `Conduct` must not override the persona's file.
-    own = row.model_dump(include=row.model_fields_set - {"persona", "frequency"})
-    return shelves.persona(resolve_path(path, row.persona)).model_copy(update=own)
+    changes = row.model_dump(include=row.model_fields_set - {"persona", "frequency"})
+    return shelves.persona(resolve_path(path, row.persona)).model_copy(update=changes)

@@ -109,9 +109,9 @@ class PhraseUser:
             return Utterance(text=case.question)
         # By identity: turns are the same objects as long as the conversation is the same.
         pairs = zip(self._met, turns, strict=False)
-        known = [met for met, _turn in takewhile(lambda pair: pair[0][0] is pair[1], pairs)]
-        known += [(turns[at], self._situation(case, turns[: at + 1])) for at in range(len(known), len(turns))]
-        self._met, situations = known, [situation for _turn, situation in known]
+        met = [entry for entry, _turn in takewhile(lambda pair: pair[0][0] is pair[1], pairs)]
+        met += [(turns[at], self._situation(case, turns[: at + 1])) for at in range(len(met), len(turns))]
+        self._met, situations = met, [situation for _turn, situation in met]
         course = self._course(situations, turns, case)
         line = self._line(case, turns, situations, course)
         return line.model_copy(update={"reaction": course[-1].model_copy(update={"next": line.next})})
@@ -164,11 +164,11 @@ class PhraseUser:
         text = None
         tells = last is Situation.ASKED or (len(turns) == 1 and self.persona.discloses == "at_once")
         if tells and self.persona.discloses != "never":  # the first fact that this persona has words for
-            told = (
+            lines = (
                 self._unused(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS))
                 for fact in _unmentioned(case, turns)
             )
-            text = next(filter(None, told), None)
+            text = next(filter(None, lines), None)
         elif asks_back(turns[-1].answer.text, case.language):
             text = self._plain(case, turns, "asked")
         text = text or self._unused(case, turns, (last, Situation.USELESS, Situation.PARTLY))
@@ -201,8 +201,9 @@ class PhraseUser:
         table = _plain_lines(case.language)
         draw = partial(stable_int, self.seed, case.id, self.persona.id, len(turns))
         # Their phrases are what makes them; short plain lines would make them like the others.
-        own = self.persona.feeling < 0 or self.persona.asks_for_person  # who is angry, or wants one thing
-        if own or draw("plain") >= table.get("share", 0.0) * 2**31:
+        # So of who is angry, or wants one thing.
+        keeps_phrases = self.persona.feeling < 0 or self.persona.asks_for_person
+        if keeps_phrases or draw("plain") >= table.get("share", 0.0) * 2**31:
             return None
         said = {turn.user for turn in turns}
         left = [line for line in table.get(situation, ()) if line not in said]
@@ -311,11 +312,11 @@ def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:
     One with a telephone number, an order's or the like is mentioned once this is said, in whatever words.
     """
     said = [case.question, *(turn.user for turn in turns)]
-    told = frozenset().union(*map(telling_numbers, said))
+    numbers_said = frozenset().union(*map(telling_numbers, said))
 
     def is_mentioned(fact: str) -> bool:
         numbers = telling_numbers(fact)
-        return numbers <= told if numbers else coverage(fact, said) >= MENTIONED
+        return numbers <= numbers_said if numbers else coverage(fact, said) >= MENTIONED
 
     left = [fact for fact in case.facts.knows if not is_mentioned(fact)]
     return sorted(left, key=lambda fact: -coverage(fact, [turns[-1].answer.text]))

@@ -225,7 +225,7 @@ def _same_negations(question: str, opening: str) -> bool:
 def _denied(text: str) -> set[str]:
     """The words that a text denies; an empty one where none is beside the denial."""
     plain = _POLITE.sub(" ", normalise(text))
-    return {found["before"] or found["after"] or "" for found in _DENIED.finditer(plain)}
+    return {denial["before"] or denial["after"] or "" for denial in _DENIED.finditer(plain)}
 
 
 def _same_words(question: str, opening: str, language: Language, ordinary: Collection[str]) -> bool:
@@ -238,7 +238,7 @@ def _same_words(question: str, opening: str, language: Language, ordinary: Colle
         if language == "en":
             return stem(word) in stems
         # Kanji may be apart (工事費 in 工事の費用); katakana and letters may not.
-        return word in plain or (bool(_ONLY_KANJI.fullmatch(word)) and all(each in plain for each in word))
+        return word in plain or (bool(_ONLY_KANJI.fullmatch(word)) and all(kanji in plain for kanji in word))
 
     return all(map(there, names)) and sum(not there(word) for word in loose) <= len(loose) // ONE_IN[language]
 

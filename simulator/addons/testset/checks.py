@@ -242,7 +242,7 @@ def says_the_same(answer: str, references: Sequence[str]) -> bool:
 
     An answer may add figures that are no answer to the same question.
     """
-    every = (agreement(answer, reference) for reference in references)
+    agreements = (agreement(answer, reference) for reference in references)
     return any(
-        grade_of(max(one.score, 0 if one.lacks else one.share), "similarity") >= AGREES for one in every
+        grade_of(max(one.score, 0 if one.lacks else one.share), "similarity") >= AGREES for one in agreements
     )
