@@ -333,7 +333,7 @@ class ReportContext:
 
     def _details_note(self) -> Iterator[Line]:
         """How many answers state details that nothing retrieved supports, though they are not red for it."""
-        if self.results.run.offline:
+        if self.results.run.offline or (self.summary.rules.groundedness or 0) >= _DETAILS_ONLY:
             return
         grounded = self.results.scores.of_judge("groundedness", "scored")
         if n := sum(score.raw == _DETAILS_ONLY for score in grounded):

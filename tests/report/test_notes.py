@@ -4,7 +4,8 @@ import pytest
 
 from simulator.core.document import points
 from simulator.core.titles import title
-from simulator.report.context import notes
+from simulator.core.types import RedRules
+from simulator.report.context import ReportContext, notes
 from simulator.report.verdict import verdict
 from simulator.stats.gate import decide
 from tests.sample_runs import rehearsed, summed
@@ -67,6 +68,18 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
         " 1 of 13 (repetition 1, other language 1).",
     ]
     assert [note.tone == "alarm" for note in found] == [True, True, True, True, True, False, False]
+
+
+@pytest.mark.parametrize(("limit", "is_told"), [(None, True), (3, True), (4, False)])
+def test_details_without_support_are_counted_unless_they_make_an_answer_red(
+    limit: float | None, is_told: bool
+) -> None:
+    """A team that marks a groundedness of 4 red finds these answers among the red ones."""
+    results = rehearsed("en")
+    summary = summed(results).model_copy(update={"rules": RedRules(groundedness=limit)})
+    context = ReportContext(results, summary, decide(summary, None, 1, 1.0), "en", None)
+
+    assert any("groundedness 4" in said(note.text) for note in context.notes) is is_told
 
 
 def test_mixed_rubrics_are_said() -> None:
