@@ -19,7 +19,7 @@ from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
-from simulator.core.types import LAPSES_IGNORED, Language, Results, Score, TurnScores
+from simulator.core.types import Language, Results, Score, TurnScores
 from simulator.diagnosis.causes import STOPPED_NOTE, RootCause, cause_sentence
 from simulator.diagnosis.recommendations import Improvements
 from simulator.report.conditions import count_notes
@@ -29,7 +29,6 @@ from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
 from simulator.stats.answerability import answerability, asks_responses, handovers, unjudged_reason
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.findings import Gate
-from simulator.stats.gate import ignored_by
 from simulator.stats.red import RISK
 
 STAND_INS = _(
@@ -167,7 +166,7 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             " has to be fixed.",
             n=n,
         )
-    yield from _ignored_conflicts(summary)
+    yield from _ignored_findings(summary)
     if summary.missing:
         yield _("Conversations without a grade, which are not part of the score: {n}.", n=summary.missing)
     if summary.bot_failures:
@@ -193,22 +192,23 @@ def _alarms(summary: Summary) -> Iterator[Message]:
         yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
 
 
-def _ignored_conflicts(summary: Summary) -> Iterator[Message]:
+def _ignored_findings(summary: Summary) -> Iterator[Message]:
     """How many findings a judge named in words that do not stand where it says, judge by judge."""
     for name, judge in summary.judges.items():
-        if judge.ignored and ignored_by(name) == LAPSES_IGNORED:
+        if judge.conflicts_ignored:
+            yield _(
+                "{judge}, contradictions of reference and passages that were ignored because the words are"
+                " not there: {n}.",
+                judge=title("judge", name),
+                n=judge.conflicts_ignored,
+            )
+        if judge.lapses_ignored:
             yield _(
                 "{judge}, lapses between turns that were ignored because the words are not in that turn:"
                 " {n}.",
                 judge=title("judge", name),
-                n=judge.ignored,
+                n=judge.lapses_ignored,
             )
-        elif judge.ignored:
-            ignored = _(
-                "{judge}, contradictions of reference and passages that were ignored because the words are"
-                " not there: {n}."
-            )
-            yield ignored.format(judge=title("judge", name), n=judge.ignored)
 
 
 def _remarks(summary: Summary) -> Iterator[Message]:

@@ -77,8 +77,9 @@ class JudgeSummary(Value):
 
     `planned` is n + skipped + failed + excluded: every spoken turn; a grade that was never written counts as
     failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
-    `undecided` are those skipped turns on which reference and passages contradict each other; `ignored` are
-    such contradictions, and lapses between turns, that were named in words which do not stand there.
+    `undecided` are those skipped turns on which reference and passages contradict each other;
+    `conflicts_ignored` are such contradictions, and `lapses_ignored` lapses between turns, that were named in
+    words which do not stand there.
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
     those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
     nothing twice. `unanswered` are the skipped turns to which a log has no answer, but for a customer's
@@ -99,7 +100,8 @@ class JudgeSummary(Value):
     failure_reason: str = ""
     excluded: int = 0
     undecided: int = 0
-    ignored: int = 0
+    conflicts_ignored: int = 0
+    lapses_ignored: int = 0
     retest: RetestFigures | None = None
     unanswered: int = 0
     cases: int = 0

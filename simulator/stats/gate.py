@@ -26,7 +26,6 @@ from simulator.core.settings import (
 )
 from simulator.core.types import (
     CONFLICTS_IGNORED,
-    CONVERSATION,
     LAPSES_IGNORED,
     Case,
     Facts,
@@ -207,7 +206,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             | ({"undecided": judge.undecided} if judge.undecided else {})
             | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
             | ({"excluded": judge.excluded} if judge.excluded else {})
-            | ({ignored_by(name): judge.ignored} if judge.ignored else {})
+            | {key: n for key in (CONFLICTS_IGNORED, LAPSES_IGNORED) if (n := getattr(judge, key))}
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             for name, judge in summary.judges.items()
         },
@@ -251,11 +250,6 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "offline": summary.offline,
         "trial": summary.trial,
     }
-
-
-def ignored_by(judge: str) -> str:
-    """What is counted of a judge's findings that were ignored for their quotations."""
-    return LAPSES_IGNORED if judge.partition("@")[0] == CONVERSATION else CONFLICTS_IGNORED
 
 
 def _tokens_json(spent: Spending) -> dict[str, int]:

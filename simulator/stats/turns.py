@@ -35,8 +35,8 @@ class Grade:
     """What figures need of a score: no text.
 
     `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
-    that the evidence conflicts, `ignored` counts conflicts in words that do not stand there, `of_output`
-    means that this grades one output of a row, without a threshold.
+    that the evidence conflicts, `conflicts_ignored` and `lapses_ignored` count findings in words that do not
+    stand there, `of_output` means that this grades one output of a row, without a threshold.
     `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
     on the judge's own `scale`; both are None unless `state` is scored.
     """
@@ -50,7 +50,8 @@ class Grade:
     failure: str | None
     reason: str
     undecided: bool
-    ignored: int
+    conflicts_ignored: int
+    lapses_ignored: int
     of_output: bool
     retest: Outcome = ""
     second: float | None = None
