@@ -420,9 +420,9 @@ class GradingContext(Value):
         return self.case.references_at(self.turn.index)
 
     @property
-    def case_references(self) -> tuple[str, ...]:
-        """The acceptable answers to the case's question, on a later turn that has none of its own."""
-        return () if self.turn.index == 1 or self.references else self.case.references_at(1)
+    def right_answers(self) -> tuple[str, ...]:
+        """The acceptable answers of this turn; where it has none of its own, those to the case's question."""
+        return self.references or self.case.references_at(1)
 
 
 class Score(Value):

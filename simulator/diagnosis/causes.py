@@ -25,7 +25,7 @@ from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.diagnosis.articles import Shelf, article_of, is_of
-from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, answer_key, references_of
+from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, answer_key
 from simulator.stats.figures import MarkKind, RedTurn, Summary
 from simulator.stats.red import LAPSES, RANK
 from simulator.storage.results import turns_with_scores
@@ -139,7 +139,7 @@ class RedAnswer:
         """What a model is shown: at most so many articles beside the retrieved ones."""
         near = None
         if self.shelf:
-            texts = (*references_of(self.context), self.turn.user)
+            texts = (*self.context.right_answers, self.turn.user)
             near = self.shelf.nearest(texts, self.needed, self.passages, most)
         missed = self.missed if self.comparable else ()
         return CauseMaterial(
@@ -272,7 +272,7 @@ class RedAnswer:
 
     def _cut(self) -> RootCause | None:
         """That what has the right answer word for word did not come: an article, or another piece of one."""
-        held = "" if self._has_answer else self.shelf.holding(references_of(self.context))
+        held = "" if self._has_answer else self.shelf.holding(self.context.right_answers)
         if not held or not self.turn.answer.shows_passages:
             return None
         article = article_of(held)
@@ -292,7 +292,7 @@ class RedAnswer:
     @cached_property
     def _has_answer(self) -> bool:
         """Whether a retrieved passage has a reference word for word."""
-        return bool(Shelf(self.passages).holding(references_of(self.context)))
+        return bool(Shelf(self.passages).holding(self.context.right_answers))
 
     def _what_ids_say(self) -> Text:
         """That the needed articles came, for whoever looks into it next."""

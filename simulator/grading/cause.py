@@ -9,7 +9,7 @@ stand there as it is quoted. What does not is left out of the sentence that peop
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -110,17 +110,12 @@ class CauseMaterial:
         return self.context.case.language
 
 
-def references_of(context: GradingContext) -> Sequence[str]:
-    """The right answers of this turn, or of the case."""
-    return context.references or context.case_references
-
-
 def answer_key(context: GradingContext) -> str:
     """The same for every customer who got this answer, with these passages, to this question."""
     turn, case = context.turn, context.case
     passages = [text for passage in turn.answer.passages for text in (passage.id, passage.text)]
     asked = case.language, case.id, case.question, turn.user
-    return fingerprint(*asked, turn.answer.text, *references_of(context), *passages)
+    return fingerprint(*asked, turn.answer.text, *context.right_answers, *passages)
 
 
 class CausePrompt:
@@ -140,7 +135,7 @@ class CausePrompt:
         nothing = text(language, "nothing")
         passages, articles = _shown(material)
         history = earlier_lines(material.context)
-        references = references_of(material.context)
+        references = material.context.right_answers
         parts = [turn.user, turn.answer.text, material.verdict, *references]
         texts = [f"[{passage.id}] {passage.text}" for passage in (*passages, *articles)]
         records = "\n".join(self._records(material))

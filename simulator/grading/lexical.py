@@ -135,7 +135,7 @@ class Counted:
         self.index, self.has_reference = context.turn.index, bool(context.references)
         self.context = context = _when_first_said(context)
         self.case, self.language, self.answer = context.case, context.case.language, context.turn.answer.text
-        self.references = context.references or context.case_references
+        self.references = context.right_answers
         self.passages = tuple(passage.text for passage in context.turn.answer.passages)
         self.response, self.expected = response_of(context), expected_response(context.case)
         self.turned_away = phrases.turns_away(self.answer, self.language)
@@ -217,11 +217,10 @@ def _words(text: str) -> str:
 
 def _when_first_said(context: GradingContext) -> GradingContext:
     """The turn of this answer, or the first one that gave it where the same reference was wanted."""
-    wanted = context.references or context.case_references
     for at, turn in enumerate(context.earlier):
         first = context.model_copy(update={"turn": turn, "earlier": context.earlier[:at]})
         said_again = turn.answer.text.strip() == context.turn.answer.text.strip()
-        if said_again and (first.references or first.case_references) == wanted:
+        if said_again and first.right_answers == context.right_answers:
             return first
     return context
 

@@ -339,9 +339,8 @@ def _is_said(lapse: replies.Lapse, context: GradingContext) -> bool:
 
 def _is_quoted(conflict: replies.Conflict, context: GradingContext) -> bool:
     """Whether the words of both sides stand in a reference of the turn and in one of its passages."""
-    references = context.references or context.case_references
     passages = (f"[{passage.id}] {passage.text}" for passage in context.turn.answer.passages)
-    return any(is_quoted_from(conflict.reference, text) for text in references) and any(
+    return any(is_quoted_from(conflict.reference, text) for text in context.right_answers) and any(
         is_quoted_from(conflict.passages, text) for text in passages
     )
 

@@ -510,7 +510,7 @@ class PromptFrame:
         fitting, left_out = within(answer.passages, LONGEST_MATERIAL)
         history = earlier_lines(context)
         passage_texts = [f"[{passage.id}] {passage.text}" for passage in fitting] or [nothing]
-        references = context.references or context.case_references or (nothing,)
+        references = context.right_answers or (nothing,)
         called = tool_lines(context)
         parts = (part for message in (*history, *(called or ())) for part in message)
         seal = seal_of(
@@ -578,7 +578,7 @@ class PromptFrame:
             return "\n".join(quoted)
         if case.answerable is not None:
             quoted = [*quoted, self.text(language, "answerable" if case.answerable else "unanswerable")]
-        if not is_later or (not context.case_references and case.answerable is None):
+        if not is_later or (not context.right_answers and case.answerable is None):
             return "\n".join(quoted)
         question = quote("first", case.question, seal)
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
