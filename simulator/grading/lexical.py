@@ -3,7 +3,7 @@
 A rubric that counting cannot judge has none, and skips: on public label sets offline grades of fluency,
 relevance and the customer's feeling were no better than chance.
 
-What is counted is made once for each turn (`Counted`): which of the answer's words stand in the passages and
+What is counted of a turn stands in `Counted`: which of the answer's words stand in the passages and
 which of the reference's in the answer, the figures that differ, and what the answer does (`response_of`).
 Each function below makes a `LexicalVerdict` of it; `LIMITS` makes grades of shares:
 
@@ -338,7 +338,7 @@ def context_recall(counted: Counted) -> LexicalVerdict:
     wanted = wanted_statements(counted)
     if not wanted:
         return without(counted, "statements")
-    judged = [_found(counted, text) for text in wanted]
+    judged = [_statement_in_passages(counted, text) for text in wanted]
     raw = recalled_share(judged)
     absent = [statement.text for statement in judged if not statement.found]
     rows: list[JsonValue] = [statement.model_dump() for statement in judged]
@@ -352,7 +352,7 @@ def context_recall(counted: Counted) -> LexicalVerdict:
 
 def wanted_statements(counted: Counted) -> tuple[str, ...]:
     """What the nearest reference states, sentence by sentence; none when it declines."""
-    answers = [each for each in counted.references if not phrases.turns_away(each, counted.language)]
+    answers = [text for text in counted.references if not phrases.turns_away(text, counted.language)]
     nearest = max(answers, key=lambda text: coverage(text, [counted.answer]), default="")
     return sentences(nearest, counted.language)
 
@@ -365,7 +365,7 @@ def is_useful(counted: Counted, passage: str) -> bool:
     return any(coverage(need, [passage]) >= HOLDS_QUESTION for need in needs)
 
 
-def _found(counted: Counted, statement: str) -> Statement:
+def _statement_in_passages(counted: Counted, statement: str) -> Statement:
     """The passage that holds most of a statement of the reference, and all its figures."""
     passages = counted.context.turn.answer.passages
     whole = [(coverage(statement, [p.text]), p.id) for p in passages if not differing(statement, [p.text])]
@@ -425,7 +425,7 @@ def _comforting(counted: Counted) -> Outcome:
 def _declining(counted: Counted) -> Outcome:
     """A question that the material does not answer must be declined; what only states is invented."""
     if counted.turned_away:
-        named = phrases.names_contact(counted.answer, counted.language)
+        named = counted.response == "handed_over"
         return Outcome(5 if named else 4, 5, "rightly_refused" if named else "no_contact")
     return Outcome(4, 4, "asked_back") if counted.response == "asked_back" else Outcome(2, 2, "invented")
 
@@ -459,17 +459,17 @@ def _stating(counted: Counted) -> Outcome:
     """Another figure is at most a 2, another matter a 1; other words alone are not red."""
     nearest = counted.agreement
     if not counted.references:
-        return _told(grade_of(counted.support, "groundedness"))
+        return _outcome_of(grade_of(counted.support, "groundedness"))
     if nearest.share < LITTLE[counted.language] and not nearest.is_same:
         return Outcome(1, 1, "beside")
     if nearest.others or counted.invented:
         return Outcome(2, 2, "poor")
     if nearest.is_same:
-        return _told(max(SAME, grade_of(nearest.score, "similarity")))
+        return _outcome_of(max(SAME, grade_of(nearest.score, "similarity")))
     return Outcome(UNSURE, UNSURE, "unsure")
 
 
-def _told(grade: float) -> Outcome:
+def _outcome_of(grade: float) -> Outcome:
     return Outcome(grade, grade, ("poor", "poor", "fair", "good", "good")[int(grade) - 1])
 
 
@@ -513,7 +513,7 @@ class LexicalJudge:
             raw=verdict.raw,
             scale=verdict.scale,
             reason=counted.say("mark") + verdict.reason if graded else verdict.reason,
-            response=response_of(context) if self.name == "turn" else None,
+            response=counted.response if self.name == "turn" else None,
             detail=verdict.detail,
             rubric=self.rubric,
         )
