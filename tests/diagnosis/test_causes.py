@@ -231,7 +231,7 @@ def test_only_another_piece_of_an_article_is_how_it_is_cut() -> None:
 @pytest.mark.parametrize(
     ("offline", "verdict", "says"),
     [
-        (True, None, "without a model"),
+        (True, None, "that takes a model"),
         (False, None, "was not asked"),
         (False, JudgedCause(cause=None, reason="HTTP 500"), "did not say"),
     ],

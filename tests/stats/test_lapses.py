@@ -191,7 +191,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
         said = "".join(shown.split())
         assert "ターンの間の問題：前の回答と矛盾1（1会話）" in said
         assert "▲前の回答と矛盾" in said
-        assert "引用した言葉がそのターンにないため無視したもの1件" in said
+        assert "引用した言葉がその発言にないため数えなかったもの：1件" in said
     assert any(cell.startswith("▲ 前の回答と矛盾\n") for cell in cells)
     assert any(f"前の回答と矛盾（ターン2）:{WHAT}" in "".join(cell.split()) for cell in cells)
     assert "ターンの間の問題の数" in cells
