@@ -42,15 +42,15 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
-from simulator.diagnosis.articles import Shelf
-from simulator.diagnosis.asking import open_answers
-from simulator.diagnosis.causes import RootCause, red_answers, root_causes
 from simulator.grading.cause import CauseJudge, CauseMaterial, JudgedCause, answer_key
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
-from simulator.stats.figures import Summary
-from simulator.stats.summary import summarise
+from simulator.results.articles import Shelf
+from simulator.results.asking import open_answers
+from simulator.results.causes import RootCause, red_answers, root_causes
+from simulator.results.figures import Summary
+from simulator.results.summary import summarise
 
 ROWS = Path(__file__).with_name("cause_rows")
 RECORDED = ROWS / "verdicts.json"

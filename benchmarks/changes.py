@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from simulator.core.types import RedRules
-from simulator.stats.agreement import Floats
-from simulator.stats.comparison import Pair, differences, is_regression
-from simulator.stats.draws import student
-from simulator.stats.history import past_runs
+from simulator.results.agreement import Floats
+from simulator.results.comparison import Pair, differences, is_regression
+from simulator.results.draws import student
+from simulator.results.history import past_runs
 
 JUDGES, DRAWS = 6, 200
 # Below this a turn is red.

@@ -35,9 +35,9 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.models.pricing import Ledger
+from simulator.results.red import red_marks
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import conversation_context
-from simulator.stats.red import red_marks
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "conversation_verdicts.json"

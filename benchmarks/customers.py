@@ -27,6 +27,7 @@ from benchmarks.customers_data import TURNS, Corpus, corpora, rows_of
 from benchmarks.lexical_validity import DATA
 from benchmarks.measured import ROOT
 from benchmarks.voices import NaiveBayes, persona_guesses
+from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
@@ -42,14 +43,13 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.data.cases import read_cases
 from simulator.models.pricing import Ledger
+from simulator.results.agreement import auroc
+from simulator.results.customers import length_quartiles, line_length, summarise_customers
+from simulator.results.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
-from simulator.stats.agreement import auroc
-from simulator.stats.customers import length_quartiles, line_length, summarise_customers
-from simulator.stats.figures import CustomerFigure, CustomerSummary, LineLengths
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.overlap import coverage
 from simulator.users.base import UserPrompts

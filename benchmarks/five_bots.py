@@ -39,14 +39,14 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.diagnosis.articles import Shelf
-from simulator.diagnosis.asking import open_answers
-from simulator.diagnosis.causes import root_causes
 from simulator.grading.cause import CauseMaterial, JudgedCause
 from simulator.models.pricing import Ledger
+from simulator.results.articles import Shelf
+from simulator.results.asking import open_answers
+from simulator.results.causes import root_causes
+from simulator.results.gate import decide
+from simulator.results.summary import summarise
 from simulator.runner.context import RunContext
-from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "five_bots.json"

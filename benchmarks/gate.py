@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.stats.intervals import p_values_below
+from simulator.results.intervals import p_values_below
 
 Floats = NDArray[np.float64]
 # all: right or wrong; grades: 1 to 5 of 5, never below 0.2; even, uneven: any value, close or far apart;

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.stats.draws import interval_of_difference, student, widened
-from simulator.stats.intervals import LEVEL, interval_of_mean, retest_variance
+from simulator.results.draws import interval_of_difference, student, widened
+from simulator.results.intervals import LEVEL, interval_of_mean, retest_variance
 
 Floats = NDArray[np.float64]
 GRADES = np.array([0.2, 0.4, 0.6, 0.8, 1.0])

@@ -28,10 +28,10 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import form_path
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
-from simulator.diagnosis.articles import Shelf
 from simulator.models.pricing import Ledger
+from simulator.results.agreement import quadratic_kappa
+from simulator.results.articles import Shelf
 from simulator.runner.context import RunContext
-from simulator.stats.agreement import quadratic_kappa
 
 RECORDED = Path(__file__).with_name("judged_rows.json")
 LANGUAGES: tuple[Language, ...] = ("ja", "en")

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.measured import ROOT
 from simulator.extending import metrics
 from simulator.grading.lexical import INVENTED, agreement
-from simulator.stats.agreement import auroc, spearman
+from simulator.results.agreement import auroc, spearman
 from simulator.text.figures import differing
 from simulator.text.overlap import coverage
 from simulator.text.segments import tokens

@@ -25,11 +25,11 @@ import numpy as np
 from benchmarks.customers import performed
 from benchmarks.customers_data import rows_of
 from benchmarks.lexical_validity import DATA
+from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import DEMO, persona, persona_names
 from simulator.core.types import Case, Conversation, Language
-from simulator.data.cases import read_cases
 from simulator.lab.likeness.figures import (
     FILE,
     SEED,
@@ -42,8 +42,8 @@ from simulator.lab.likeness.figures import (
     reference_of,
     shipped_reference,
 )
-from simulator.stats.customers import customer_messages
-from simulator.stats.lines import People, people_of
+from simulator.results.customers import customer_messages
+from simulator.results.lines import People, people_of
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.segments import sentences
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmarks.measured import middle
 from simulator.core.types import RedRules, Results, Score
-from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
+from simulator.results.gate import decide
+from simulator.results.summary import summarise
 from tests.report.views import render
 from tests.sample_runs import JUDGES, large
 

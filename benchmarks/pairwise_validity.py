@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.addons.calibration.grade import answer_length, rouge_l, token_precision
+from simulator.cases.rows import read_rows
 from simulator.core import shelves
 from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, ChatMessage, GradingContext, Passage, Turn
-from simulator.data.rows import read_rows
 from simulator.lab.compare.comparison import PairwiseFigures, compared
 from simulator.lab.compare.grade import (
     Pair,
@@ -32,7 +31,8 @@ from simulator.lab.compare.grade import (
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
-from simulator.stats.intervals import interval_of_mean
+from simulator.results.intervals import interval_of_mean
+from simulator.results.label_grading import answer_length, rouge_l, token_precision
 
 # The dimension that counts where people judged several.
 OVERALL = "overall"

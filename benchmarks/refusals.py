@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from simulator.shelves.rag_adapters.demo import connect
 
+from simulator.cases.cases import read_cases
+from simulator.cases.files import read_text
 from simulator.core.document import Line, Section
 from simulator.core.types import (
     TURN,
@@ -31,11 +33,9 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.data.cases import read_cases
-from simulator.data.files import read_text
 from simulator.grading.lexical import response_of
 from simulator.report.sections import answerable_sections
-from simulator.stats.answerability import turn_outcome
+from simulator.results.answerability import turn_outcome
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 

@@ -18,14 +18,15 @@ from typing import NamedTuple
 
 from benchmarks import lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import Pairing, pairings
-from simulator.addons.calibration.grade import LabelComparison, compare
-from simulator.addons.calibration.report import with_interval
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
 from simulator.grading.rubric import JudgeName
 from simulator.models.pricing import Ledger
+from simulator.report.calibration import with_interval
+from simulator.results.calibration import TRIVIAL, Scorer
+from simulator.results.label_grading import LabelComparison, compare
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     GradedRow,
@@ -38,7 +39,6 @@ from simulator.runner.labelled_answers import (
     sample_rows,
     score_name,
 )
-from simulator.stats.calibration import TRIVIAL, Scorer
 
 # Published scorers shown at most, the best first.
 PUBLISHED = 3

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 
 from simulator.core.types import Conversation, Persona
-from simulator.stats.customers import customer_messages
-from simulator.stats.figures import CustomerFigure
+from simulator.results.customers import customer_messages
+from simulator.results.figures import CustomerFigure
 from simulator.text.segments import normalise
 
 SIZES = (1, 2, 3)

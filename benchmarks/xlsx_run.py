@@ -52,10 +52,10 @@ def one(way: str, run: str) -> None:
     """The worksheets of a run, written one way or not at all."""
     from simulator.core.types import RedRules
     from simulator.report.worksheets import worksheets
+    from simulator.results.gate import decide
+    from simulator.results.summary import summarise
     from simulator.sheets import excel
     from simulator.sheets.excel import read_edited
-    from simulator.stats.gate import decide
-    from simulator.stats.summary import summarise
     from simulator.storage.run_file import read_run
     from tests.report.views import context_of
     from tests.sample_runs import JUDGES

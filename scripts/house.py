@@ -139,7 +139,7 @@ def _texts(source: Source) -> tuple[str, ...]:
 
 @cache
 def named(source: Source) -> tuple[str, ...]:
-    """Our modules that texts name: "simulator.stats.gate:decide", "simulator.stats.gate", "stats.gate"."""
+    """Our modules that texts name: "simulator.results.gate:decide", "results.gate"."""
     return tuple(name for text in _texts(source) for name in _named_by(text) if name != source.name)
 
 
@@ -219,11 +219,11 @@ def doors(source: Source) -> Counter[str]:
 
 
 def package(module: str) -> str:
-    """`simulator.stats.gate` is of simulator.stats, `simulator.lab.load.pace` of simulator.lab.load."""
+    """`simulator.results.gate` is of simulator.results, `simulator.lab.load.pace` of simulator.lab.load."""
     parts = module.split(".")
     if parts[0] != "simulator" or len(parts) < 2:
         return parts[0]
-    return ".".join(parts[:3]) if parts[1] in ("addons", "lab") else ".".join(parts[:2])
+    return ".".join(parts[:3]) if parts[1] == "lab" else ".".join(parts[:2])
 
 
 def graph() -> dict[str, set[str]]:

@@ -4,6 +4,7 @@ Those on the shelves import this module alone. One of your own finds the types i
 only here changes with the program.
 """
 
+from simulator.cases.knowledge import read_knowledge
 from simulator.core import answers as returned
 from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
 from simulator.core.choosing import Chooser, Choosing, Unsupported
@@ -32,7 +33,6 @@ from simulator.core.types import (
     traits_of,
     usage_told,
 )
-from simulator.data.knowledge import read_knowledge
 from simulator.grading.lexical import response_of
 from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
 from simulator.models.exchange import http_client

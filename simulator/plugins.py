@@ -53,14 +53,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from simulator.cases.formats import Format, offer_formats
 from simulator.core.choosing import Chooser, MakeChooser, Post, offer_choosing
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings
 from simulator.core.shelves import offer_judges
-from simulator.data.formats import Format, offer_formats
 from simulator.grading.outputs import offer_outputs
-from simulator.stats.offered import GateFigure, offer_figures
+from simulator.results.offered import GateFigure, offer_figures
 
 if TYPE_CHECKING:  # a page of help needs none of these
     from pydantic import JsonValue
@@ -68,9 +68,9 @@ if TYPE_CHECKING:  # a page of help needs none of these
     from simulator.core.document import Line, Section
     from simulator.core.types import Conversation, Results
     from simulator.grading.outputs import Outputs
+    from simulator.results.figures import Summary
     from simulator.runner.context import RunContext
     from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory
-    from simulator.stats.figures import Summary
     from simulator.storage.run_file import RunFile
 
 GROUP = "rehearsal.plugins"

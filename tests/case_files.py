@@ -8,9 +8,9 @@ from typing import Any
 
 import xlsxwriter
 
+from simulator.cases.cases import read_cases
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Case
-from simulator.data.cases import read_cases
 
 
 def saved(folder: Path, text: str, name: str = "cases.csv", encoding: str = "utf-8") -> Path:

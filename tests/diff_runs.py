@@ -19,8 +19,8 @@ from simulator.core.types import (
     Turn,
     Utterance,
 )
-from simulator.stats.comparison import RunFigures
-from simulator.stats.summary import summarise
+from simulator.results.comparison import RunFigures
+from simulator.results.summary import summarise
 from simulator.storage.run_file import RunFile
 
 Key = tuple[str, str, int]

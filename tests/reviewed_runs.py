@@ -3,7 +3,7 @@
 from typing import Any
 
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.stats.figures import Summary
+from simulator.results.figures import Summary
 from tests.sample_runs import rehearsed, summed
 
 # Turns of the rehearsed run: red ones, then others.

@@ -23,8 +23,8 @@ from simulator.core.types import (
     Spending,
     Turn,
 )
-from simulator.stats.figures import Summary
-from simulator.stats.summary import summarise
+from simulator.results.figures import Summary
+from simulator.results.summary import summarise
 
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
 GREETING = {

@@ -15,8 +15,8 @@ import pytest
 from scripts import house
 
 ROOT = Path(__file__).resolve().parent.parent
-# From the top down. A package imports those on lower floors, and none on its own; nor does an add-on import
-# another, nor a room of the lab; nothing imports the lab: `plugins` finds its rooms. Their commands stand
+# From the top down. A package imports those on lower floors, and none on its own; nor does a
+# room of the lab import another; nothing imports the lab: `plugins` finds its rooms. Their commands stand
 # above the command line, whose options they take; the rest of a room (`rooms`) stands below it.
 # Within a package imports go one way, too. What each package is for: docs/architecture.md.
 FLOORS = (
@@ -26,14 +26,14 @@ FLOORS = (
     ("api",),
     ("rooms",),
     ("plugins",),
-    ("addons",),
+    ("testset",),
     ("report",),
-    ("diagnosis",),
-    ("runner", "stats"),
+    ("results",),
+    ("runner",),
     ("extending",),
     ("users", "grading"),
     ("sheets", "storage"),
-    ("privacy", "data", "models"),
+    ("privacy", "cases", "models"),
     ("text",),
     ("core",),
     ("shelves",),
@@ -59,8 +59,8 @@ IN_FUNCTIONS = {
     "simulator.lab.harness.command": 1,  # lm_eval
     "simulator.cli.run_or_resume": 2,  # the reports
     "simulator.cli.simulate": 1,
-    "simulator.data.tables": 1,  # yaml
-    "simulator.data.workbooks": 2,  # openpyxl
+    "simulator.cases.tables": 1,  # yaml
+    "simulator.cases.workbooks": 2,  # openpyxl
 }
 # Calls that load a module by its name, `__getattr__` of a module: the only modules with any, and how many.
 LOADERS = {
@@ -161,9 +161,9 @@ def imported(module: Module, *, inside: bool = True) -> set[str]:
 
 
 def package(module: str) -> str:
-    """`simulator.stats.gate` is of `stats`, `simulator.lab.load.pace` of `lab.load`."""
+    """`simulator.results.gate` is of `results`, `simulator.lab.load.pace` of `lab.load`."""
     parts = module.split(".")
-    return ".".join(parts[1:3]) if parts[1] in ("addons", "lab") and len(parts) > 2 else parts[1]
+    return ".".join(parts[1:3]) if parts[1] == "lab" and len(parts) > 2 else parts[1]
 
 
 def floor(module: str) -> int:
@@ -256,13 +256,13 @@ def test_functions_import_ours_in_few_places() -> None:
 
 
 @pytest.mark.parametrize(("text", "strings", "joined", "calls"), [
-    ("import simulator.stats.gate", 0, 0, 0),
-    ("X = 'simulator.stats.gate'", 1, 0, 0),
-    ("X = {'stats.gate': 'decide'}", 1, 0, 0),
-    ("X = ['core.types:Answer', 'simulator.stats.gate:decide']", 2, 0, 0),
+    ("import simulator.results.gate", 0, 0, 0),
+    ("X = 'simulator.results.gate'", 1, 0, 0),
+    ("X = {'results.gate': 'decide'}", 1, 0, 0),
+    ("X = ['core.types:Answer', 'simulator.results.gate:decide']", 2, 0, 0),
     ("X = f'simulator.cli.{__name__}'", 0, 1, 0),
     ("X = 'simulator.' + __name__", 0, 1, 0),
-    ("def x():\n    'simulator.stats.gate'", 0, 0, 0),
+    ("def x():\n    'simulator.results.gate'", 0, 0, 0),
     ("X = 'The simulator. The gate, 2.5 USD, report.html'", 0, 0, 0),
     ("from importlib import import_module as get\nget('x')", 0, 0, 1),
     ("import importlib\nimportlib.import_module('x')\n__import__('x')\nexec('x')", 0, 0, 3),
@@ -348,8 +348,8 @@ def test_importing_one_public_name_loads_no_engine() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
 
     # What a plug-in may offer: no judge, and no reader.
-    offered = {"simulator.grading", "simulator.grading.outputs", "simulator.data", "simulator.data.formats"}
-    offered |= {"simulator.stats", "simulator.stats.offered"}
+    offered = {"simulator.grading", "simulator.grading.outputs", "simulator.cases", "simulator.cases.formats"}
+    offered |= {"simulator.results", "simulator.results.offered"}
     loaded = {name.split(".")[1] for name in {*done.stdout.split()} - offered}
     assert loaded <= {"api", "core", "plugins", "shelves"}
     assert not {"simulator.api.run", "simulator.models.client"} & set(done.stdout.split())

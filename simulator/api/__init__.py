@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulat
 
     from simulator.api.outputs import RunOutputs
     from simulator.report.context import ReportContext
-    from simulator.stats.figures import RedTurn
+    from simulator.results.figures import RedTurn
 
 Returned = TypeVar("Returned")
 

@@ -1,6 +1,6 @@
 """Whether a bot got better from one run to a later one: two runs side by side, without any call of a model.
 
-It is worked out in `stats/comparison.py` and worded in `report/comparison.py`.
+It is worked out in `results/comparison.py` and worded in `report/comparison.py`.
 """
 
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from simulator.core.messages import _, sentences
 from simulator.core.settings import stored_settings
 from simulator.core.types import RedRules
 from simulator.report.comparison import compared, comparison_report
-from simulator.stats.comparison import RunComparison, RunFigures, comparison_json
-from simulator.stats.gate import gate_of
-from simulator.stats.summary import figures_of
+from simulator.results.comparison import RunComparison, RunFigures, comparison_json
+from simulator.results.gate import gate_of
+from simulator.results.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run, run_ids
 

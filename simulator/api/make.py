@@ -7,10 +7,10 @@ from typing import Any
 from simulator import plugins
 from simulator.api.resume import resume
 from simulator.api.run import NO_OBJECTS, FinishedRun, RunObjects, run_settings, start
+from simulator.cases.cases import GIVEN
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Protocol, Settings, flag, load_settings, stored_settings
-from simulator.data.cases import GIVEN
 from simulator.runner.estimate import Forecast
 from simulator.storage.run_file import find_run, read_run
 

@@ -7,24 +7,24 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import ReportOutput, write_report
+from simulator.cases.files import write_atomically
 from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
-from simulator.data.files import write_atomically
-from simulator.diagnosis.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
 from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
+from simulator.results.answerability import answerability, handovers, unjudged_reason
+from simulator.results.figures import Summary
+from simulator.results.gate import as_json, gate_of
+from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
+from simulator.results.summary import figures_of
 from simulator.runner.masking import masks_of
-from simulator.stats.answerability import answerability, handovers, unjudged_reason
-from simulator.stats.figures import Summary
-from simulator.stats.gate import as_json, gate_of
-from simulator.stats.summary import figures_of
 from simulator.storage.results import english_share, without_superseded
 from simulator.storage.run_file import read_run, replay_of
 

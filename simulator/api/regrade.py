@@ -17,10 +17,10 @@ from simulator.core.messages import Message, _, message_of, say
 from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.core.types import GradingContext, Score
-from simulator.diagnosis.asking import ask_for_causes
 from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger
+from simulator.results.asking import ask_for_causes
 from simulator.runner.conversation import grading_contexts
 from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, find_run, read_run

@@ -29,25 +29,25 @@ from pydantic import JsonValue
 from simulator import plugins
 from simulator.api.forecast import announce_cost
 from simulator.api.progress import ProgressBar, progress_bar, stdout_to_stderr
+from simulator.cases.cases import CaseObjects
+from simulator.cases.knowledge import read_knowledge, unread_files
 from simulator.core.errors import InputError, RehearsalError, RunFileError, Unforeseen
 from simulator.core.messages import Message, _, listed, ngettext, say, sentences
 from simulator.core.roles import check_players, endpoints, with_judging_for
 from simulator.core.settings import Protocol, Settings, foreign_settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
-from simulator.data.cases import CaseObjects
-from simulator.data.knowledge import read_knowledge, unread_files
-from simulator.diagnosis.asking import ask_after_run
 from simulator.grading.outputs import outputs_of
 from simulator.models.pricing import Ledger, money
+from simulator.results.asking import ask_after_run
+from simulator.results.red import primary_judge, red_marks
+from simulator.results.target import check_evidence, check_gate
 from simulator.runner import run
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run
-from simulator.stats.red import primary_judge, red_marks
-from simulator.stats.target import check_evidence, check_gate
 from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 
 # Unread files (pictures in a PDF folder, say) that are named at most.

@@ -4,7 +4,7 @@
     verdicts                                -> the run file; those that are there already count as known
     all verdicts of the run                 -> shares, agreement, the corrected score, and a new page
 
-The first is done by `addons/review/sources.py`, the last by `stats/review.py`.
+The first is done by `results/review_files.py`, the last by `results/review.py`.
 
 What cannot be read is named with its place and skipped. Only where nothing fits the run is it refused, for
 then it is most likely the sheet of another one.
@@ -14,17 +14,17 @@ import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.addons.review.report import ReadCounts, ReviewOutcome
-from simulator.addons.review.sources import GRADES, GradeRows, ReviewTarget, Taken, taken_from
 from simulator.api.outputs import page_html, report_context, report_language
+from simulator.cases.files import write_atomically
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Results
-from simulator.data.files import write_atomically
-from simulator.stats import review
-from simulator.stats.review import blind_agreement, review_findings
-from simulator.stats.summary import figures_of
+from simulator.report.review import ReadCounts, ReviewOutcome
+from simulator.results import review
+from simulator.results.review import blind_agreement, review_findings
+from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Taken, taken_from
+from simulator.results.summary import figures_of
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 # Sheet and worksheet: of the command line, and of all settings.

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator import plugins
-from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
-from simulator.addons.calibration.report import CalibrationOutcome, calibration_report
 from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import judged, spent_json
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
@@ -19,7 +17,9 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext
 from simulator.core.roles import with_judging_for
 from simulator.core.settings import load_settings
-from simulator.stats import judge_trust
+from simulator.report.calibration import CalibrationOutcome, calibration_report
+from simulator.results import judge_trust
+from simulator.results.label_grading import CalibrationRequest, CalibrationRun
 
 
 @takes(

@@ -1,7 +1,7 @@
 """`cases make KNOWLEDGE`: test questions from the user's own documents, and from recorded dialogues.
 
 One request writes a question, another answers it from its passages without seeing the right answer; what
-fails that check is rejected, with the reason (`addons/testset/`). Out of it come
+fails that check is rejected, with the reason (`testset/`). Out of it come
 
     cases-made.csv                  the questions, to be read by people and used with --cases
     cases-made.csv.rejected.csv     those that were rejected, and why
@@ -16,13 +16,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator.addons.testset import files
-from simulator.addons.testset.checks import RejectedQuestion, TestSet
-from simulator.addons.testset.logs import FROM_LOGS
-from simulator.addons.testset.make import TestSetRequest, TestSetRun
-from simulator.addons.testset.plan import WORDINGS
 from simulator.api.forecast import total
 from simulator.api.progress import progress_bar
+from simulator.cases.files import write_atomically
 from simulator.cli.forecast import show_calls, spent_json
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, exit_code_of_failures, print_json, reason_of, saved_in_cache, say
@@ -41,9 +37,13 @@ from simulator.core.messages import (
 from simulator.core.roles import check_one_player
 from simulator.core.settings import load_settings
 from simulator.core.types import Case, Language
-from simulator.data.files import write_atomically
 from simulator.models.pricing import check_prices
 from simulator.privacy.patterns import mask
+from simulator.testset import files
+from simulator.testset.checks import RejectedQuestion, TestSet
+from simulator.testset.logs import FROM_LOGS
+from simulator.testset.make import TestSetRequest, TestSetRun
+from simulator.testset.plan import WORDINGS
 
 # Kinds of question, by their tags and ids, in the order of the summary; those after the complaint are out of
 # scope, so that declining them is right.
@@ -62,7 +62,7 @@ KIND_TITLES: dict[str, Message] = {
     "small-talk": _("small talk"),
     FROM_LOGS: _("from logs"),
 }
-# Why a question was rejected, by `Reason` of addons/testset/checks.py, which says how each is found out.
+# Why a question was rejected, by `Reason` of testset/checks.py, which says how each is found out.
 REASON_TITLES: dict[str, Message] = {
     "empty": _("no question or no right answer"),
     "long": _("too long"),

@@ -1,20 +1,20 @@
 """`diff RUN LATER`: did the bot get better? Two runs are compared by question, without any call of a model.
 
 Writes side-by-side.html beside the later run, shows the comparison, and ends with 1 on a regression. It is
-worked out in `stats/comparison.py` and worded in `report/comparison.py`; the verdict does not depend on
+worked out in `results/comparison.py` and worded in `report/comparison.py`; the verdict does not depend on
 whether the page could be written, or on whether anybody reads what is printed.
 """
 
 from typing import Any
 
 from simulator.api.comparison import difference
+from simulator.cases.files import write_atomically
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, unread_output_allowed
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _, say
 from simulator.core.settings import load_settings
-from simulator.data.files import write_atomically
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown as as_markdown
 

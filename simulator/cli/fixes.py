@@ -1,7 +1,7 @@
 """`fixes RUN`: what to fix first, ranked by how much it would improve the score.
 
 Causes come from the run file: what ids and marks prove, and what the judge's model said when the run was
-graded (`diagnosis/`). Nobody is asked here. --focus writes the failed questions, and says how to ask only
+graded (`results/`). Nobody is asked here. --focus writes the failed questions, and says how to ask only
 these:
 
     Failed questions written to failed.csv: 2. Once fixed, ask only these again:
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.api.outputs import report_language
+from simulator.cases.files import write_atomically
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, say, unread_output_allowed
@@ -20,14 +21,13 @@ from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown
 from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.types import Results
-from simulator.data.files import write_atomically
-from simulator.diagnosis.focus import case_file, failed_cases, replay_options, rerun_options
-from simulator.diagnosis.recommendations import Fix, improvements_of_run
-from simulator.diagnosis.recommendations import as_json as fixes_json
 from simulator.report.fixes import fixes_report
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.report.tables import anchors_of
-from simulator.stats.summary import figures_of
+from simulator.results.focus import case_file, failed_cases, replay_options, rerun_options
+from simulator.results.recommendations import Fix, improvements_of_run
+from simulator.results.recommendations import as_json as fixes_json
+from simulator.results.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 

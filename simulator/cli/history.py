@@ -12,7 +12,7 @@ from simulator.cli.terminal import ExitCode
 from simulator.core.settings import load_settings
 from simulator.report.comparison import history_report
 from simulator.report.painters.html import page
-from simulator.stats.history import history, history_json, past_runs
+from simulator.results.history import history, history_json, past_runs
 
 
 @takes("adapter", "runs", "json_output", texts={"adapter": "Only the runs of this bot."})

@@ -11,7 +11,7 @@ from simulator.api.destinations import check_destinations
 from simulator.cli.options import RUN, takes
 from simulator.cli.publish import publish
 from simulator.core.settings import load_settings, settings_of_run, stored_settings
-from simulator.stats.target import check_certainty
+from simulator.results.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
 # How to report it; all other settings stay those of the run, but for what the command line names.

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from simulator.cases.files import read_text
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -27,7 +28,6 @@ from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
 from simulator.core.version import __version__
-from simulator.data.files import read_text
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
 from simulator.grading.outputs import outputs_of

@@ -1,8 +1,8 @@
 """Runs compared: whether the bot got better and how sure that is, what turned, pair beside pair.
 
 Two runs are compared in all detail, many by how their scores developed. What is compared, how it is tested
-and what counts as a regression is worked out in `stats/comparison.py` and `stats/history.py`; here it is put
-in words.
+and what counts as a regression is worked out in `results/comparison.py` and `results/history.py`; here it
+is put in words.
 
 `diff` says in this order: the verdict (score before and now, what may be said of it), what must not break,
 what makes the two runs hard to compare, the turns that turned red with the judge's reason, those that no
@@ -43,7 +43,7 @@ from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import trial_notice
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.report.verdict import verdict, verdict_tone
-from simulator.stats.comparison import (
+from simulator.results.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
     JudgeDifference,
@@ -56,9 +56,9 @@ from simulator.stats.comparison import (
     compare_runs,
     is_regression,
 )
-from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.findings import Gate
-from simulator.stats.history import MIN_RUNS, History, PastRun
+from simulator.results.figures import RedTurn, Summary
+from simulator.results.findings import Gate
+from simulator.results.history import MIN_RUNS, History, PastRun
 
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10
@@ -99,7 +99,7 @@ _SHORT = {
     "not_enough": _("not enough data"),
     "not_comparable": _("other rubric"),
 }
-# What makes two runs hard to compare, by its kind in `stats/comparison.py`; none of it changes the verdict.
+# What makes two runs hard to compare, by its kind in `results/comparison.py`; none of it changes the verdict.
 _CAUTIONS: dict[Kind, Message] = {
     "same_run": _("A run is compared with itself: {names}"),
     "unfinished": _("Not finished: {names}"),

@@ -1,7 +1,7 @@
 """The conditions of a target in words: what passed, a table, and how far counts can be relied on.
 
 Shown where a run was asked for conditions: `--target "turn >= .9 and severity_major == 0"`, or a plain
-target with `--confidence`. They are decided in `stats/conditions.py`. A row of the table:
+target with `--confidence`. They are decided in `results/conditions.py`. A row of the table:
 
     Condition    Verdict     Result   May lie between   Rests on
     Score ≥ 70   Undecided   74       62 and 83         63 (21 questions)
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from simulator.core.document import Cell, Table, Text
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.settings import MAJOR
-from simulator.stats.conditions import (
+from simulator.results.conditions import (
     condition_name,
     condition_text,
     percent_up,
@@ -24,7 +24,7 @@ from simulator.stats.conditions import (
     threshold_text,
     value_text,
 )
-from simulator.stats.findings import MIN_QUESTIONS, CheckedCondition, Gate
+from simulator.results.findings import MIN_QUESTIONS, CheckedCondition, Gate
 
 # The word of a decision, of the gate's as well.
 WORDS: Mapping[str | None, Message] = {

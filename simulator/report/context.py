@@ -20,16 +20,16 @@ from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import Language, Results, Score, TurnScores
-from simulator.diagnosis.causes import STOPPED_NOTE, RootCause, cause_sentence
-from simulator.diagnosis.recommendations import Improvements
 from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts
 from simulator.report.sections import answerable_sections, sections
 from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
-from simulator.stats.answerability import answerability, asks_responses, handovers, unjudged_reason
-from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.findings import Gate
-from simulator.stats.red import RISK
+from simulator.results.answerability import answerability, asks_responses, handovers, unjudged_reason
+from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
+from simulator.results.figures import RedTurn, Summary
+from simulator.results.findings import Gate
+from simulator.results.recommendations import Improvements
+from simulator.results.red import RISK
 
 STAND_INS = _(
     "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"

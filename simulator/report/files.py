@@ -18,8 +18,8 @@ from simulator.core.messages import safe_text
 from simulator.core.types import response_in, tool_values, turn_values
 from simulator.report.context import ReportContext
 from simulator.report.verdict import verdict
-from simulator.stats.figures import turn_failure
-from simulator.stats.red import worst_severity
+from simulator.results.figures import turn_failure
+from simulator.results.red import worst_severity
 from simulator.storage.results import conversations_with_scores
 
 # A text that begins so, also after spaces, is a formula to a spreadsheet (OWASP, CSV injection); full-width

@@ -1,6 +1,6 @@
 """What to fix, for every report: terminal, cards of the page, Markdown and a worksheet.
 
-What a fix is, its cause and its gain come from `diagnosis/recommendations.py`. In the summary one reads
+What a fix is, its cause and its gain come from `results/recommendations.py`. In the summary one reads
 
     1. Add to the prompt: "Do not say what is not in the material."
        +9.3 points · Made up (likely) · Prompt author · 3 questions
@@ -32,12 +32,12 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, changed, ngettext, pgettext
 from simulator.core.titles import TITLES, Titles
 from simulator.core.types import Language
-from simulator.diagnosis.causes import cause_name, cause_sentence, standing_name
-from simulator.diagnosis.recommendations import LEAST, Example, Fix, Improvements
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
-from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.red import red_questions
+from simulator.results.causes import cause_name, cause_sentence, standing_name
+from simulator.results.figures import RedTurn, Summary
+from simulator.results.recommendations import LEAST, Example, Fix, Improvements
+from simulator.results.red import red_questions
 
 # In the summary of a run: three red questions and three fixes, with all else, are 40 lines.
 SHOWN = 3

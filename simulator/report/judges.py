@@ -31,11 +31,11 @@ from simulator.grading.rubric import JudgeName
 from simulator.privacy.patterns import mask
 from simulator.report.tables import replay_note, signed
 from simulator.report.trust import JudgeTrust, JudgeTrusts, TrustLevel, by_rule
+from simulator.results import judge_trust
+from simulator.results.calibration import ENOUGH_ROWS
+from simulator.results.figures import Summary
+from simulator.results.judge_trust import BiasRow, Drift, bias_for, calibration_for, short_number
 from simulator.runner.masking import masks_of
-from simulator.stats import judge_trust
-from simulator.stats.calibration import ENOUGH_ROWS
-from simulator.stats.figures import Summary
-from simulator.stats.judge_trust import BiasRow, Drift, bias_for, calibration_for, short_number
 
 # A name begins where no letter stands before it: "my-gpt-4" has one, "calming" is none of "calm".
 _STARTS = r"(?<![a-z])"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from simulator.core.document import points
 from simulator.core.messages import Message, _, ngettext
-from simulator.stats.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
+from simulator.results.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
 
 
 def corrected_line(

@@ -8,7 +8,7 @@ replay        --replay RUN        turns in which the customers' earlier lines st
 from simulator.core.document import Cell, Section, Table, Text, figures_section, points
 from simulator.core.messages import _, ngettext, pgettext
 from simulator.core.types import Results
-from simulator.stats.figures import Summary, rounded
+from simulator.results.figures import Summary, rounded
 from simulator.users.scripted import DIVERGED
 
 # So many questions are listed, those that never passed first; all are in --json.

@@ -12,7 +12,7 @@ from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import _, pgettext
 from simulator.core.types import Results
 from simulator.report.tables import SEVERITIES
-from simulator.stats.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies
+from simulator.results.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies
 from simulator.text.wording import quoted
 
 # So many questions with a conflict are listed; all are in --json.

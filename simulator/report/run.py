@@ -55,7 +55,7 @@ from simulator.report.sections import (
     customers_section,
 )
 from simulator.report.verdict import verdict, verdict_tone
-from simulator.stats.figures import JudgeSummary, Summary
+from simulator.results.figures import JudgeSummary, Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
 

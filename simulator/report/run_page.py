@@ -49,9 +49,9 @@ from simulator.report.painters.html import render
 from simulator.report.people import corrected_line
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
-from simulator.stats.figures import RedTurn, Summary
-from simulator.stats.red import LAPSES, RANK, red_marks, red_questions, worst_severity
-from simulator.stats.summary import heading_of
+from simulator.results.figures import RedTurn, Summary
+from simulator.results.red import LAPSES, RANK, red_marks, red_questions, worst_severity
+from simulator.results.summary import heading_of
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 

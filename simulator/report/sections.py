@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
+from simulator.cases.cases import SkippedRows
 from simulator.core.document import (
     PAGE,
     TERMINAL,
@@ -34,16 +35,15 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, listed, pgettext
 from simulator.core.titles import Titles
 from simulator.core.types import Results
-from simulator.data.cases import SkippedRows
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
 from simulator.report.rulings import conflicts_section, risk_section
 from simulator.report.tables import FEELING, signed, spending_table
-from simulator.stats.answerability import answerability, handovers, unjudged_reason
-from simulator.stats.figures import SimulatorSummary, Summary
-from simulator.stats.intervals import wilson
-from simulator.stats.red import RISK, undecided_turns
-from simulator.stats.summary import Course, bot_usage, course
+from simulator.results.answerability import answerability, handovers, unjudged_reason
+from simulator.results.figures import SimulatorSummary, Summary
+from simulator.results.intervals import wilson
+from simulator.results.red import RISK, undecided_turns
+from simulator.results.summary import Course, bot_usage, course
 
 # More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
 _LINES = 4
@@ -304,7 +304,7 @@ def _drawn(
 # How the simulated customers were played
 
 # The kinds of fault for which the customer is to blame, not the bot, and the figures with a goal of their
-# own: both from `users/faults.py` by way of `stats/customers.py`.
+# own: both from `users/faults.py` by way of `results/customers.py`.
 _FAULTS: dict[str, Message] = {
     "invented": _("made-up details"),
     "off_goal": _("beside the matter"),

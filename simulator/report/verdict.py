@@ -15,7 +15,7 @@ from typing import Any
 from simulator.core.document import Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.report.conditions import WORDS, is_sure, phrases
-from simulator.stats.findings import Finding, Gate, Problem
+from simulator.results.findings import Finding, Gate, Problem
 
 TRIAL = pgettext("a verdict", "Trial")
 # What keeps a gate from a decision, in a phrase; numbers are those of the finding's own sentence.

@@ -39,8 +39,6 @@ from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import dollars
 from simulator.core.titles import TITLES
 from simulator.core.types import CONVERSATION, Case, ChatMessage, Conversation, Language, Score, Turn
-from simulator.diagnosis.causes import standing_name
-from simulator.diagnosis.recommendations import Fix, Improvements
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
 from simulator.report.context import ReportContext, counts_text, interval_text, trial_notice
@@ -57,6 +55,12 @@ from simulator.report.tables import (
     setting_text,
 )
 from simulator.report.verdict import decision_of, verdict, verdict_word
+from simulator.results.causes import standing_name
+from simulator.results.figures import RedTurn, turn_failure
+from simulator.results.recommendations import Fix, Improvements
+from simulator.results.red import lapses_of, red_questions, worst_severity
+from simulator.results.review import blind_sample, review_keys
+from simulator.results.summary import MAX_QUOTED
 from simulator.sheets.model import (
     CHOICES,
     LazyRows,
@@ -69,10 +73,6 @@ from simulator.sheets.model import (
     text_cell,
     worksheet,
 )
-from simulator.stats.figures import RedTurn, turn_failure
-from simulator.stats.red import lapses_of, red_questions, worst_severity
-from simulator.stats.review import blind_sample, review_keys
-from simulator.stats.summary import MAX_QUOTED
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 
@@ -540,7 +540,7 @@ def blind_sheet(context: ReportContext) -> Worksheet:
     """A sample to be graded without sight of any score, in an order that says nothing.
 
     No colour, no reason, no mark: who sees a grade first comes close to it. Which turns are drawn, and how
-    the sample is weighted back, is the business of `stats/review.py`.
+    the sample is weighted back, is the business of `results/review.py`.
     """
     sample = blind_sample(context.results, context.summary)
     drawn_from = {drawn.conversation for drawn in sample}

@@ -14,12 +14,12 @@ team's would be graded, with a plausible score.
 from collections.abc import Iterable
 from pathlib import Path
 
+from simulator.cases.cases import CaseObjects, DatasetRequest, columns_of, valid_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Case
-from simulator.data.cases import CaseObjects, DatasetRequest, columns_of, valid_cases
 from simulator.runner.plan import sheet_cases
 from simulator.storage.run_file import find_run, read_run
 

@@ -11,8 +11,8 @@ the order of the cases nor a limit changes what is said in one conversation.
     rows of a data set                             scripted/a#1  scripted/b#1
     --replay                                       the conversations of that run, emptied
 
-The cases come from a file (`data/cases.py`), a Google Sheet, a workbook, or the bundled ones. A data set of a
-million rows is not read into memory: a plan keeps where its rows are, and makes a conversation when it is
+The cases come from a file (`cases/cases.py`), a Google Sheet, a workbook, or the bundled ones. A data set of
+a million rows is not read into memory: a plan keeps where its rows are, and makes a conversation when it is
 looked at.
 """
 
@@ -24,13 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, overload
 
-from simulator.core import shelves
-from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, language_of
-from simulator.core.roles import check_one_player, endpoints
-from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
-from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
-from simulator.data.cases import (
+from simulator.cases.cases import (
     QUESTIONS,
     CaseObjects,
     ColumnUse,
@@ -42,7 +36,13 @@ from simulator.data.cases import (
     read_cases,
     read_dataset,
 )
-from simulator.data.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
+from simulator.cases.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, language_of
+from simulator.core.roles import check_one_player, endpoints
+from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
+from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
 from simulator.grading.outputs import outputs_of
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.runner.masking import masked_case, masked_conversations, redactor_of

@@ -41,6 +41,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator
 
+from simulator.cases.cases import DatasetRequest, case_of, read_dataset, row_id
+from simulator.cases.files import quote
+from simulator.cases.profile import labels_in
+from simulator.cases.values import Row, field_of, normalised
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.messages import Message, _
@@ -58,10 +62,6 @@ from simulator.core.types import (
     Value,
     traits_of,
 )
-from simulator.data.cases import DatasetRequest, case_of, read_dataset, row_id
-from simulator.data.files import quote
-from simulator.data.profile import labels_in
-from simulator.data.values import Row, field_of, normalised
 from simulator.runner.conversation import call_bot
 
 LETTERS = string.ascii_uppercase

@@ -235,7 +235,7 @@ RunnerFactory = Callable[[RunFile, RunContext, Bot, Progress, Sequence[Conversat
 
 # Done with the open run file before the first conversation.
 Preparation = Callable[[RunFile], Awaitable[None]]
-# Done when all is graded: what is asked about red answers, which stand above this package (`diagnosis/`).
+# Done when all is graded: what is asked about red answers, which stand above this package (`results/`).
 Closing = Callable[[RunFile, RunContext], Awaitable[None]]
 
 

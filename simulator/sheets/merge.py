@@ -26,9 +26,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeVar
 
+from simulator.cases.values import WorksheetRow
 from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.types import Language
-from simulator.data.values import WorksheetRow
 from simulator.sheets.model import Column, Layout, PulledRow, SheetCell, SheetRow, Worksheet, folded
 
 # A day as people type it, the year first: 2026/1/5, 2026-01-05, 2026.1.5, 2026年1月5日. 5/1/2026 is no day

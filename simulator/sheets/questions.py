@@ -7,7 +7,7 @@ the reference of that question once its status says that it has been fixed.
                 refund   Fee?       9,800 yen   yes   yes         ->  reference "4,800 yen": the team's answer
     Review      answer-...-first-...            correct_answer 4,800 yen, status mended
 
-The row becomes a line of a question file, and is read like one (`data/cases.py`): columns, separators and
+The row becomes a line of a question file, and is read like one (`cases/cases.py`): columns, separators and
 errors are those of any question file, and errors name the row of the sheet.
 """
 
@@ -17,11 +17,11 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from simulator.cases.cases import dataset_of_worksheet
+from simulator.cases.files import printable
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, listed, ngettext, say, shown
 from simulator.core.types import Case, Language
-from simulator.data.cases import dataset_of_worksheet
-from simulator.data.files import printable
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values

@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.cases.files import read_archive, readable_or_error
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Results
-from simulator.data.files import read_archive, readable_or_error
 from simulator.models.cache import cache_file
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run
 

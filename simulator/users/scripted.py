@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from simulator.cases.files import plain_suffix, read_text
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, encodable
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn, User, Utterance
-from simulator.data.files import plain_suffix, read_text
 from simulator.storage.run_file import read_run
 
 Scripts = Mapping[str, tuple[str, ...]]

@@ -2,7 +2,7 @@
 
 from benchmarks.voices import NaiveBayes, grams, persona_guesses
 from simulator.core.types import Conversation, Facts
-from simulator.stats.figures import CustomerFigure
+from simulator.results.figures import CustomerFigure
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_person, a_talk
 
 ASKED, OTHER = QUESTION["ja"], UNRELATED["ja"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language
-from simulator.stats import judge_trust
+from simulator.results import judge_trust
 from tests.golden_files import compare
 from tests.labelled_answers import labelled, written, written_csv
 from tests.servers.faults import Reply

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from simulator.cases.cases import columns_of, read_cases
 from simulator.cli.app import main
 from simulator.core.errors import UnknownName
-from simulator.data.cases import columns_of, read_cases
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simulator import open_run
-from simulator.data.cases import SkippedRows
+from simulator.cases.cases import SkippedRows
 from simulator.storage.run_file import find_run
 from tests.commands import Command
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from simulator.api.outputs import improvements_for
+from simulator.cases.cases import read_cases
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
-from simulator.data.cases import read_cases
-from simulator.stats.summary import figures_of
+from simulator.results.summary import figures_of
 from simulator.storage.run_file import read_run
 from tests.commands import Command
 

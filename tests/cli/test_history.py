@@ -12,8 +12,8 @@ from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Failure, Language
 from simulator.report.comparison import history_report
-from simulator.stats.history import History, PastRun, history, history_json, past_run, past_runs
-from simulator.stats.summary import figures_of
+from simulator.results.history import History, PastRun, history, history_json, past_run, past_runs
+from simulator.results.summary import figures_of
 from simulator.storage.run_file import add_note, read_run, replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.texts import said, terminal

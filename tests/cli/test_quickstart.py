@@ -19,7 +19,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.cli.init import START
 from simulator.core.settings import Settings, load_settings
-from simulator.stats.summary import summarise
+from simulator.results.summary import summarise
 from simulator.storage.run_file import find_run, read_run
 from tests.report.test_fixing_pages import Walk as PageWalk
 

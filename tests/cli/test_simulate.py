@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simulator.diagnosis.causes import NOTE
+from simulator.results.causes import NOTE
 from tests.servers.openai import OpenAIServer, play
 
 JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine", "conversation"]

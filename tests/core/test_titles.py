@@ -7,8 +7,8 @@ import pytest
 from simulator.core.messages import safe_text
 from simulator.core.titles import TITLES, Titles
 from simulator.core.types import Ended, Failure, Role, Status
-from simulator.diagnosis.causes import Cause
-from simulator.stats.red import KINDS
+from simulator.results.causes import Cause
+from simulator.results.red import KINDS
 from simulator.users.guard import RULES
 from tests.texts import said
 

@@ -27,10 +27,10 @@ MEGABYTE = 1 << 20
 _ADDRESSES = 6 << 30
 # Loaded once, not in each child: for tables, and then for documents, whose memory no table pays for.
 _FOR_TABLES = (
-    "simulator.api.run", "simulator.data.logs", "simulator.data.workbooks",
+    "simulator.api.run", "simulator.cases.logs", "simulator.cases.workbooks",
 )  # fmt: skip
 _FOR_DOCUMENTS = (
-    "simulator.shelves.rag_adapters.demo", "simulator.data.office", "langchain_core.vectorstores", "faiss",
+    "simulator.shelves.rag_adapters.demo", "simulator.cases.office", "langchain_core.vectorstores", "faiss",
 )  # fmt: skip
 _DOCUMENTS = {".md", ".html", ".pdf", ".docx", ".pptx"}
 _TALK = {"messages": [{"role": "user", "content": "q" * 80}, {"role": "assistant", "content": "a" * 80}]}

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 from simulator.core.types import GradingContext, RedRules, Results, Score
 from simulator.grading.panel import Retest
-from simulator.runner.estimate import forecast
-from simulator.runner.run import rehearse
-from simulator.stats.intervals import (
+from simulator.results.intervals import (
     Clusters,
     interval_of_mean,
     lower_bound,
@@ -26,8 +24,10 @@ from simulator.stats.intervals import (
     retest_variance,
     upper_bound,
 )
-from simulator.stats.red import is_flipped, red_marks
-from simulator.stats.summary import summarise
+from simulator.results.red import is_flipped, red_marks
+from simulator.results.summary import summarise
+from simulator.runner.estimate import forecast
+from simulator.runner.run import rehearse
 from tests.commands import Command
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.sample_runs import rehearsed

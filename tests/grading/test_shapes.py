@@ -12,10 +12,10 @@ from simulator.core.types import CONFLICTS_IGNORED, GradingContext, Language, Re
 from simulator.grading.cause import CauseReply
 from simulator.grading.model_judge import SAID, ModelJudge
 from simulator.grading.rubric import Rubric, load_form
-from simulator.stats.red import red_marks, worst_severity
+from simulator.results.red import red_marks, worst_severity
+from tests.results.test_conflicts import reply
 from tests.run_helpers import a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.openai import OpenAIServer
-from tests.stats.test_conflicts import reply
 
 DEEP: Any = "deep"
 for _level in range(900):

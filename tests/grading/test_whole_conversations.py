@@ -23,14 +23,14 @@ from simulator.core.types import (
     Results,
     Score,
 )
-from simulator.diagnosis.causes import root_causes
 from simulator.grading.rubric import LONGEST_RETRIEVED, Rubric, load_judge
+from simulator.results.causes import root_causes
+from simulator.results.red import primary_judge, red_marks
+from simulator.results.summary import figures_of
 from simulator.runner.conversation import conversation_context, grading_contexts
 from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
 from simulator.runner.plan import read_plan
 from simulator.runner.run import rehearse
-from simulator.stats.red import primary_judge, red_marks
-from simulator.stats.summary import figures_of
 from tests.grading.test_judging import failing
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, a_turn, echo
 from tests.servers.openai import OpenAIServer, play

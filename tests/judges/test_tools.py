@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from simulator.shelves.judges.tools import tools
 
+from simulator.cases.cases import read_cases
 from simulator.core.types import Answer, Case, GradingContext, ToolCall, Turn
-from simulator.data.cases import read_cases
 from tests.commands import Command
 
 

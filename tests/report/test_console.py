@@ -12,7 +12,7 @@ from simulator.models.pricing import money
 from simulator.report.painters.console import paint
 from simulator.report.run import run_report
 from simulator.report.tables import rules_text
-from simulator.stats.gate import decide
+from simulator.results.gate import decide
 from tests.golden_files import compare
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed, summed

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulator.diagnosis.causes import RootCause
-from simulator.diagnosis.recommendations import improvements
 from simulator.report.context import ReportContext
 from simulator.report.fixes import fixes_report
 from simulator.report.worksheets import worksheets
+from simulator.results.causes import RootCause
+from simulator.results.recommendations import improvements
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Worksheet

@@ -14,7 +14,7 @@ from jinja2 import Environment
 from simulator.core.types import Answer, Language, Results, Score, ToolCall
 from simulator.report.painters import html
 from simulator.report.run_page import Flaw, flaws, marked
-from simulator.stats.gate import decide
+from simulator.results.gate import decide
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full

@@ -13,8 +13,8 @@ from simulator.core.document import Report
 from simulator.core.types import Language, Results
 from simulator.report.judges import judge_trusts, trust_section
 from simulator.report.trust import JudgeTrusts
-from simulator.stats import judge_trust
-from simulator.stats.judge_trust import BiasRow, Calibration, Drift, StoredBias
+from simulator.results import judge_trust
+from simulator.results.judge_trust import BiasRow, Calibration, Drift, StoredBias
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
 from tests.sample_runs import rehearsed, summed

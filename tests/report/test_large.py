@@ -8,7 +8,7 @@ import pytest
 from simulator.api import outputs
 from simulator.report import run_page
 from simulator.report.files import json_lines, turn_rows
-from simulator.stats.gate import decide
+from simulator.results.gate import decide
 from tests.report.views import context_of, render
 from tests.sample_runs import large, summed
 

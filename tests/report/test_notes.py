@@ -7,9 +7,9 @@ from simulator.core.titles import title
 from simulator.core.types import RedRules
 from simulator.report.context import ReportContext, notes
 from simulator.report.verdict import verdict
-from simulator.stats.gate import decide
+from simulator.results.gate import decide
+from tests.results.test_gate import summary as calm
 from tests.sample_runs import rehearsed, summed
-from tests.stats.test_gate import summary as calm
 from tests.texts import said
 
 

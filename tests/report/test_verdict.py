@@ -11,9 +11,9 @@ from openpyxl import load_workbook
 
 from simulator.core.settings import stored_settings
 from simulator.report.verdict import verdict, verdict_tone
-from simulator.stats.findings import Gate
-from simulator.stats.gate import gate_of
-from simulator.stats.summary import figures_of
+from simulator.results.findings import Gate
+from simulator.results.gate import gate_of
+from simulator.results.summary import figures_of
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored
 from tests.texts import said

@@ -12,10 +12,10 @@ from simulator.core.types import Answer, Language, Results, Turn
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes
 from simulator.report.worksheets import worksheets
+from simulator.results.gate import decide
+from simulator.results.red import red_questions
+from simulator.results.review import review_keys
 from simulator.sheets.model import Worksheet
-from simulator.stats.gate import decide
-from simulator.stats.red import red_questions
-from simulator.stats.review import review_keys
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed, summed
 

@@ -4,16 +4,16 @@ from typing import Any, NamedTuple
 
 from simulator.api.outputs import page_html
 from simulator.core.types import Language, Results
-from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.report.comparison import compared, comparison_report
 from simulator.report.context import ReportContext
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.painters.html import page
 from simulator.report.run import run_report
 from simulator.report.trust import UNKNOWN, JudgeTrusts
-from simulator.stats.comparison import RunFigures
-from simulator.stats.figures import Summary
-from simulator.stats.findings import Gate
+from simulator.results.comparison import RunFigures
+from simulator.results.figures import Summary
+from simulator.results.findings import Gate
+from simulator.results.recommendations import Improvements, improvements_of
 
 
 class PageParts(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.types import Language, Results
-from simulator.stats.history import past_run
+from simulator.results.history import past_run
 from simulator.storage.run_file import find_run
 from tests.servers.openai import OpenAIServer
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from simulator.cases.cases import read_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.data.cases import read_cases
 from simulator.runner.plan import BUNDLED, USUAL_PERSONAS, read_plan
 
 

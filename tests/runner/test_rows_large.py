@@ -14,10 +14,10 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import Results, Selection
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
+from simulator.results.answerability import answerability, handovers
+from simulator.results.gate import decide
+from simulator.results.summary import figures_of
 from simulator.runner.masking import masks_of
-from simulator.stats.answerability import answerability, handovers
-from simulator.stats.gate import decide
-from simulator.stats.summary import figures_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
 from tests.report.views import context_of

@@ -15,12 +15,12 @@ from openpyxl.xml.functions import fromstring, localname
 
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
+from simulator.results.gate import decide
+from simulator.results.summary import grading_judges
 from simulator.sheets import excel
 from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.merge import units
 from simulator.sheets.model import Column, LazyRows, SheetCell, SheetRow, Worksheet
-from simulator.stats.gate import decide
-from simulator.stats.summary import grading_judges
 from tests.excel import read
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context

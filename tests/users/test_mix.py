@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from simulator.cases.cases import read_cases
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.data.cases import read_cases
 from simulator.runner.plan import BUNDLED, read_plan
 from tests.commands import Command
 

@@ -20,11 +20,11 @@ from simulator.core.types import (
 )
 from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
+from simulator.results.customers import summarise_customers
+from simulator.results.figures import Handling, Summary
+from simulator.results.gate import decide
+from simulator.results.summary import summarise
 from simulator.runner.run import rehearse
-from simulator.stats.customers import summarise_customers
-from simulator.stats.figures import Handling, Summary
-from simulator.stats.gate import decide
-from simulator.stats.summary import summarise
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import read_run
 from simulator.users.faults import second_attempts

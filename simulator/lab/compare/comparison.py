@@ -43,11 +43,11 @@ from simulator.lab.compare.grade import (
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
+from simulator.results.agreement import spearman
+from simulator.results.comparison import mcnemar
+from simulator.results.figures import rounded
+from simulator.results.intervals import interval_of_mean
 from simulator.runner.estimate import prompt_tokens
-from simulator.stats.agreement import spearman
-from simulator.stats.comparison import mcnemar
-from simulator.stats.figures import rounded
-from simulator.stats.intervals import interval_of_mean
 from simulator.storage.run_file import find_run, read_run
 
 # What is less likely than this by chance counts as a difference.

@@ -46,8 +46,8 @@ from simulator.core.types import Conversation, GradingContext, Language, Results
 from simulator.grading.lexical import Counted, turn
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
 from simulator.models.client import Messages, Model
+from simulator.results.comparison import begun_conversations
 from simulator.runner.conversation import grading_context
-from simulator.stats.comparison import begun_conversations
 
 
 class Pair(NamedTuple):

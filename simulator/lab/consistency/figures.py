@@ -30,7 +30,7 @@ from simulator.core.errors import RunFileError
 from simulator.core.messages import _
 from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.lab.consistency.wording import content_units, negated_words, share, topic_units, total_weight
-from simulator.stats.intervals import interval_of_mean
+from simulator.results.intervals import interval_of_mean
 from simulator.text.figures import Figure, differing, figures
 from simulator.text.segments import clauses, normalise, sentences
 from simulator.text.typography import nfkc, straight

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.types import Results, Value
-from simulator.stats.figures import rounded
-from simulator.stats.intervals import blocks, clustered_stderr, standard_error
+from simulator.results.figures import rounded
+from simulator.results.intervals import blocks, clustered_stderr, standard_error
 from simulator.storage.results import conversations_with_scores
 from simulator.text.choices import LETTERS, right_letter
 

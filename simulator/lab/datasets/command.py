@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from simulator.api.progress import stdout_to_stderr
+from simulator.cases.tables import split_sheet
 from simulator.cli.forecast import judged
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
@@ -17,12 +18,11 @@ from simulator.cli.terminal import exit_code_of_failures
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import load_settings
-from simulator.data.tables import split_sheet
 from simulator.lab.datasets import thresholds
 from simulator.lab.datasets.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.lab.datasets.report import ThresholdsOutcome, thresholds_report
 from simulator.lab.datasets.thresholds import LabelledAnswers, SuggestionMethod
-from simulator.stats.calibration import Method
+from simulator.results.calibration import Method
 
 
 @takes(

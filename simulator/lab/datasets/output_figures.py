@@ -15,8 +15,8 @@ from math import fsum
 from typing import Any
 
 from simulator.core.types import PASSED, Results, Score, Value
-from simulator.stats.figures import rounded
-from simulator.stats.intervals import clustered_stderr, wilson
+from simulator.results.figures import rounded
+from simulator.results.intervals import clustered_stderr, wilson
 from simulator.storage.results import conversations_with_scores
 
 

@@ -26,11 +26,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from simulator.cases.files import quote
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, encodable, listed, shown
 from simulator.core.types import PASSED, Case, GradingContext, Score
-from simulator.data.files import quote
 from simulator.grading.panel import JudgeCall, Panel
 from simulator.grading.rubric import Judge, Rubric, load_judge
 from simulator.lab.datasets.metric_file import COMPARING_JUDGES, DEFAULT, Metric, MetricFile, read_metric_file

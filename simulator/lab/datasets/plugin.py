@@ -13,7 +13,7 @@ from simulator.lab.datasets.likelihood import LikelihoodChooser
 from simulator.lab.datasets.outputs import OutputJudges
 from simulator.lab.datasets.sections import choices_section, classes_section, contest_section, outputs_section
 from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
-from simulator.stats.figures import Summary
+from simulator.results.figures import Summary
 
 
 def printed(results: Results) -> Printed | None:

@@ -4,7 +4,7 @@
 
 1. `LabelledAnswers` reads the rows and their labels, and splits each answer into outputs as a run would.
 2. `evidence` has every judge of every output grade them: one `LabelledScore` for each, right or wrong.
-3. `SuggestionMethod.of` derives a threshold from those of one judge and output (stats/calibration.py): the
+3. `SuggestionMethod.of` derives a threshold from those of one judge and output (results/calibration.py): the
    highest that 95 % of the right answers reach (quantile), or the cut that parts best (balanced).
 4. `changes` says what `--write` puts into the metric file; judges that say right or wrong keep theirs.
 
@@ -36,6 +36,8 @@ from simulator.lab.datasets.outputs import (
     OutputJudges,
 )
 from simulator.models.pricing import Ledger, total_spending
+from simulator.results.calibration import Method, Suggestion, suggest
+from simulator.results.figures import rounded
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import (
@@ -45,8 +47,6 @@ from simulator.runner.labelled_answers import (
     read_labels,
     sample_rows,
 )
-from simulator.stats.calibration import Method, Suggestion, suggest
-from simulator.stats.figures import rounded
 
 
 class LabelledScore(NamedTuple):

@@ -26,13 +26,13 @@ from typing import Any
 
 from lm_eval.api.model import LM
 
+from simulator.cases.files import language_of
 from simulator.core.concurrency import for_each
 from simulator.core.errors import BotFailure, InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Bot, Conversation, Ended, Status, Turn, Utterance
-from simulator.data.files import language_of
 from simulator.lab.harness.echo import Tokens, tokens_of
 from simulator.lab.harness.tasks import (
     DocumentKey,

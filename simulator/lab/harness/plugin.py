@@ -5,7 +5,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.harness import command, report
 from simulator.plugins import Plugin
-from simulator.stats.figures import Summary
+from simulator.results.figures import Summary
 
 
 def section(results: Results, _summary: Summary, _settings: Settings) -> Section | None:

@@ -21,9 +21,9 @@ from itertools import product
 from simulator.core.concurrency import for_each
 from simulator.core.replies import FIFTHS
 from simulator.core.types import GradingContext, Language, RedRules, Score, Value
-from simulator.stats.draws import interval_of_difference
-from simulator.stats.judge_trust import SAME, BiasRow, Expectation, Kind
-from simulator.stats.red import red_marks
+from simulator.results.draws import interval_of_difference
+from simulator.results.judge_trust import SAME, BiasRow, Expectation, Kind
+from simulator.results.red import red_marks
 
 KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled", "longer")
 # What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.

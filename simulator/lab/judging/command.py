@@ -14,7 +14,7 @@ from simulator.lab.judging import report
 from simulator.lab.judging.grade import ProbeRequest, ProbeRun
 from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report
-from simulator.stats.figures import rounded
+from simulator.results.figures import rounded
 
 
 def probe(

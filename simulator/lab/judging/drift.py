@@ -24,12 +24,12 @@ from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import JudgeName
 from simulator.report.judges import drift_notes
+from simulator.results import judge_trust
+from simulator.results.draws import Draws, drawn_mean, interval
+from simulator.results.judge_trust import Calibration, Drift
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import grade_rows, read_labels, row_grades, sample_rows
 from simulator.runner.run import Preparation
-from simulator.stats import judge_trust
-from simulator.stats.draws import Draws, drawn_mean, interval
-from simulator.stats.judge_trust import Calibration, Drift
 from simulator.storage.run_file import RunFile
 
 # The note of a run that was checked, with a drift for each judge.

@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from simulator.cases.cases import read_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, GradingContext, Language, Score, Spending
-from simulator.data.cases import read_cases
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.bias import Bias, Probe, measure_bias
 from simulator.lab.judging.plan import bundled, probes
 from simulator.models.pricing import Ledger
+from simulator.results import judge_trust
+from simulator.results.judge_trust import BUNDLED, StoredBias, save_bias
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import GraderKind, judge_panel, judge_settings
-from simulator.stats import judge_trust
-from simulator.stats.judge_trust import BUNDLED, StoredBias, save_bias
 
 
 class ProbeRequest(NamedTuple):

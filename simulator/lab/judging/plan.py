@@ -28,16 +28,16 @@ from random import Random
 from string import Template
 from typing import Any, NamedTuple
 
+from simulator.cases.cases import read_cases
+from simulator.cases.files import language_of
+from simulator.cases.knowledge import read_knowledge
 from simulator.core import shelves
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
-from simulator.data.cases import read_cases
-from simulator.data.files import language_of
-from simulator.data.knowledge import read_knowledge
 from simulator.grading.lexical import expected_response
 from simulator.lab.judging.bias import EXPECTED, Probe, without_language
 from simulator.lab.judging.entities import numbers_in
-from simulator.stats.judge_trust import Kind
+from simulator.results.judge_trust import Kind
 from simulator.text.segments import normalise
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")

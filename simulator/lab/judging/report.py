@@ -16,8 +16,8 @@ from simulator.core.titles import title
 from simulator.core.types import Language
 from simulator.lab.judging.bias import Bias
 from simulator.report.judges import bias_text
+from simulator.results.judge_trust import BiasRow, Expectation, Kind
 from simulator.runner.labelled_answers import GraderKind
-from simulator.stats.judge_trust import BiasRow, Expectation, Kind
 
 _KINDS: Mapping[Kind, Message] = {
     "flipped_fact": pgettext("bias", "flipped fact"),

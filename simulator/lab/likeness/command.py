@@ -11,9 +11,9 @@ from simulator.core.titles import Titles
 from simulator.lab.likeness.reactions import problems, react, turns_of
 from simulator.lab.likeness.report import reactions_report
 from simulator.models.pricing import Ledger
+from simulator.results.figures import rounded
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
-from simulator.stats.figures import rounded
 
 
 async def reacting(settings: Settings) -> int:

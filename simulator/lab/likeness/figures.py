@@ -3,7 +3,7 @@
     LIKE(a, b) = 100 x (1 - max(0, 2 AUC - 1))     100: nobody could tell one line of a from one of b
     likeness   = 100 x mean LIKE(simulated, people) / mean LIKE(people, other people), at most 100
 
-The AUC is that of a linear discriminant over the `FEATURES` of a line after the first (stats/lines.py),
+The AUC is that of a linear discriminant over the `FEATURES` of a line after the first (results/lines.py),
 cross-validated in parts that share no conversation, on as many lines of one side as of the other. All are
 features of the surface: they say nothing of what a customer wants, and other desks have other customers.
 
@@ -30,14 +30,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from simulator.cases.cases import read_cases
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Language, Results, Value
-from simulator.data.cases import read_cases
-from simulator.stats.agreement import auroc
-from simulator.stats.customers import customer_messages
-from simulator.stats.figures import rounded
-from simulator.stats.lines import FEATURES, Matrix, People, people_of
+from simulator.results.agreement import auroc
+from simulator.results.customers import customer_messages
+from simulator.results.figures import rounded
+from simulator.results.lines import FEATURES, Matrix, People, people_of
 
 FILE = Path(__file__).with_name("likeness.json")
 # So many lines a side are compared: the largest that both have. With fewer there is no figure. A discriminant

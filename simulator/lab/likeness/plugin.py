@@ -8,7 +8,7 @@ from simulator.lab.likeness.figures import logged_reference, measured
 from simulator.lab.likeness.section import likeness_section
 from simulator.lab.likeness.settings import LikenessSettings
 from simulator.plugins import Plugin
-from simulator.stats.figures import Summary
+from simulator.results.figures import Summary
 
 
 def section(results: Results, _summary: Summary, settings: Settings) -> Section | None:

@@ -30,8 +30,8 @@ from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Results, Utterance, Value
 from simulator.lab.load.settings import LoadSettings
-from simulator.stats.figures import Summary, rounded, turn_failure
-from simulator.stats.intervals import ends_of, interval_of_mean
+from simulator.results.figures import Summary, rounded, turn_failure
+from simulator.results.intervals import ends_of, interval_of_mean
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile
 

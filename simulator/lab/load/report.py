@@ -24,7 +24,7 @@ from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import Results
 from simulator.lab.load.figures import Level, Load, as_json, load_of
-from simulator.stats.figures import Summary
+from simulator.results.figures import Summary
 
 # The rehearsal's own lateness (p95) is reported above this share of the median answer time, and above 0.05 s:
 # from there on the figures are partly this machine's.

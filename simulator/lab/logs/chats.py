@@ -19,10 +19,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from simulator.core.messages import _
-from simulator.data.logs.table import speaker
-from simulator.data.logs.talks import BREAK, LogNote, Part, Step, grouped, in_time
-from simulator.data.logs.values import (
+from simulator.cases.logs.table import speaker
+from simulator.cases.logs.talks import BREAK, LogNote, Part, Step, grouped, in_time
+from simulator.cases.logs.values import (
     LogLine,
     at,
     get,
@@ -35,6 +34,7 @@ from simulator.data.logs.values import (
     text_of,
     words,
 )
+from simulator.core.messages import _
 
 Record = dict[str, Any]
 # Dotted paths to a value, likeliest first, with a bar between them; or what finds it in a line.

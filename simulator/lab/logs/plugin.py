@@ -1,6 +1,6 @@
 """The room of logs that fewer desks have: tracing tools, chat platforms, helpdesks."""
 
-from simulator.data.formats import Format, of_each
+from simulator.cases.formats import Format, of_each
 from simulator.lab.logs import chats, traces
 from simulator.plugins import Plugin
 

@@ -15,10 +15,9 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.core.messages import _
-from simulator.data.logs.langfuse import TOOLS, called
-from simulator.data.logs.talks import MODELS, TRACE, LogNote, Part, Step
-from simulator.data.logs.values import (
+from simulator.cases.logs.langfuse import TOOLS, called
+from simulator.cases.logs.talks import MODELS, TRACE, LogNote, Part, Step
+from simulator.cases.logs.values import (
     answered_in,
     asked_in,
     at,
@@ -32,6 +31,7 @@ from simulator.data.logs.values import (
     text_of,
     unflattened,
 )
+from simulator.core.messages import _
 
 # Attributes of a span, likeliest first: its session, what went in and came out, passages, and its kind.
 # Traces with one session are one conversation; a trace without a session is a conversation of one turn.

@@ -26,12 +26,12 @@ from simulator.core.types import Case, Language, Results, Value
 from simulator.lab.matrix.plan import CellId
 from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.models.pricing import total_spending
-from simulator.stats.comparison import FEWEST_CASES, wilcoxon
-from simulator.stats.figures import Summary, rounded
-from simulator.stats.findings import Gate
-from simulator.stats.gate import gate_of
-from simulator.stats.intervals import LEVEL
-from simulator.stats.summary import bot_usage, figures_of
+from simulator.results.comparison import FEWEST_CASES, wilcoxon
+from simulator.results.figures import Summary, rounded
+from simulator.results.findings import Gate
+from simulator.results.gate import gate_of
+from simulator.results.intervals import LEVEL
+from simulator.results.summary import bot_usage, figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run
 

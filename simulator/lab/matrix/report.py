@@ -31,8 +31,8 @@ from simulator.core.types import PASSED
 from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict
+from simulator.results.comparison import FEWEST_CASES
 from simulator.sheets.model import EMPTY, Column, Mark, SheetCell, SheetRow, Worksheet, text_cell
-from simulator.stats.comparison import FEWEST_CASES
 
 NOTHING = "–"
 # Of the leading cell: what its column says, and the line above the table. "No difference shown" is not

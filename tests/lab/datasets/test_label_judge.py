@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from simulator import Case, GradingContext, Score
+from simulator.cases.profile import case_label_problem, label_forms, label_set_problem, labels_in
 from simulator.core.shelves import judge_files
-from simulator.data.profile import case_label_problem, label_forms, label_set_problem, labels_in
 from simulator.grading.panel import FunctionJudge, labels_of
 from simulator.lab.datasets.label import Reader, label
 from tests.run_helpers import answered, frame

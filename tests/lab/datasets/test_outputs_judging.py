@@ -9,7 +9,7 @@ import pytest
 from simulator.core.types import Failure, GradingContext, RedRules, Score
 from simulator.grading.grading import Grading
 from simulator.lab.datasets.outputs import OutputPanel, OutputPart, context_of
-from simulator.stats.red import red_marks
+from simulator.results.red import red_marks
 from tests.run_helpers import a_stage, a_turn, answered
 from tests.servers.openai import OpenAIServer, Reply
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from simulator.addons.calibration.grade import CalibrationRequest, CalibrationRun
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.lab.judging.drift import FrozenRows, drift, frozen_sets
-from simulator.stats.judge_trust import Calibration, Drift, save_calibration
+from simulator.results.judge_trust import Calibration, Drift, save_calibration
+from simulator.results.label_grading import CalibrationRequest, CalibrationRun
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
 from tests.servers.openai import OpenAIServer

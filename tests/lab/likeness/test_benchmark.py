@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks import likeness
+from simulator.cases.cases import read_cases
 from simulator.core.shelves import DEMO
 from simulator.core.types import Language
-from simulator.data.cases import read_cases
 
 
 def test_the_desk_of_the_likeness_benchmark_varies(capsys: pytest.CaptureFixture[str]) -> None:

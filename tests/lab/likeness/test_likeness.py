@@ -17,7 +17,7 @@ from simulator.lab.likeness.figures import (
     reference_of,
     shipped_reference,
 )
-from simulator.stats.lines import FEATURES, People, line_features, people_of
+from simulator.results.lines import FEATURES, People, line_features, people_of
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
 

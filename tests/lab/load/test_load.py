@@ -15,7 +15,7 @@ from simulator.core.types import Results
 from simulator.lab.load.figures import Load, as_json, load_of, load_sessions, times
 from simulator.lab.load.pace import Pace
 from simulator.lab.load.report import cautions, headline, section
-from simulator.stats.summary import figures_of
+from simulator.results.summary import figures_of
 from tests.servers.bot import ReceivedQuestion as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.data.cases import read_cases
-from simulator.data.logs import format_of, formats
+from simulator.cases.cases import read_cases
+from simulator.cases.logs import format_of, formats
 from simulator.runner.labelled_answers import read_labels
-from tests.data.test_log_tables import read, written
-from tests.data.test_log_tables import said as heard
-from tests.data.test_logged_tools import ORDER, check_calls
-from tests.data.test_logs import (
+from tests.cases.test_log_tables import read, written
+from tests.cases.test_log_tables import said as heard
+from tests.cases.test_logged_tools import ORDER, check_calls
+from tests.cases.test_logs import (
     ANSWERS,
     FIRST,
     LOGS,
@@ -27,7 +27,7 @@ from tests.data.test_logs import (
     said,
     said_in,
 )
-from tests.data.test_logs import BESIDES as OF_CORE
+from tests.cases.test_logs import BESIDES as OF_CORE
 
 # What a file has besides: tags, ids of passages by turn, history, how many further conversations.
 BESIDES: dict[str, dict[str, Any]] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.data.cases import read_cases
+from simulator.cases.cases import read_cases
 
 FIRST, SECOND = "How much is fibre?", "And in a house?"
 ANSWERS = ["4,180 yen.", "5,280 yen."]

@@ -1,0 +1,685 @@
+"""Reads cases from files: one row is one Case, whatever its headers and its encoding are; or is skipped.
+
+    question,reference,tags
+    How much?,4180 yen|It costs 4180 yen.,fees
+        -> id "001", question "How much?", references (("4180 yen", "It costs 4180 yen."),), tags ("fees",)
+
+Two ways to read. `read_cases` is for conversations: the first mistake is raised, and all of the file is read
+before anything is returned, so that a wrong last row is found before a run is paid for. `read_dataset` is for
+rows of a data set: a row that cannot be used is skipped, counted and named in the report, unless --strict.
+
+In this order: `rows_of` makes rows of the file (cases/rows.py), `case_of` a case of a row (cases/values.py
+has the fields), the request's `mask` takes personal data out, and the case is kept on the disk (`Spool`)
+until it is asked for. So 100,000 rows take little memory, and a masked case is the only one that exists.
+"""
+
+import json
+import random
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeAlias
+
+from pydantic import JsonValue
+
+from simulator.cases.choices import collect_choices, set_choice_label
+from simulator.cases.dialogues import fields_of_turns, is_dialogue
+from simulator.cases.files import MAX_CELL, Spool, language_of, printable, quote
+from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
+from simulator.cases.rows import read_rows, rows_by_field, rows_of
+from simulator.cases.structured import object_rows
+from simulator.cases.values import (
+    COLUMNS,
+    NAMES,
+    NO_QUESTION,
+    READERS,
+    FileCell,
+    Fits,
+    LeftOut,
+    Reason,
+    Row,
+    RowFault,
+    Rows,
+    WorksheetRow,
+    answerability_tags,
+    choice_columns,
+    columns_by_field,
+    field_of,
+    has_question,
+    is_empty,
+    is_extra,
+    is_missing,
+    longest_text,
+    normalised,
+    raise_faults,
+    read_cell,
+    split_question,
+    text,
+)
+from simulator.cases.workbooks import WorkbookSheet, worksheet_rows
+from simulator.core.errors import CaseFileError
+from simulator.core.messages import Message, _, ngettext, restored, sentences, stored
+from simulator.core.settings import Sample
+from simulator.core.types import Answer, Case, Language
+
+# What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
+Labels: TypeAlias = Mapping[str, tuple[str, ...]]
+# What a program gives in place of a file: cases, or objects with the columns of one.
+CaseObjects: TypeAlias = Sequence[Case] | Sequence[Mapping[str, Any]]
+# What the settings, reports and errors of a run call these.
+GIVEN = "cases"
+# How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
+# not fill the run file.
+_MAX_LISTED_ROWS = 1000
+# The fields that a row prepared for later questions may have; with any other one its question was forgotten.
+_OF_PREPARED_ROWS = frozenset({"id", "language", "tags", "answerable", "handover", "error"})
+
+
+class SkippedRow(NamedTuple):
+    """A skipped row: its place for people (`line 5`), its line, and what is wrong with it."""
+
+    place: Message | str
+    line: int
+    why: Message | str
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+    @property
+    def message(self) -> Message:
+        """Both in one line."""
+        return _("{place}: {why}", place=self.place, why=self.why)
+
+
+class SkippedRows:
+    """The skipped rows of a data set, of which the first are listed, and those that were left out on purpose.
+
+    Saved as a note of the run (`as_note`), so that a report written later, perhaps in another language, can
+    name them.
+    """
+
+    def __init__(self, rows: int = 0, count: int = 0, listed: tuple[SkippedRow, ...] = ()) -> None:
+        """`rows` counts all rows of the file, `count` the skipped ones."""
+        self.rows, self.count, self.listed = rows, count, list(listed)
+        self.left_out: Counter[Reason] = Counter()
+
+    def left_out_message(self, name: str) -> Message | None:
+        """How many rows of the file `name` were left out, and why; None where there are none."""
+        prepared, hidden = self.left_out["prepared"], self.left_out["hidden"]
+        reasons = []
+        if prepared:
+            reasons.append(ngettext("{n} row without a question", "{n} rows without a question", n=prepared))
+        if hidden:
+            reasons.append(ngettext("{n} hidden row", "{n} hidden rows", n=hidden))
+        return _("{name}: left out: {reasons}.", name=name, reasons=tuple(reasons)) if reasons else None
+
+    def add(self, fault: RowFault) -> None:
+        """Counts a skipped row."""
+        self.count += 1
+        if len(self.listed) < _MAX_LISTED_ROWS:
+            self.listed.append(SkippedRow(fault.row.place, fault.row.line, fault.what))
+
+    @classmethod
+    def of(cls, notes: Mapping[str, Any]) -> "SkippedRows":
+        """The skipped rows in the notes of a run."""
+        note = notes.get("rows_skipped")
+        if not isinstance(note, dict):
+            return cls()
+        listed = (
+            SkippedRow(restored(row["place"]), row["line"], restored(row["why"])) for row in note["listed"]
+        )
+        return cls(note["rows"], note["count"], tuple(listed))
+
+    def as_json(self) -> dict[str, Any]:
+        """The output of `--json`; rows are in the order of the file."""
+        return self._as_dict(str)
+
+    def as_note(self) -> dict[str, Any]:
+        """The note of a run, from which `of` reads it."""
+        return self._as_dict(stored)
+
+    def _as_dict(self, text: Callable[[Message | str], Any]) -> dict[str, Any]:
+        listed = [
+            {"place": text(row.place), "line": row.line, "why": text(row.why)}
+            for row in sorted(self.listed, key=lambda row: row.line)
+        ]
+        return {"rows": self.rows, "count": self.count, "listed": listed}
+
+
+class DatasetRequest(NamedTuple):
+    """How to read a file of cases.
+
+    `strict` stops at the first invalid row. `asks` is False when a prompt makes the question of a row, for
+    which `values` keeps the columns that fill no field; reports then show these as the question. `problem`
+    returns why a case cannot be used, or None. `mask` is applied to each case and its number before the case
+    is stored. `columns` are those of `--columns`.
+    """
+
+    language: Language | None = None
+    strict: bool = False
+    asks: bool = True
+    problem: Callable[[Case], Message | str | None] = lambda case: (
+        None if case.label is None else case_label_problem(case)
+    )
+    mask: Callable[[Case, int], Case] = lambda case, _: case
+    columns: Mapping[str, str] | None = None
+    values: bool = True
+
+    def fits(self, headers: Iterable[str]) -> bool:
+        """Whether questions can be made of these columns: one of questions, or several for a prompt."""
+        names = [header for header in headers if header]
+        return has_question(names) or (not self.asks and len(names) > 1)
+
+
+# The questions of conversations: nothing is left out of them silently.
+QUESTIONS = DatasetRequest(strict=True, problem=lambda _: None, values=False)
+
+
+def row_id(number: int, count: int) -> str:
+    """The id of a row without one: its number, with zeros so that `count` ids sort.
+
+    Row 7 of 100 is 007, of 100,000 it is 000007. Where another row has that id, `~` is put behind it.
+    """
+    return f"{number:0{max(3, len(str(count)))}}"
+
+
+def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
+    """The case of one row; `number` is the id of a row without one. Raises RowFault.
+
+    Columns of choices become one list first, with the right one as label. An error in the log replaces the
+    recorded answer to turn 1. The language is that of the row, of the request, or of the question's script.
+    """
+    _check_texts(path, row)
+    # Before the cells are read: of A, B, C and Answer, `answer` is the right choice, not what a bot said.
+    if choice_columns(tuple(row.values)):
+        row = collect_choices(path, row)
+    cells = _cells(path, row)
+    values = _values(row, cells) if request.values else {}
+    can_ask = not request.asks and any(values.values())
+    questions = [column for column in row.values if has_question([column])]
+    # A recorded answer whose data set says `"question": null`; in a table that is a forgotten question.
+    has_none = (
+        "answer" in cells
+        and not row.cells
+        and any(is_missing("question", row.values[name]) for name in questions)
+    )
+    if "question" not in cells and not has_none and not can_ask:
+        if questions and cells.keys() <= _OF_PREPARED_ROWS:
+            raise LeftOut(path, row, "prepared")
+        raise _no_question(path, row, questions)
+    fields: dict[str, Any] = {
+        field: read_cell(path, row, cell, READERS[field]) for field, cell in cells.items()
+    }
+    if "question" not in cells:
+        fields["question"], fields["history"] = split_question(fields.get("history", ()))
+        if not request.asks and fields["question"] == NO_QUESTION:
+            # The only value of the row, or all of them with their names.
+            filled = {column: value for column, value in values.items() if value}
+            named = [f"{column}: {value}" for column, value in filled.items()]
+            fields["question"] = "\n".join(named if len(named) > 1 else filled.values()) or NO_QUESTION
+    # A log with both an error and a text has a failure: what the customer saw first is unknown.
+    if error := fields.pop("error", None):
+        fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
+    if values:
+        fields["values"] = values
+    if fields.get("choices"):
+        set_choice_label(path, row, fields, cells)
+    if "answerable" in cells:
+        fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
+    # Last, so that a row's own id and language win.
+    fields.setdefault("id", number)
+    fields.setdefault("language", request.language or _language(fields))
+    return Case(**fields)
+
+
+def _check_texts(path: Path, row: Row) -> None:
+    """Raises RowFault for a text that is longer than a cell of a table may be.
+
+    Cells of tables were held to that when they were read.
+    """
+    for column, value in () if row.cells else row.values.items():
+        if (n := longest_text(value)) > MAX_CELL:
+            what = _(
+                "column {column}: a text of {n:,} characters; at most {most:,} are read.",
+                column=quote(column),
+                n=n,
+                most=MAX_CELL,
+            )
+            raise RowFault(path, row, what)
+
+
+def _values(row: Row, cells: Mapping[str, FileCell]) -> dict[str, str]:
+    """The columns that fill no field, as text (lists and objects as JSON).
+
+    In a case that this program wrote, they are in `values`.
+    """
+    used = {cell.column for field, cell in cells.items() if field != "error"}
+    others: dict[str, str] = {}
+    for column, value in row.values.items():
+        if column == "values" and isinstance(value, dict):
+            others |= {key: _text(item) for key, item in value.items()}
+        elif column not in used and not (field_of(column) and is_empty(value)):
+            others[column] = _text(value)
+    return others
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _language(fields: Mapping[str, Any]) -> Language:
+    """The language of the question, or of the answer in a data set without questions."""
+    question = str(fields["question"])
+    return language_of(question if question != NO_QUESTION else str(fields.get("answer", "")))
+
+
+def _cells(path: Path, row: Row) -> dict[str, FileCell]:
+    """The cell of each field that this row fills, including those that its turns imply.
+
+    A cell of the row's own wins over what its turns say: a column `language` beside `turns` is the language.
+    Of a column `question` beside them the turns make what it is in the dialogue (`fields_of_turns`).
+    """
+    columns = columns_by_field(row.values)
+    cells = {field: FileCell(column, row.values[column], row.cells) for field, column in columns.items()}
+    if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
+        cells.pop("error", None)  # in a table without answers, `error` means something else
+    turns = cells.pop("turns", None)
+    if turns is None:
+        return cells
+    # A column of that name may hold something else, where there is a question.
+    if "question" in cells and not is_dialogue(turns.value):
+        return cells
+    question = read_cell(path, row, cells.pop("question"), text) if "question" in cells else ""
+    has_answer = not {"answer", "recorded"}.isdisjoint(cells)
+    read = partial(fields_of_turns, question=question, has_answer=has_answer)
+    implied = read_cell(path, row, turns, read)
+    # What somebody says is a line, also where an empty cell would be written like it: "None", "nan".
+    return {field: FileCell(field, value) for field, value in implied.items() if not is_empty(value)} | cells
+
+
+_OF_CUSTOMERS = tuple(NAMES["hints"]["user"])
+
+
+def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileError:
+    if questions:
+        what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
+        return RowFault(path, row, what)
+    columns = tuple(quote(column) for column in list(row.values)[:20])
+    names = ", ".join(name for name in COLUMNS["question"] if name != "text")
+    # What people would ask is the customer's, or the longest text of a row.
+    unknown = [column for column in row.values if not field_of(column)] or [*row.values]
+    unknown = [
+        column for column in unknown if any(word in normalised(column) for word in _OF_CUSTOMERS)
+    ] or unknown
+    called = {column.strip().upper(): column for column in unknown}
+    example = f"question={max(unknown, key=lambda column: longest_text(row.values[column]), default='...')}"
+    if {"Q", "A"} <= called.keys():
+        example = f"question={called['Q']},references={called['A']}"
+    what = _(
+        'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.',
+        columns=columns,
+        names=names,
+        example=printable(example),
+    )
+    return RowFault(path, row, what)
+
+
+class ColumnUse(NamedTuple):
+    """The columns of a file that a run ignores, and those with recorded answers of a bot.
+
+    `has_references` says whether a column holds right answers: a file with answers and without references,
+    whose bot is not named, is asked about rather than graded against itself.
+    """
+
+    unused: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    has_references: bool = False
+
+    @classmethod
+    def of(cls, headers: Iterable[str]) -> Self:
+        """The use of columns with these headers, in their order."""
+        fields = {header: field_of(header) for header in headers}
+        choices = choice_columns(tuple(fields))
+        is_key = bool(choices) or "choices" in fields.values()  # an answer beside choices is the right one
+        return cls(
+            tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in choices),
+            tuple(h for h, field in fields.items() if field == "answer" and not is_key),
+            "references" in fields.values(),
+        )
+
+
+def _case(spool: Spool, place: int) -> Case:
+    return Case.model_validate_json(spool[place])
+
+
+class SpooledCases(Sequence[Case]):
+    """Some of the cases of a spool, in any order, each read when it is accessed.
+
+    A slice is another such sequence and copies no case; a case is validated each time it is read.
+    """
+
+    def __init__(self, spool: Spool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
+        """`order` has indexes of the spool; `name` returns the id for a case without its own, else None."""
+        self._spool, self._order, self._name = spool, order, name
+        self._places: dict[str, int] = {}
+        self._at = 0
+
+    def __len__(self) -> int:
+        """The number of cases."""
+        return len(self._order)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One or several."""
+        if isinstance(index, slice):
+            return SpooledCases(self._spool, self._order[index], self._name)
+        place = self._order[index]
+        case, name = _case(self._spool, place), self._name(place)
+        return case if name is None else case.model_copy(update={"id": name})
+
+    def of_id(self, key: str) -> Case | None:
+        """The case with this id, or None; fast when cases are requested in their order."""
+        case: Case
+        for at in (self._at, self._at + 1):
+            if at < len(self) and (case := self[at]).id == key:
+                self._at = at
+                return case
+        # Out of order: all ids are read once, which is a pass over the spool.
+        if not self._places:
+            self._places = {case.id: at for at, case in enumerate(self)}
+        self._at = self._places.get(key, -1)
+        return None if self._at < 0 else self[self._at]
+
+
+# The id of a row without one, until the number of rows is known; no file can contain it.
+_UNNAMED = "\0"
+
+
+class DataSet:
+    """The valid rows of a file with their profile, and the skipped ones.
+
+    Filled by `add` and `skip` in the order of the file, then `finish`; `check` may afterwards skip those that
+    no judge can grade. Of each valid row three numbers are held: its place in the spool, its line, and its
+    number among all rows (0 where it has an id of its own). `names_tools` says whether a row names tools.
+    """
+
+    def __init__(self, path: Path, request: DatasetRequest) -> None:
+        """An empty data set, to which `add` and `skip` bring the rows of the file in their order."""
+        self.path, self.request = path, request
+        self.skipped = SkippedRows()
+        self._labelled = self._referenced = 0
+        self.names_tools = False
+        self._spool = Spool()
+        self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
+        self._places: dict[str, int] = {}
+        self._headers: dict[str, None] = {}
+        self._sheet: str | None = None
+        self._first: RowFault | None = None
+
+    @property
+    def columns(self) -> ColumnUse:
+        """How the columns of the valid rows are used."""
+        return ColumnUse.of(self._headers)
+
+    @property
+    def profile(self) -> Profile:
+        """What the valid rows have."""
+        profile = Profile()
+        for place in self._valid:
+            profile.add(_case(self._spool, place))
+        return profile
+
+    def skip(self, fault: RowFault) -> None:
+        """Counts a row that is not a valid case. Raises RowFault when the request is strict.
+
+        One that was left out on purpose is counted by itself.
+        """
+        if isinstance(fault, LeftOut):
+            self.skipped.left_out[fault.why] += 1
+            return
+        self.skipped.rows += 1
+        self._reject(fault)
+
+    def _reject(self, fault: RowFault) -> None:
+        self._first = self._first or fault
+        if self.request.strict:
+            raise fault from None
+        self.skipped.add(fault)
+
+    def add(self, row: Row, case: Case) -> None:
+        """Adds the case of a row, or skips it when this data set cannot use it.
+
+        What the request finds wrong (a label that is none, for one) and an id that was there before are
+        faults. The case is masked before it is kept.
+        """
+        if problem := self.request.problem(case):
+            self.skip(RowFault(self.path, row, problem))
+            return
+        has_id = case.id != _UNNAMED
+        if has_id and case.id in self._places:
+            first = row._replace(line=self._places[case.id]).place
+            what = _(
+                "the id {case} is already on {first}; give every row its own.",
+                case=quote(case.id),
+                first=first,
+            )
+            self.skip(RowFault(self.path, row, what))
+            return
+        self.skipped.rows += 1
+        if has_id:
+            self._places[case.id] = row.line
+        self._sheet = row.sheet
+        # JSON rows may each have keys of their own; most have those of the rows before.
+        if not row.values.keys() <= self._headers.keys():
+            self._headers |= dict.fromkeys(row.values)
+        self._labelled += case.label is not None
+        self._referenced += bool(case.references_at(1))
+        self.names_tools = self.names_tools or bool(case.tools)
+        self._valid.append(len(self._spool))
+        self._lines.append(row.line)
+        self._numbers.append(0 if has_id else self.skipped.rows)
+        masked = self.request.mask(case, self.skipped.rows)
+        self._spool.add(masked.model_dump_json(exclude_defaults=True).encode())
+
+    def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
+        """Skips the rows that none of these judges can grade; `needs` has what each judge needs.
+
+        Where one judge needs what all rows have, none of them is read again.
+        """
+        counts = {"references": self._referenced, "label": self._labelled}
+        # What all rows have needs no second reading of them.
+        complete = {need for need, count in counts.items() if count == len(self._valid)}
+        if any(complete >= set(judge) for judge in needs):
+            return
+
+        def problem(case: Case) -> Message | None:
+            need = missing_need(case, needs)
+            return missing_need_message(need, judges, self._headers) if need else None
+
+        self.skip_where(problem)
+
+    def skip_where(self, problem: Callable[[Case], Message | str | None]) -> None:
+        """Skips the rows for which `problem` returns an error."""
+        before, self._valid = self._valid, array("q")
+        for place in before:
+            if (what := problem(_case(self._spool, place))) is None:
+                self._valid.append(place)
+            else:
+                self._reject(self._fault(place, what))
+        self.finish()
+
+    def rows(
+        self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
+    ) -> SpooledCases:
+        """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`.
+
+        The sample is `random.Random(seed).sample` over the rows in their order, as simple-evals draws it, so
+        the same seed gives the same rows here and there. Raises CaseFileError where no row is in the
+        language.
+        """
+        places = self._in(language)
+        if not places:
+            msg = _(
+                "none of the {n} rows is in '{language}': leave out --language.",
+                n=len(self._valid),
+                language=language,
+            )
+            raise CaseFileError(msg)
+        if sample is not None and sample.size < len(places):
+            # Of places, not of cases: nothing is read for a row that is not drawn.
+            drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
+            places = [places[at] for at in drawn]
+        return SpooledCases(self._spool, places[:limit], self._name)
+
+    def _in(self, language: str | None) -> Sequence[int]:
+        if language in (None, "all"):
+            return self._valid
+        return [place for place in self._valid if _case(self._spool, place).language == language]
+
+    def count_in(self, language: str | None = None) -> int:
+        """How many valid rows are in a language (None and "all": any)."""
+        return len(self._in(language))
+
+    def finish(self) -> None:
+        """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
+        if self._valid:
+            return
+        if self._first is None and (left_out := self.skipped.left_out_message(str(self.path))):
+            raise CaseFileError(sentences(left_out, _("No row has a question.")))
+        if self._first is None:
+            msg = _("{path}: no rows in it; write one per line below the column names.", path=self.path)
+            raise CaseFileError(msg)
+        rows = self.skipped.rows
+        # The first fault mostly is that of all: a column that is called otherwise.
+        more = _("None of the {n} rows can be used.", n=rows) if rows > 1 else None
+        raise CaseFileError(sentences(self._first.message, more))
+
+    def _name(self, place: int) -> str | None:
+        """The id for a row without one: its number, marked where another has that id; None for the others."""
+        if not self._numbers[place]:
+            return None
+        name = row_id(self._numbers[place], self.skipped.rows)
+        # A row without an id must not take that of another one: in a file with the id 003 the third row is
+        # 003~.
+        return f"{name}~" if name in self._places else name
+
+    def _fault(self, place: int, what: Message | str) -> RowFault:
+        return RowFault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
+
+
+def read_cases(
+    path: str | Path, language: Language | None = None, columns: Mapping[str, str] | None = None
+) -> tuple[Case, ...]:
+    """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
+
+    `questions.xlsx#料金` names a worksheet; otherwise the only one with a column of questions is read.
+
+    The language of a row is that of its column, else `language`, else the one its question is written in.
+    `columns` are those of `--columns`: columns of the file, by field. The whole file is read before anything
+    is returned, so that a wrong last row is found before a run is paid for. Raises CaseFileError.
+    """
+    return tuple(read_dataset(Path(path), QUESTIONS._replace(language=language, columns=columns)).rows())
+
+
+def dataset_of_worksheet(
+    source: str,
+    name: str,
+    lines: Mapping[int, Mapping[int, str]],
+    language: Language | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> "DataSet":
+    """The cases of a worksheet that was read before; `source` and `name` are for errors.
+
+    `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
+    workbooks give.
+    """
+    sheet = WorkbookSheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
+    data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
+
+    read = partial(worksheet_rows, data.path, sheet, named=True)
+    return _filled(data, rows_by_field(data.path, read, data.request.fits, columns))
+
+
+def read_dataset(source: Path | CaseObjects, request: DatasetRequest) -> DataSet:
+    """The data set of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), or of objects.
+
+    Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
+    """
+    if isinstance(source, Path):
+        return _filled(DataSet(source, request), rows_of(source, request.fits, request.columns))
+    if not source:
+        raise CaseFileError(_("the list of cases is empty."))
+    if cases := _cases_among(source):
+        return dataset_of(GIVEN, cases, request)
+    return _filled(DataSet(Path(GIVEN), request), _rows_of_objects(source, request.fits, request.columns))
+
+
+def _cases_among(source: CaseObjects) -> list[Case]:
+    """The cases, where the objects are cases. Raises CaseFileError where only some are."""
+    cases = [item for item in source if isinstance(item, Case)]
+    if cases and len(cases) < len(source):
+        raise CaseFileError(_("a list of cases holds Case objects or tables of columns, not both."))
+    return cases
+
+
+def _rows_of_objects(source: CaseObjects, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
+    path = Path(GIVEN)
+    return rows_by_field(path, lambda _fits: object_rows(path, source), fits, columns)
+
+
+def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
+    """The data set of cases that were read elsewhere: from a Google sheet or a workbook of worksheets."""
+    data = DataSet(Path(name), request)
+    for number, case in enumerate(cases, 1):
+        data.add(Row(number, {}, sheet=""), case)
+    data.finish()
+    return data
+
+
+def _filled(data: DataSet, rows: Rows) -> DataSet:
+    for filled in _cases(data.path, rows, data.request):
+        if isinstance(filled, RowFault):
+            data.skip(filled)
+        else:
+            data.add(*filled)
+    data.finish()
+    return data
+
+
+def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Row, Case] | RowFault]:
+    """The case of each row, in their order, and in the place of an invalid row its fault."""
+    for row in rows:
+        if isinstance(row, RowFault):
+            yield row
+            continue
+        try:
+            yield row, case_of(path, row, _UNNAMED, request)
+        except RowFault as fault:
+            yield fault
+
+
+def valid_cases(source: Path | CaseObjects, request: DatasetRequest) -> Iterator[Case]:
+    """The cases of the valid rows of a file or of objects; other rows are left out silently."""
+    if isinstance(source, Path):
+        path, rows = source, rows_of(source, request.fits, request.columns)
+    elif cases := _cases_among(source):
+        return iter(cases)
+    else:
+        path, rows = Path(GIVEN), _rows_of_objects(source, request.fits, request.columns)
+    pairs = _cases(path, rows, request)
+    return (pair[1] for pair in pairs if not isinstance(pair, RowFault))
+
+
+def columns_of(source: Path | CaseObjects, columns: Mapping[str, str] | None = None) -> ColumnUse:
+    """How the columns of a file or of objects are used; empty for a file that `read_rows` cannot read."""
+    try:
+        if isinstance(source, Path):
+            rows = read_rows(source, has_question, columns)
+        else:
+            rows = raise_faults(_rows_of_objects(source, has_question, columns))
+        return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
+    except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
+        return ColumnUse()

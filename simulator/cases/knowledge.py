@@ -1,0 +1,243 @@
+"""Reads a knowledge base into passages: a file or a folder of texts, web pages, tables and documents.
+
+A document too long for one passage is cut at headings first, then paragraphs, lines, sentences, words.
+
+    kb/ja/01-plans.md (short)      -> passage "ja/01-plans"
+    kb/ja/02-fees.md (long)        -> "ja/02-fees", "ja/02-fees#2" ..., each beginning with the title
+    kb/faq.csv with a column id    -> one passage a row, by its own id
+    kb/faq.csv without             -> "faq#1", "faq#2" ...
+    kb/prices.xlsx                 -> rows where a worksheet has a column of texts, else one document each
+
+Ids are what questions name in their column `passages`, so they must not depend on the machine: files are
+sorted by path, names are in NFC (macOS splits が), and two passages of one id are an error.
+"""
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from simulator.cases.chunks import chunks
+from simulator.cases.documents import Document, text_document
+from simulator.cases.files import MAX_TEXT, plain_suffix, quote, read_text
+from simulator.cases.office import pdf_document, presentation_document, word_document
+from simulator.cases.rows import read_rows
+from simulator.cases.tables import WORKBOOKS
+from simulator.cases.values import Row, RowFault, is_empty, normalised, raise_faults
+from simulator.cases.web import web_document
+from simulator.cases.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, system_error
+from simulator.core.types import Passage
+
+# Suffixes of plain texts; all of them are read as Markdown, which leaves other texts alone.
+_TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
+# What reads the documents of office programs, by suffix.
+_OFFICE: Mapping[str, Callable[[Path], Document]] = {
+    ".docx": word_document,
+    ".pptx": presentation_document,
+    ".pdf": pdf_document,
+}
+_PAGES = frozenset({".html", ".htm", ".xhtml"})
+_ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
+_READABLE = _TEXTS | frozenset(_OFFICE) | _PAGES | WORKBOOKS | _ROWS
+KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
+
+# The columns of a row's text, its title and its id; the first that is not empty counts.
+_TEXT = ("text", "本文", "content", "contents", "body", "page_content", "passage", "内容", "文章", "説明")
+_ANSWER = ("answer", "回答", "応答", "回答文")
+_QUESTION = ("question", "質問", "質問文", "問い合わせ")
+_TITLE = ("title", "タイトル", "題名", "件名", "見出し", "name")
+_SOURCE = ("source", "url", "出典")
+_ID = ("id", "passage_id", "doc_id", "document_id", "番号", "文書ID", "no")
+
+
+def read_knowledge(path: str | Path) -> Iterator[Passage]:
+    """The passages of a file, or of all files below a folder sorted by path, read as they are used.
+
+    The passages of a document get its path without suffix as their id (`ja/01-plans`, then `ja/01-plans#2`);
+    a row keeps its own id. The worksheets of an Excel file with several are named like files in a folder.
+    Hidden files and files of other kinds (see `unread_files`) are skipped. Raises InputError.
+    """
+    root = Path(path)
+    files = [file for file in _files(root) if _is_readable(file)]
+    if not files:
+        msg = _("{root}: no readable files; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+        raise InputError(msg)
+    return _with_distinct_ids(root, files)
+
+
+def unread_files(path: str | Path) -> tuple[Message | str, ...]:
+    """What is not read of a knowledge base: files of other kinds, empty ones, documents of pictures alone.
+
+    Named once, so that a folder of scans is not taken for a bot that knows nothing.
+    """
+    root, unread = Path(path), list[Message | str]()
+    for file in _files(root):
+        name = _relative(root, file)
+        if not _is_readable(file):
+            unread.append(name)
+        elif plain_suffix(file) in _OFFICE and not _document(file).text:
+            unread.append(_("{file}: no text in it, perhaps a scan", file=name))
+    return tuple(unread)
+
+
+def _document(file: Path) -> Document:
+    if read := _OFFICE.get(plain_suffix(file)):
+        return read(file)
+    text = read_text(file, may_be_empty=True, most_bytes=MAX_TEXT)
+    return web_document(text) if plain_suffix(file) in _PAGES else text_document(text)
+
+
+def _files(root: Path) -> list[Path]:
+    try:
+        if not root.is_dir():
+            root.stat()
+            return [root]
+        files = []
+        for folder, subfolders, names in os.walk(root, onerror=_stop):
+            # Changed in place, by which os.walk does not go into them.
+            subfolders[:] = [name for name in subfolders if not _is_hidden(name)]
+            files += [Path(folder, name) for name in names if not _is_hidden(name)]
+        return sorted(files, key=lambda file: file.relative_to(root).parts)
+    except FileNotFoundError:
+        msg = _("{root}: no such file or folder; check the path of the knowledge base.", root=root)
+        raise InputError(msg) from None
+    except OSError as error:
+        msg = _(
+            "{filename}: cannot be read ({strerror}).",
+            filename=error.filename or root,
+            strerror=system_error(error),
+        )
+        raise InputError(msg) from None
+
+
+def _stop(error: OSError) -> None:
+    # Without it os.walk skips a folder without permission silently.
+    raise error
+
+
+def _is_hidden(name: str) -> bool:
+    """Dot files, and files that Office and macOS leave beside documents."""
+    return name.startswith((".", "~$", "__MACOSX"))
+
+
+def _is_readable(file: Path) -> bool:
+    suffix = plain_suffix(file)
+    return suffix in _READABLE and file.is_file() and file.stat().st_size > 0
+
+
+def _relative(root: Path, file: Path) -> str:
+    """The path below the root, in NFC: macOS stores が as two characters, and people type ids."""
+    inside = file.relative_to(root if root.is_dir() else root.parent)
+    return unicodedata.normalize("NFC", inside.as_posix())
+
+
+def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
+    places: dict[str, str] = {}
+    names: set[str] = set()
+    for file in files:
+        place = _relative(root, file)
+        for passage in _passages(file, place, _name(place, names)):
+            if passage.id in places:
+                msg = _(
+                    "{file}: the passage id {passage} is already in {places}; ids must differ"
+                    " within a knowledge base.",
+                    file=file,
+                    passage=quote(passage.id),
+                    places=places[passage.id],
+                )
+                raise InputError(msg)
+            places[passage.id] = place
+            yield passage
+    # Files were there, and no text in any of them: scans, pages of scripts, empty worksheets.
+    if not places:
+        msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+        if inside := unread_files(root)[:3]:
+            text = _("{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.")
+            msg = text.format(root=root, inside=inside, kinds=KINDS)
+        raise InputError(msg)
+
+
+def _name(place: str, names: set[str]) -> str:
+    """The path without its suffix, or with it when the name is taken (`a.md` beside `a.html`).
+
+    The first one in the order of paths keeps the short name.
+    """
+    plain = place[:-3] if place.lower().endswith(".gz") else place
+    stem = plain.removesuffix(Path(plain).suffix)
+    name = place if stem in names else stem
+    names.add(name)
+    return name
+
+
+def _passages(file: Path, place: str, name: str) -> Iterator[Passage]:
+    suffix = plain_suffix(file)
+    if suffix in _ROWS:
+        yield from _from_rows(file, read_rows(file, _has_text), place, name)
+    elif suffix in WORKBOOKS:
+        yield from _from_workbook(file, place, name)
+    else:
+        yield from _from_document(_document(file), place, name)
+
+
+def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
+    for number, text in enumerate(chunks(whole), 1):
+        yield Passage(id=name if number == 1 else f"{name}#{number}", text=text, source=place)
+
+
+def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
+    """The rows of worksheets that have a column of texts; any other worksheet is one document."""
+    sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
+    several = len(sheets) > 1
+    for sheet in sheets:
+        inside = f"{name}/{sheet.name}" if several else name
+        if column_row(sheet, _has_text) is None:
+            whole = Document(sheet.name, worksheet_text(sheet))
+            yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
+        else:
+            rows = raise_faults(worksheet_rows(file, sheet, _has_text, named=several))
+            yield from _from_rows(file, rows, place, inside)
+
+
+def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterator[Passage]:
+    for number, row in enumerate(rows, 1):
+        if not _has_text(row.values):
+            what = _(
+                "no text column. Found: {columns}. Name one of them: {text}.",
+                columns=tuple(map(quote, list(row.values)[:20])),
+                text=", ".join(_TEXT + _ANSWER),
+            )
+            raise RowFault(file, row, what)
+        columns = {normalised(column): value for column, value in row.values.items()}
+        # A row without a text is left out silently; one whose text is a list or an object is a fault.
+        if text := _row_text(file, row, columns):
+            source = _first(columns, _TITLE) or _first(columns, _SOURCE) or place
+            yield Passage(id=_first(columns, _ID) or f"{name}#{number}", text=text, source=source)
+
+
+def _has_text(headers: Iterable[str]) -> bool:
+    names = {*map(normalised, (*_TEXT, *_ANSWER))}
+    return any(normalised(header) in names for header in headers)
+
+
+def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
+    """The text of a row; in a list of questions and answers, both of them."""
+    text = _first(columns, _TEXT)
+    if not text and (answer := _first(columns, _ANSWER)):
+        text = "\n".join(filter(None, [_first(columns, _QUESTION), answer]))
+    if not text and (
+        unusable := [name for name in (*_TEXT, *_ANSWER) if not is_empty(columns.get(normalised(name)))]
+    ):
+        raise RowFault(file, row, _("column '{column}' holds no text.", column=unusable[0]))
+    return text
+
+
+def _first(columns: Mapping[str, JsonValue], names: Iterable[str]) -> str:
+    for name in map(normalised, names):
+        value = columns.get(name)
+        if not is_empty(value) and isinstance(value, (str, int, float)):
+            return str(value).strip()
+    return ""

@@ -1,0 +1,528 @@
+"""Conversations in the files that other programs write: formats are rows of a table.
+
+Records are JSON objects: the items of a list, the lines of JSONL, the rows of a table with texts, or the one
+object that a file is, without the pages and the lines of loggers around them. Files of one format that are
+given together are read as one. A format says what its records hold, and `talks` makes conversations of it.
+
+    file -> records -> format_of the first 20 -> parts (lines, steps, notes) -> talks_in -> row_of -> Case
+
+Two traces of Langfuse with one session,
+
+    {"id": "t-1", "sessionId": "s-1", "input": "How much?", "output": "5 yen", "scores": [...],
+     "observations": [{"type": "RETRIEVER", "output": [{"id": "d1", "page_content": "It costs 5 yen."}]}]}
+    {"id": "t-2", "sessionId": "s-1", "input": "And a house?", "output": "7 yen", "observations": []}
+
+are one case: id s-1, question "How much?", script "And a house?", recorded "5 yen" with the passage d1 and "7
+yen", tag user-feedback=1. And the program says: read as Langfuse; conversations 1, turns 2, answers 2.
+
+A new format is a `Format` with a function that yields parts (rarer ones are in lab/logs); what it leaves out
+it yields as a message, which is counted. Nothing in a log can stop the reading of the rest: values of a kind
+that nobody expects are no text, lines that cannot be read are counted and named, and so are records of
+another format. Only a file that was cut off, and one without a customer's line, is refused.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from functools import cache
+from io import StringIO
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from simulator.cases.files import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_LINE,
+    files_of,
+    open_lines,
+    plain_suffix,
+    printable,
+)
+from simulator.cases.formats import Format, Record, further_formats, of_each
+from simulator.cases.logs import contents, langfuse, messages, table
+from simulator.cases.logs.talks import LogTalk, LogTurn, Skipped, talks_in
+from simulator.cases.logs.values import decoded, inner, objects
+from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows
+from simulator.cases.values import CutOff, LeftOut, Row, RowFault, has_question
+from simulator.core.errors import CaseFileError
+from simulator.core.messages import Message, _, say, sentences
+
+# Says a thing once, however often a file is read.
+_tell = cache(say)
+# So many records at the beginning of a file are held against the formats: the first lines of a log are often
+# of the system. Wrappers are so deep at most.
+_HEAD, _DEEPEST = 20, 4
+# So many rows at most tell what the columns of a table hold, where their names do not.
+_MOST_SAMPLED = 2000
+
+
+LANGFUSE = Format("Langfuse", langfuse.is_langfuse, of_each(langfuse.langfuse))
+MESSAGES = Format("OpenAI messages / ShareGPT", messages.matches, messages.parts)
+TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
+
+
+def formats() -> tuple[Format, ...]:
+    """The formats in the order in which a file is held against them.
+
+    The last two have the others as special cases.
+    """
+    return (LANGFUSE, *further_formats(), MESSAGES, TABLE)
+
+
+# What wraps records: pages of an interface, lines of a logger; and what says that a page is not the last.
+_WRAPS = (
+    "data", "results", "items", "records", "value", "hits", "traces", "runs", "examples",
+    "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
+    "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
+)  # fmt: skip
+# Of the lines that cannot be read the first ones are named.
+_MOST_NAMED = 10
+# More turns than a conversation has that anybody had: a log of another kind, read as one.
+_MOST_TURNS = 10_000
+_MORE = (
+    "has_more", "hasMore", "next_page", "next_token", "nextToken", "next_cursor", "cursor", "next",
+    "nextRecordsUrl", "next_page_token", "nextPageToken", "continuationToken", "after_cursor",
+)  # fmt: skip
+
+
+def format_of(record: Any) -> Format | None:
+    """The format of a record, or of what it wraps; None where it is of none.
+
+    Bare records go first: a trace whose output holds OpenAI messages is a trace.
+    """
+    if not isinstance(record, dict):
+        return None
+    # Generators: most records are told by the first few formats, and unwrapping takes longer.
+    bare = (format_ for format_ in formats() if format_.matches(record))
+    wrapped = (
+        format_ for format_ in formats() if any(map(format_.matches, unwrapped(record, format_, most=_HEAD)))
+    )
+    return next(bare, None) or next(wrapped, None)
+
+
+def unwrapped(
+    record: dict[str, Any], format_: Format, depth: int = 0, most: int | None = None
+) -> Iterator[dict[str, Any]]:
+    r"""The records of a format in a page or in a line of a logger; the record itself where it wraps none.
+
+        {"data": [{...}, {...}], "has_more": true}     -> both records
+        {"timestamp": ..., "message": "{\"sender_id\": ...}"} -> the one in the text
+        {"id": "c-1", "messages": [...]}               -> messages that know their conversation_id c-1
+
+    At most `_DEEPEST` wrappers, by the keys of `_WRAPS` in their order. Of each list in it only the first
+    `most` objects are looked at.
+    """
+    if depth < _DEEPEST and not format_.matches(record):
+        for key in _WRAPS:
+            value = decoded(record.get(key))
+            if not isinstance(value, (list, dict)):
+                continue
+            # What stands beside a wrapped object belongs to it: a logger's line has the time, a page the
+            # conversation.
+            kept = {name: inside for name, inside in record.items() if name != key}
+            if isinstance(
+                value, list
+            ):  # what is around it is about the page, but for the name of a conversation
+                kept = {name: inside for name, inside in kept.items() if str(name).lower().endswith("id")}
+                kept = {"conversation_id": kept.pop("id")} | kept if "id" in kept else kept
+            items = objects(value if isinstance(value, list) else [value])[:most]
+            if any(map(format_.matches, _inside(items, kept, format_, depth, most))):
+                yield from _inside(items, kept, format_, depth, most)
+                return
+    yield record
+
+
+def _inside(
+    items: list[Record], kept: Record, format_: Format, depth: int, most: int | None
+) -> Iterator[dict[str, Any]]:
+    """The records in these, each with what was kept of the page: one at a time, as a page may be a file."""
+    return chain.from_iterable(unwrapped(kept | item, format_, depth + 1, most) for item in items)
+
+
+# The formats of files, each with its records.
+Opened = list[tuple[Format, Iterator[Any]]]
+
+
+def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
+    """The formats of a file, or of the files of a folder, each with its records; none of an unknown format.
+
+    `columns` are those of `--columns` for a table with one message a row. Of a folder, a file that cannot be
+    read is an error; a table that is of no format but has ids is read along with the messages that have them
+    (cases beside their comments).
+    """
+    if columns:
+        # Whoever names columns has said what the file is.
+        records = _records(path)
+        head = [*islice(records, _HEAD)]
+        layout = table.layout_named(
+            columns, {name: None for record in head if isinstance(record, dict) for name in record}
+        )
+        head += _sample(records)
+        return [(_table_of(layout, head), chain(head, records))]
+    by_format: dict[Format, Iterator[Any]] = {}
+    about: list[Iterator[Any]] = []
+    others: list[Path] = []
+    files = files_of(path)
+    for file in files:
+        records = _records(file)
+        head, cut = _up_to_a_fault(islice(records, _HEAD))
+        # Alone, a file that cannot be read as records may still be a table of questions.
+        if cut and (len(files) > 1 or any(map(format_of, head))):
+            raise cut
+        format_ = next(filter(None, map(format_of, head)), None)
+        if format_ in (None, TABLE):
+            more, cut = ([], cut) if cut else _up_to_a_fault(_sample(records))
+            head += more
+            format_ = _table_by_contents(file, format_, head, is_alone=len(files) == 1)
+            if cut and format_:
+                raise cut
+        if format_:
+            by_format[format_] = chain(by_format.get(format_, ()), head, records)
+        elif (first := next((record for record in head if isinstance(record, dict)), None)) and table.joins(
+            first
+        ):
+            about.append(chain(head, records))
+        else:
+            others.append(file)
+    if tables := [format_ for format_ in by_format if format_.name == TABLE.name]:
+        by_format[tables[0]] = chain(by_format[tables[0]], *about)
+    for file in others if by_format else ():
+        _tell(_("{path}: no log of conversations of a known format; left out.", path=file))
+    return list(by_format.items())
+
+
+def _up_to_a_fault(records: Iterable[Any]) -> tuple[list[Any], CaseFileError | None]:
+    """The records up to where they cannot be read, and why that is."""
+    read: list[Any] = []
+    try:
+        read.extend(records)
+    except CaseFileError as error:
+        return read, error
+    return read, None
+
+
+def _sample(records: Iterator[Any]) -> Iterator[Any]:
+    """As many of these records as are looked at to tell what stands in the columns of a table."""
+    characters = 0
+    for record in islice(records, _MOST_SAMPLED):
+        yield record
+        characters += len(str(record))
+        if characters > MAX_LINE:
+            return
+
+
+def _table_by_contents(
+    file: Path, format_: Format | None, head: list[Any], *, is_alone: bool
+) -> Format | None:
+    """The format of a table: as its names say where its cells agree, else as these say; None for no log.
+
+    Says what was taken for what by its cells. Raises CaseFileError where a file that `is_alone` looks like a
+    log and it cannot be told which column holds what.
+    """
+    rows = [inside for record in head if isinstance(record, dict) for inside in unwrapped(record, TABLE)]
+    by_name = table.columns_of(dict.fromkeys(name for row in rows for name in row))
+    roles, unknown = (
+        contents.known_words(row.get(by_name["role"]) for row in rows) if format_ else (set(), [])
+    )
+    has_desk = bool(roles & {"assistant", "agent"})
+    if "user" in roles and (has_desk or not unknown):
+        return TABLE._replace(one_sided=not has_desk)
+    unclear: contents.Unclear | None = None
+    try:
+        if layout := contents.layout_of(rows):
+            _tell(_("{path}: {what}.", path=file, what=contents.what_was_read(layout, rows)))
+            return _table_of(layout, rows)
+    except contents.Unclear as error:
+        unclear = error
+    if unclear and unclear.is_question_file:
+        _tell(_("{path}: {what}.", path=file, what=unclear.why))
+    elif "user" in roles:
+        _tell(_("{path}: {what}.", path=file, what=contents.unknown_speakers(unknown, by_name)))
+    elif unclear and is_alone:
+        raise CaseFileError(_("{path}: {why}.", path=file, why=unclear.why))
+    elif unclear:
+        _tell(_("{path}: {what}.", path=file, what=unclear.why))
+    return format_
+
+
+def _table_of(layout: table.LogLayout, head: list[Any]) -> Format:
+    """The format of a table with these columns; one-sided where the desk does not speak in its first rows."""
+    columns, codes = dict(layout.columns), dict(layout.speakers)
+    roles = {table.speaker(row.get(columns.get("role", "")), codes) for row in head if isinstance(row, dict)}
+    return TABLE._replace(
+        marks=_anything,
+        parts=layout.parts,
+        one_sided="role" not in columns or roles.isdisjoint({"assistant", "agent"}),
+    )
+
+
+def _anything(_record: Record) -> bool:
+    """Whoever told the columns of a table has said what its records are."""
+    return True
+
+
+def _records(path: Path) -> Iterator[Any]:
+    """The records of a file, and in the place of one that cannot be read what is wrong with it.
+
+    Raises CutOff for a file that ends in the middle of one.
+    """
+    if delimiter := DELIMITERS.get(plain_suffix(split_sheet(path)[0])):
+        yield from _table(path, delimiter)
+        return
+    rows = structured_rows(path, lambda names: len([name for name in names if name]) > 1)
+    for row in rows:
+        if isinstance(row, CutOff):
+            raise row
+        yield row if isinstance(row, RowFault) else row.values
+
+
+def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
+    """The rows of a table; of two columns with one name the first counts: pandas writes its index twice.
+
+    A row with more texts than columns is a fault: a text with a comma in it that lacks its quotation marks.
+    """
+    csv.field_size_limit(MAX_LINE)
+    # Logs are less careful than question files: no column is required, and rows may be of any length.
+    lines = open_lines(path)
+    head = next((line for line in lines() if line.strip()), "")
+    delimiter = max((usual, ",", "\t", ";"), key=head.count)
+    header: list[str] = []
+    held = StringIO()
+    start = 1
+    try:
+        reader = csv.reader(_kept(lines(), held), delimiter=delimiter)
+        for cells in reader:
+            line, start = start, reader.line_num + 1
+            row = held.getvalue()
+            held.seek(0)
+            held.truncate()
+            if row.count('"') % 2 and _is_open(row, delimiter):
+                cut = _("The file ends in the middle of this: it was cut off. Export or copy it again.")
+                raise CutOff(path, line, cut)
+            if not header:
+                header = cells[:MAX_COLUMNS]
+            elif any(map(str.strip, cells[len(header) :])) and len(cells) < MAX_COLUMNS:
+                what = _("{cells} cells under {names} column names", cells=len(cells), names=len(header))
+                yield RowFault(path, line, what)
+            elif any(map(str.strip, cells)):
+                values: dict[str, str] = {}
+                for name, cell in zip(header, cells, strict=False):
+                    values.setdefault(name, cell)
+                values.pop("", None)
+                yield values
+    except csv.Error as error:
+        raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
+
+
+def _kept(lines: Iterator[str], held: StringIO) -> Iterator[str]:
+    """The lines, each of which is held as well: as one text, since millions of short ones take much room."""
+    for line in lines:
+        held.write(line)
+        yield line
+
+
+def _is_open(row: str, delimiter: str) -> bool:
+    """Whether a quotation mark is open at the end of a row."""
+    try:
+        for _cells in csv.reader([row], delimiter=delimiter, strict=True):
+            pass
+    except csv.Error as error:
+        return str(error) == "unexpected end of data"
+    return False
+
+
+def rows_of_file(path: Path) -> Iterator[Row] | None:
+    """A row for each conversation of a file, as in a file of dialogues; None for an unknown format.
+
+    Says what was read, and what was not and why; raises CaseFileError where no customer says anything.
+    """
+    formats = opened(path)
+    return _rows_of_talks(path, formats) if formats else None
+
+
+def rows_with_columns(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
+    """The same of a table with one message a row, whose columns `--columns` names."""
+    return _rows_of_talks(path, opened(path, columns))
+
+
+def _rows_of_talks(path: Path, formats: Opened) -> Iterator[Row]:
+    ids: Counter[str] = Counter()
+    for number, talk in enumerate(_all_talks(path, formats), 1):
+        ids[talk.id] += 1
+        row = row_of(talk)
+        yield Row(number, row | {"id": f"{talk.id}~{ids[talk.id]}"} if ids[talk.id] > 1 else row)
+
+
+def rated_rows(path: Path) -> list[Row] | None:
+    """A row for each rated answer of a log, with its ratings as labels; None for an unknown format.
+
+    For `calibrate`: question, answer, passages and all that was said before, `labels` by the name of the
+    rating, and the conversation as `group`, because answers of one conversation are not independent. Raises
+    CaseFileError where no answer was rated.
+    """
+    formats = opened(path)
+    if not formats:
+        return None
+    rows: list[Row] = []
+    for talk in _all_talks(path, formats):
+        said = [{"role": role, "content": text} for role, text in talk.history]
+        for at, turn in enumerate(talk.turns, 1):
+            if turn.ratings and turn.answer:
+                row: dict[str, Any] = {"id": f"{talk.id}-{at}", "question": turn.question}
+                row |= {"answer": turn.answer, "labels": dict(turn.ratings), "group": talk.id}
+                if said:
+                    row["history"] = list(said)
+                if turn.passages:
+                    row["context_ids"], row["contexts"] = map(list, zip(*turn.passages, strict=True))
+                rows.append(Row(len(rows) + 1, row))
+            said.append({"role": "user", "content": turn.question})
+            said.append({"role": "assistant", "content": turn.answer})
+    if not rows:
+        msg = _("{path}: read as {name}, but no answer in it was rated.", path=path, name=formats[0][0].name)
+        raise CaseFileError(msg)
+    return rows
+
+
+def _all_talks(path: Path, formats: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[LogTalk]:
+    """The conversations of all formats; one that holds none is told, and refused where none holds any."""
+    empty: list[Message] = []
+    is_read = False
+    for of_format in formats:
+        if why := (yield from _talks(path, *of_format)):
+            empty.append(why)
+        else:
+            is_read = True
+    if not is_read:
+        raise CaseFileError(empty[0])
+    # Of a folder, a file without a conversation is told, and the others are read.
+    for why in empty:
+        _tell(why)
+
+
+def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[LogTalk, None, Message | None]:
+    """The conversations of one format; what there is instead of them, where there is none.
+
+    Yields as it reads. At its end it says, once for a file, how many conversations, turns and answers were
+    read, and what was not and why, with counts.
+    """
+    skipped, talks, turns, answers = Skipped(), 0, 0, 0
+    faults: list[RowFault] = []
+    try:
+        parts = format_.parts(_bare(records, format_, skipped, faults))
+        for talk in talks_in(parts, skipped, format_.gap, format_.one_sided):
+            if not talk.turns:
+                skipped.note(_("conversations without a line of a customer"))
+                continue
+            if len(talk.turns) > _MOST_TURNS:
+                skipped.note(_("conversations of more than {n:,} turns", n=_MOST_TURNS))
+                continue
+            if any(len(text) > MAX_CELL for text in _texts(talk)):
+                skipped.note(_("conversations with a text of more than {n:,} characters", n=MAX_CELL))
+                continue
+            talks, turns = talks + 1, turns + len(talk.turns)
+            answers += sum(bool(turn.answer) for turn in talk.turns)
+            yield talk
+    # JSON that is nested so deeply comes from nobody's program.
+    except RecursionError:
+        raise CaseFileError(
+            _("{path}: {why}.", path=path, why=_("objects within each other too deeply"))
+        ) from None
+    if faults:
+        skipped.note(_damaged(faults), len(faults))
+    reasons = tuple(_("{reason}: {n}", reason=reason, n=n) for reason, n in skipped.items())
+    if not talks:
+        return _(
+            "{path}: read as {name}, but there is no conversation in it ({why}).",
+            path=path, name=format_.name, why=reasons or (_("no customer says anything"),),
+        )  # fmt: skip
+    read = _(
+        "{path}: read as {name}; conversations {talks}, turns {turns}, answers {answers}.",
+        path=path, name=format_.name, talks=talks, turns=turns, answers=answers,
+    )  # fmt: skip
+    _tell(sentences(read, _("Not read: {reasons:clauses}.", reasons=reasons) if reasons else None))
+    return None
+
+
+def _texts(talk: LogTalk) -> Iterator[str]:
+    yield from (text for _role, text in talk.history)
+    for turn in talk.turns:
+        yield from (turn.question, turn.answer, *(text for _id, text in turn.passages))
+
+
+def _damaged(faults: list[RowFault]) -> Message:
+    """The lines that cannot be read: where the first ones are, with their file where there are several."""
+    several = len({fault.file for fault in faults}) > 1
+    named = [(printable(fault.file), fault.row.place) for fault in faults[:_MOST_NAMED]]
+    places = [_("{file}, {place}", file=file, place=place) if several else place for file, place in named]
+    more = ("…",) if len(faults) > _MOST_NAMED else ()
+    return _("lines that cannot be read ({places})", places=(*places, *more))
+
+
+def _bare(
+    records: Iterable[Any], format_: Format, skipped: Skipped, faults: list[RowFault]
+) -> Iterator[dict[str, Any]]:
+    """The records of this format without what wraps them.
+
+    A page that is not the last is counted, and so are records of another format; faulty rows become faults.
+    """
+    for record in records:
+        if isinstance(record, LeftOut):
+            skipped.note(_("hidden rows"))
+        elif isinstance(record, RowFault):
+            faults.append(record)
+        if not isinstance(record, dict):
+            continue
+        about = [record, *(inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))]
+        if any(holder.get(key) for holder in about for key in _MORE):
+            skipped.note(_("more pages, which are not in the file"))
+        for inside in unwrapped(record, format_):
+            if format_.matches(inside) or (other := _other_format(inside)) is None:
+                yield inside
+            else:
+                skipped.note(_("records of another format ({name}), for a file of their own", name=other))
+
+
+def _other_format(record: Record) -> Message | str | None:
+    """What else a record is of that is not of its file's format; None where nobody knows."""
+    if format_ := format_of(record):
+        return format_.name
+    return _("a file of questions") if has_question(map(str, record)) else None
+
+
+def row_of(talk: LogTalk) -> dict[str, JsonValue]:
+    """A conversation as a row of a file of dialogues; ratings are tags.
+
+    user-feedback=1, for one; `handed-over` where a person took over. A language that is neither ja nor en is
+    left to the question's script.
+    """
+    row: dict[str, JsonValue] = {"id": talk.id, "turns": [_turn(turn) for turn in talk.turns]}
+    if not talk.turns[0].question:  # an answer whose question the log does not have
+        row = {"id": talk.id, "question": None, "answer": talk.turns[0].answer}
+    tags = [*talk.tags, *(f"{name}={value}" for turn in talk.turns for name, value in turn.ratings.items())]
+    if any(turn.handed_over for turn in talk.turns):
+        tags.append("handed-over")
+    row |= talk.besides
+    if talk.history:
+        row["history"] = [{"role": role, "content": text} for role, text in talk.history]
+    language = str(talk.language or "").lower().replace("_", "-").partition("-")[0]
+    if language in ("ja", "en"):
+        row["language"] = language
+    if tags:
+        row["tags"] = list(dict.fromkeys(tags))
+    return row
+
+
+def _turn(turn: LogTurn) -> dict[str, JsonValue]:
+    fields: dict[str, JsonValue] = {"question": turn.question}
+    fields |= {"answer": turn.answer} if turn.answer or turn.error else {}
+    fields |= {"error": turn.error} if turn.error else {}
+    if turn.reference:
+        fields["reference"] = [*turn.reference] if isinstance(turn.reference, list) else turn.reference
+    if turn.tools is not None:
+        fields["tool_calls"] = list(turn.tools)
+    if turn.passages:
+        fields["passages"], fields["contexts"] = map(list, zip(*turn.passages, strict=True))
+    return fields

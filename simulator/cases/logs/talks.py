@@ -1,0 +1,407 @@
+"""From the parts of a log to its conversations.
+
+A format says what a log holds, in any order: lines of conversations, steps of traces, notes with what
+somebody thought of either, whole conversations, and, as a message, what it leaves out. Here they are put
+together, by their ids and in time. A trace is one turn: its outermost step holds the question and the answer.
+
+    LogLine("assistant", "Hi"), LogLine("user", "How?"), LogLine("user", "Please"),
+    LogLine("assistant", "So."), LogLine("agent", "More.")
+        -> history Hi; one turn: question "How?" and "Please", answer "So." and "More.", handed over
+
+    Step(trace="t1", kind="CHAIN", asked=..., answered=...), Step(trace="t1", kind="RETRIEVER", passages=...),
+    LogNote("t1", "thumbs", "up")
+        -> one turn with the passages and the rating thumbs=up
+
+Parts wait on the disk until all of them are known (`Groups`), for the steps of a trace may be a gigabyte
+apart; notes, which are small, wait in memory. What a session repeats (a trace whose question holds the
+dialogue so far) is history of its first turn only.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+from simulator.cases.files import Spool
+from simulator.cases.logs.values import LogLine, answered_in, asked_in
+from simulator.core.messages import Message, _
+
+# The role of what ends a conversation, and the kind of what is no step but the whole trace.
+BREAK, TRACE = "break", "TRACE"
+# Kinds of steps that are calls of a model.
+MODELS = frozenset({"LLM", "CHAT", "CHAT_MODEL", "GENERATION"})
+
+T = TypeVar("T")
+
+
+@dataclass
+class LogTurn:
+    """A question and its answer, empty where the log has none; passages are ids and texts.
+
+    `reference` is a right answer that the log holds, never what the bot said. `tools` are the calls of tools
+    on the way to the answer, None in a log that shows none.
+    """
+
+    question: str
+    answer: str = ""
+    passages: tuple[tuple[str, str], ...] = ()
+    ratings: dict[str, Any] = field(default_factory=dict)
+    reference: str | list[str] = ""
+    error: Any = ""
+    handed_over: bool = False
+    tools: list[dict[str, Any]] | None = None
+
+
+@dataclass
+class LogTalk:
+    """A conversation; `history` are roles and texts before the first question.
+
+    `besides` is what its record says of it as a question file would, by field: right answers, its goal.
+    """
+
+    id: str
+    turns: list[LogTurn] = field(default_factory=list)
+    history: list[tuple[str, str]] = field(default_factory=list)
+    language: str = ""
+    tags: list[str] = field(default_factory=list)
+    besides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Step:
+    """A step of a trace, or all of it; what went in and came out is as the log has it.
+
+    `kind` is in capitals: LLM, RETRIEVER, TRACE. `asked` and `answered` may be any JSON: `asked_in` and
+    `answered_in` find the texts. `time` is in seconds since 1970, None where the log does not say.
+    """
+
+    trace: str
+    id: str = ""
+    parent: str = ""
+    time: float | None = None
+    kind: str = ""
+    session: str = ""
+    asked: Any = None
+    answered: Any = None
+    passages: tuple[tuple[str, str], ...] = ()
+    ratings: dict[str, Any] = field(default_factory=dict)
+    reference: str = ""
+    error: str = ""
+    language: str = ""
+    tags: list[str] = field(default_factory=list)
+    tools: list[dict[str, Any]] = field(default_factory=list)
+
+
+class LogNote(NamedTuple):
+    """A rating of the step, trace or conversation with the id `of`; without a name a right answer.
+
+    LogNote("t1", "user-feedback", 1); LogNote("t1", "", "It is 5 yen.") is a correction.
+    """
+
+    of: str
+    name: str
+    value: Any
+
+
+Part = LogTalk | LogLine | Step | LogNote | Message
+
+
+class Skipped(Counter[Message]):
+    """What of a file was not read, by the reason, and how often."""
+
+    def note(self, reason: Message, n: int = 1) -> None:
+        """Counts something that was not read."""
+        self[reason] += n
+
+
+class Groups:
+    """Records by a name, in the order of the first one of each; many of them wait on the disk.
+
+    Records are JSON, so tuples come back as lists and data classes as their fields.
+    """
+
+    def __init__(self) -> None:
+        self._held = Spool()
+        self._places: dict[str, list[int]] = {}
+
+    def add(self, name: Any, record: Any) -> None:
+        """Puts a record, which is JSON, to those of its name."""
+        self._places.setdefault(str(name or ""), []).append(self._held.add(json.dumps(record).encode()))
+
+    def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
+        """Each name with its records."""
+        for name, places in self._places.items():
+            yield name, [json.loads(self._held[place]) for place in places]
+
+
+def grouped(
+    records: Iterable[dict[str, Any]], key: Callable[[dict[str, Any]], Any]
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The records by what `key` says of them."""
+    groups = Groups()
+    for record in records:
+        groups.add(key(record), record)
+    yield from groups
+
+
+def in_time(items: Iterable[T], time: Callable[[T], float | None]) -> list[T]:
+    """By time; what has the same, or none, stays in its order, or in the other where the newest is first.
+
+    An item without a time has that of the one before it: half of a log may lack them.
+    """
+    timed = [(time(item), item) for item in items]
+    times = [at for at, _item in timed if at is not None]
+    # Interfaces list the newest first. Sorting is stable, so what has one time keeps the order of the list;
+    # turned round first, that is the order in which it was said.
+    if times and times[0] > times[-1]:
+        timed.reverse()
+    placed, now = [], 0.0
+    for at, item in timed:
+        now = now if at is None else at
+        placed.append((now, item))
+    return [item for _at, item in sorted(placed, key=lambda pair: pair[0])]
+
+
+def talks_in(parts: Iterable[Part], skipped: Skipped, gap: float, one_sided: bool) -> Iterator[LogTalk]:
+    """The conversations of these parts; more than `gap` seconds of silence begin another one.
+
+    Of a log that may be `one_sided` each line of a customer whom nobody answers is a turn. Notes that belong
+    to nothing in the file are counted in `skipped`.
+    """
+    lines, traces = Groups(), Groups()
+    notes: dict[str, list[LogNote]] = {}
+    for part in parts:
+        match part:
+            case LogTalk():
+                yield part
+            case LogLine():
+                lines.add(part.talk, part)
+            case Step():
+                traces.add(part.trace, vars(part))
+            case LogNote():
+                notes.setdefault(part.of, []).append(part)
+            case _:
+                skipped.note(part)
+    # Lines first, then traces: a file of both (a chat and its tracing) is told in this order each time.
+    of_lines = (_talks(name, [LogLine(*line) for line in its], gap, one_sided) for name, its in lines)
+    for talk in chain(chain.from_iterable(of_lines), _sessions(traces, notes, skipped)):
+        if talk.turns:
+            # A note on a conversation is about its end: stars are given when it is over.
+            talk.turns[-1].ratings |= {note.name: note.value for note in notes.pop(talk.id, ())}
+        if one_sided and not any(turn.answer for turn in talk.turns):
+            skipped.note(_("answers, which the file does not hold"))
+        yield talk
+    if notes:
+        about = _("ratings without what they are about (another export has the texts)")
+        skipped.note(about, sum(map(len, notes.values())))
+
+
+def _talks(name: str, lines: list[LogLine], gap: float, one_sided: bool) -> Iterator[LogTalk]:
+    """The conversations that somebody has one after the other; those without a customer do not count."""
+    several: list[list[LogLine]] = [[]]
+    before: float | None = None
+    for line in in_time(lines, lambda line: line.time):
+        if line.role == BREAK or (before is not None and line.time is not None and line.time - before > gap):
+            several.append([])
+        if line.role != BREAK:
+            several[-1].append(line)
+        before = line.time
+    # Before the customer speaks nothing has happened; of pieces without any, the first one tells that there
+    # was none.
+    heard = [lines_of_talk for lines_of_talk in several if any(line.role == "user" for line in lines_of_talk)]
+    for number, heard_lines in enumerate(heard or several[:1], 1):
+        talk = talk_of(f"{name}-{number}" if number > 1 else name, heard_lines, one_sided=one_sided)
+        if talk.turns or talk.history:
+            yield talk
+
+
+def talk_of(id_: str, lines: list[LogLine], *, one_sided: bool = False) -> LogTalk:
+    """The conversation of these lines in their order; lines of one side that follow each other are one.
+
+    What is said before the first question is history. In a log that may be `one_sided` (a webhook gets the
+    customer's lines only) each line is a turn of its own, unless the desk says anything at all.
+    """
+    talk = LogTalk(id_, language=next((line.language for line in lines if line.language), ""))
+    # One answer is enough to show that the log has both sides.
+    one_sided = one_sided and not any(line.role in ("assistant", "agent") for line in lines)
+    of_all: dict[str, Any] = {}
+    for line in lines:
+        talk.tags += line.tags
+        last = talk.turns[-1] if talk.turns else None
+        # It says something of the whole conversation: its rating, its language, its tags.
+        if not line.role:
+            of_all |= line.ratings
+        elif line.role == "user":
+            if last and not last.answer and not one_sided:
+                last.question += f"\n{line.text}"
+            else:
+                talk.turns.append(last := LogTurn(line.text))
+            last.ratings |= line.ratings
+            last.reference = last.reference or line.reference
+        elif last:
+            last.reference = last.reference or line.reference
+            last.error = last.error or line.error
+            last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
+            last.passages = (*last.passages, *map(_pair, line.passages))
+            last.ratings |= line.ratings
+            if line.tools:
+                last.tools = [*(last.tools or ()), *line.tools]
+            # From here on a person answers, whose words are no bot's; the tag says so.
+            last.handed_over |= line.role == "agent"
+        else:
+            talk.history.append(("assistant", line.text))
+    if talk.turns:
+        talk.turns[-1].ratings |= of_all
+    show_tools(talk)
+    return talk
+
+
+def show_tools(talk: LogTalk, *, offered: bool = False) -> None:
+    """Where tools are called in a conversation, or offered to its model, other turns have called none."""
+    if offered or any(turn.tools is not None for turn in talk.turns):
+        for turn in talk.turns:
+            turn.tools = turn.tools or []
+
+
+def _pair(passage: Iterable[str]) -> tuple[str, str]:
+    id_, text = passage
+    return id_, text
+
+
+def _trace(name: str, steps: list[Step], notes: dict[str, list[LogNote]]) -> Step:
+    """The whole of a trace, whose steps may come in any order, in pieces, and without their parents.
+
+    The question is that of the trace itself, else of an outermost step, else of a model's; the answer
+    likewise, from the last one back. Passages, ratings and errors are gathered from all steps.
+    """
+    by_id: dict[str, Step] = {}
+    for number, step in enumerate(in_time(steps, lambda step: step.time)):
+        # SDKs send a step twice, when it begins and when it ends, each with half of it.
+        kept = by_id.setdefault(step.id or f"{step.kind} {number}", step)
+        if kept is not step:
+            _add(kept, step)
+    its = list(by_id.values())
+    # The trace itself knows best; a step without a parent that is there is an outermost one, for exports cut
+    # off parents; of nothing else, a model's.
+    whole = [step for step in its if step.kind == TRACE]
+    outer = [step for step in its if step.kind != TRACE and step.parent not in by_id] or its[:1]
+    models = [step for step in its if step.kind in MODELS]
+    asked = (step.asked for step in (*whole, *outer, *models) if asked_in(step.asked)[1])
+    last = (*whole, *reversed(outer), *reversed(models))
+    answered = (step.answered for step in last if answered_in(step.answered))
+    sessions = (step.session for step in (*whole, *outer, *its) if step.session)
+    first = (whole or its)[0]
+    trace = Step(name, time=first.time, session=next(sessions, ""), language=first.language, tags=first.tags)
+    trace.asked, trace.answered = next(asked, None), next(answered, None)
+    for step in its:
+        trace.passages = (*trace.passages, *step.passages)
+        trace.tools += step.tools
+        trace.ratings |= step.ratings
+        trace.reference = trace.reference or step.reference
+    # A failed step within a trace that answered after all is the bot's own affair.
+    trace.error = outer[0].error if not trace.answered else ""
+    for note in [note for id_ in (name, *by_id) for note in notes.pop(id_, ())]:
+        if note.name:
+            trace.ratings[note.name] = note.value
+        else:
+            trace.reference = str(note.value)
+    return trace
+
+
+def _add(step: Step, more: Step) -> None:
+    """What another piece of the same step adds: messages to messages, and what was missing."""
+    for name, value in vars(more).items():
+        before = getattr(step, name)
+        # Messages of one span may come as one event each.
+        if name in ("asked", "answered") and isinstance(before, list) and isinstance(value, list):
+            setattr(step, name, before if before == value else before + value)
+        elif name == "ratings":
+            step.ratings |= value
+        elif name == "tools":  # the later piece has what the tool gave back
+            step.tools = value or step.tools
+        else:
+            setattr(step, name, before or value)
+
+
+def _by_session(steps: list[Step]) -> list[list[Step]]:
+    """The steps of a trace by their session, which may stand on a step around them: nearly always one."""
+    if len({step.session for step in steps if step.session}) < 2:
+        return [steps]
+    by_id = {step.id: step for step in steps if step.id}
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        around, seen = step, set[str]()
+        # A hostile trace may go in a circle.
+        while not around.session and around.parent in by_id and around.parent not in seen:
+            seen.add(around.parent)
+            around = by_id[around.parent]
+        groups.setdefault(around.session, []).append(step)
+    # What is around several sessions belongs to none of them.
+    return [its for session, its in groups.items() if session] or [steps]
+
+
+def _turns(steps: list[Step]) -> list[list[Step]]:
+    """The steps of a trace by turn: several where one trace is a whole conversation.
+
+    That shows in the calls of the model, each of which repeats the question before it and its answer. Where
+    another step says what was asked and answered, the trace is one turn, whatever its model was told.
+    """
+    if any(asked_in(step.asked)[1] for step in steps if step.kind not in MODELS and not step.passages):
+        return [steps]
+    turns: list[list[Step]] = [[]]
+    before = ("", "")
+    waiting: list[Step] = []
+    for step in in_time(steps, lambda step: step.time):
+        if step.kind not in MODELS:
+            waiting.append(step)
+            continue
+        earlier, question = asked_in(step.asked)
+        texts = [line.text for line in earlier]
+        if before[1] and question != before[0] and set(before) <= set(texts):
+            turns.append([])
+        # What was looked up before a call of the model is for this one.
+        turns[-1] += [*waiting, step]
+        waiting.clear()
+        before = (question or before[0], answered_in(step.answered) or before[1])
+    turns[-1] += waiting
+    session = next((step.session for step in steps if step.session), "")
+    for its in turns if len(turns) > 1 else ():
+        its[0].session = its[0].session or session
+    return turns
+
+
+def _sessions(traces: Groups, notes: dict[str, list[LogNote]], skipped: Skipped) -> Iterator[LogTalk]:
+    """Conversations whose turns are traces, in time order; what a trace repeats is not doubled.
+
+    Traces of one session are one conversation; a trace without a session is one by itself, and so is its
+    name.
+    """
+    sessions = Groups()
+    for name, steps in traces:
+        for turn_steps in chain.from_iterable(map(_turns, _by_session([Step(**step) for step in steps]))):
+            trace = _trace(name, turn_steps, notes)
+            sessions.add(trace.session or name, vars(trace))
+    for name, its in sessions:
+        talk = LogTalk(name)
+        for trace in in_time((Step(**step) for step in its), lambda trace: trace.time):
+            earlier, question = asked_in(trace.asked)
+            if not question:
+                skipped.note(_("traces without a question"))
+                continue
+            # The dialogue before the first trace is history; later traces repeat it.
+            if not talk.turns:
+                talk.history = [
+                    ("user" if line.role == "user" else "assistant", line.text) for line in earlier
+                ]
+            talk.language = talk.language or trace.language
+            talk.tags += trace.tags
+            turn = LogTurn(
+                question, answered_in(trace.answered), tuple(map(_pair, trace.passages)), trace.ratings
+            )
+            turn.reference, turn.error, turn.tools = trace.reference, trace.error, trace.tools or None
+            talk.turns.append(turn)
+        show_tools(talk)
+        if talk.turns:
+            yield talk

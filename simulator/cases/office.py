@@ -1,0 +1,203 @@
+"""Reads Word, PowerPoint and PDF files as text; pictures in them are not read.
+
+Only a knowledge base with such files imports this: each takes a library of its own. What comes out is
+Markdown, so that a long document is cut at its headings: styles named "Heading 2" become ##, list styles and
+numbering become -, tables a line for each row with bars between the cells. Deleted text of tracked changes,
+ruby (the readings above kanji), headers, footers and footnotes are left out.
+"""
+
+import io
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unicodedata import east_asian_width, normalize
+
+from simulator.cases.documents import Document, text_document
+from simulator.cases.files import MAX_LINE, language_of, read_archive, read_bytes, readable_or_error
+from simulator.core.errors import CaseFileError
+from simulator.core.messages import _, encodable
+
+# Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
+# codes, and copies of text boxes for old programs.
+_SKIPPED = frozenset(
+    {"del", "moveFrom", "rt", "instrText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "tcPr"}
+)
+_CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_OFFICE_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
+_LIST = re.compile(r"list (?:bullet|number|paragraph)", re.IGNORECASE)
+_DEEPEST_HEADING = 6
+
+# The Markdown prefix of a paragraph: `# `, `- ` or nothing.
+Prefix = Callable[[Any], str]
+
+
+def word_document(path: Path) -> Document:
+    """The text of a .docx file in reading order; headers, footers and footnotes are left out."""
+    with readable_or_error(path, "Word", "python-docx"):
+        import docx
+
+        file = docx.Document(read_archive(path, "Word"))
+        styles = {style.style_id: _style_prefix(style) for style in file.styles}
+        return text_document("\n\n".join(_blocks(file.element.body, lambda p: _prefix(p, styles))))
+
+
+def presentation_document(path: Path) -> Document:
+    """The text of a .pptx file: each slide's title as a heading, its text, tables and notes."""
+    with readable_or_error(path, "PowerPoint", "python-pptx"):
+        import pptx
+
+        file = pptx.Presentation(read_archive(path, "PowerPoint"))
+        return text_document("\n\n".join(block for slide in file.slides for block in _slide(slide)))
+
+
+def _slide(slide: Any) -> Iterator[str]:
+    title = slide.shapes.title
+    if title is not None and (heading := " ".join(title.text_frame.text.split())):
+        yield f"## {heading}"
+    for shape in slide.shapes._spTree:
+        if title is None or shape is not title._element:
+            yield from _blocks(shape, lambda _: "")
+    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
+        yield from filter(None, [notes.text.strip()])
+
+
+def _style_prefix(style: Any) -> str:
+    """The Markdown prefix of a paragraph style; a custom style has that of the style it is based on."""
+    # Styles that are based on each other in a circle end here.
+    for _unused in range(10):
+        name = str(style.name or "")
+        if heading := _OFFICE_HEADING.fullmatch(name):
+            return "#" * min(int(heading[1]), _DEEPEST_HEADING) + " "
+        if name == "Title" or _LIST.match(name):
+            return "# " if name == "Title" else "- "
+        style = getattr(style, "base_style", None)
+        if style is None:
+            break
+    return ""
+
+
+def _prefix(paragraph: Any, styles: Mapping[str, str]) -> str:
+    properties = {_name(entry): entry for part in paragraph if _name(part) == "pPr" for entry in part}
+    style = properties.get("pStyle")
+    prefix = styles.get(next(iter(style.attrib.values()), ""), "") if style is not None else ""
+    return prefix or ("- " if "numPr" in properties else "")
+
+
+def _blocks(element: Any, prefix: Prefix) -> Iterator[str]:
+    """The paragraphs and tables below an element that are not empty.
+
+    In reading order, with text boxes behind the paragraph that they are anchored in; a table is a line for
+    each of its rows, with bars between the cells.
+    """
+    name = _name(element)
+    if name == "p":
+        if text := "".join(_inline(element)).strip():
+            yield prefix(element) + text
+        for box in _inside(element, "txbxContent"):
+            yield from _blocks(box, prefix)
+    elif name == "tbl":
+        yield from filter(None, ["\n".join(filter(None, map(_table_row, _inside(element, "tr"))))])
+    elif name not in _SKIPPED:
+        for child in element:
+            yield from _blocks(child, prefix)
+
+
+def _table_row(row: Any) -> str:
+    cells = [" ".join(" ".join(_blocks(cell, lambda _: "")).split()) for cell in _inside(row, "tc")]
+    return " | ".join(cells) if any(cells) else ""
+
+
+def _inline(element: Any) -> Iterator[str]:
+    """The text of a paragraph, without that of text boxes in it."""
+    for child in element:
+        name = _name(child)
+        if name == "t":
+            yield child.text or ""
+        elif name in _CHARACTERS:
+            yield _CHARACTERS[name]
+        elif name not in _SKIPPED and name != "txbxContent":
+            yield from _inline(child)
+
+
+def _inside(element: Any, name: str) -> Iterator[Any]:
+    """The outermost elements with this name below an element."""
+    for child in element:
+        if _name(child) == name:
+            yield child
+        elif _name(child) not in _SKIPPED:
+            yield from _inside(child, name)
+
+
+def _name(element: Any) -> str:
+    """The name of an element without its namespace; empty for a comment."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+# Some PDF writers store 用 as the radical ⽤ that looks the same; ligatures likewise stand for letters.
+_LOOKALIKES = "[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06]"
+# Radicals that NFKC does not know as the kanji that they look like.
+_RADICALS = str.maketrans("⺠⻁⻄⻑⻘⻝⻣⻤⻨⻩⻫⻭⻯⻲", "民虎西長青食骨鬼麦黄斉歯竜亀")
+_JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
+# Compiled at the first use: for a large class of characters that takes milliseconds.
+_WITHIN_JAPANESE = rf"{_JAPANESE}\n{_JAPANESE}"
+_WITHIN_ENGLISH = re.compile(r"[A-Za-z,]\n[a-z]")
+# A line of at least this share of the widest one was broken by the margin, not by its author.
+_FULL_LINE = 0.85
+
+
+def pdf_document(path: Path) -> Document:
+    """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page.
+
+    Metadata mostly name the template or the program ("Microsoft Word - Document1"). Encrypted files that open
+    without a password are read. A stream unpacks to at most `MAX_LINE` bytes.
+    """
+    with readable_or_error(path, "PDF", "pypdf"):
+        import pypdf
+
+        pypdf.apply_configuration(zlib_maximum_output_length=MAX_LINE)
+        # It warns about every flaw that it can work around.
+        logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+        reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise CaseFileError(_("{path}: protected with a password; save it without one.", path=path))
+        text = "\n\n".join(_unwrapped(_normalised(page.extract_text())) for page in reader.pages)
+        title = _normalised(str((reader.metadata and reader.metadata.title) or "")).strip()
+    document = text_document(text)
+    return Document(title, document.text) if title and title in document.text else document
+
+
+def _normalised(text: str) -> str:
+    plain = re.sub(_LOOKALIKES, lambda match: normalize("NFKC", match[0]), text)
+    return str(encodable(plain.translate(_RADICALS)))
+
+
+def _unwrapped(page: str) -> str:
+    """A page without the line breaks that are due to the margin.
+
+    A line of nearly the full width goes on in the next one: in Japanese without a space, in English with one,
+    where it ends in a letter and goes on in lower case. Lists and headings are short lines and stay.
+    """
+    lines = [line.rstrip() for line in page.split("\n")]
+    widest = {"ja": 0, "en": 0}
+    for line in lines:
+        # Latin letters are narrower than half a kanji, so each script has its own full width.
+        widest[language_of(line)] = max(widest[language_of(line)], _width(line))
+    text = lines[0]
+    for before, line in pairwise(lines):
+        ends = f"{before[-1:]}\n{line[:1]}"
+        separator = "\n"
+        # Only a full line was broken by the margin; a short one ends where its author ended it.
+        if _width(before) >= _FULL_LINE * widest[language_of(before)]:
+            if re.fullmatch(_WITHIN_JAPANESE, ends):
+                separator = ""
+            elif _WITHIN_ENGLISH.fullmatch(ends):
+                separator = " "
+        text += separator + line
+    return text
+
+
+def _width(line: str) -> int:
+    return sum(2 if east_asian_width(character) in "WFA" else 1 for character in line)

@@ -1,0 +1,161 @@
+"""Rows of data files of every kind: of one file (cases/tables.py), or of a log of conversations (cases/logs).
+
+Every row has the number of the line or row it begins on, and its values by column name. Who reads rows says
+with `fits` which column names make sense (a question, a text of knowledge, ratings); by that a table tells
+comma, tab and semicolon apart, a workbook its worksheet, and a log that it is no table of questions.
+
+    questions.csv          -> table_rows, after a look at the delimiter
+    questions.xlsx#料金    -> workbook_rows of that worksheet
+    traces.jsonl           -> a row for each conversation, where it is a known log (`_or_log`)
+    exports/               -> the same for all files of a folder, joined by their ids
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from simulator.cases.files import (
+    AN_HTML_PAGE,
+    files_of,
+    is_page,
+    open_lines,
+    plain_suffix,
+    quote,
+)
+from simulator.cases.logs import rows_of_file, rows_with_columns
+from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows, table_rows
+from simulator.cases.values import (
+    COLUMNS,
+    Fits,
+    Row,
+    RowFault,
+    Rows,
+    field_of,
+    raise_faults,
+)
+from simulator.core.errors import CaseFileError, UnknownName
+from simulator.core.messages import _
+
+_TEXTS = frozenset({*DELIMITERS, ".jsonl", ".ndjson", ".json", ".transcript"})
+# Columns and keys by which a file may be a log of conversations, though it has one for questions as well.
+_OF_LOGS = frozenset({
+    "sessionId", "session_id", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
+    "conversation_id", "run_type", "inputs", "post", "events", "role", "author_role", "sender_role",
+    "speaker", "sender", "direction", "payload", "webhookEventId",
+    "話者", "発話者", "発言者", "送信者", "役割", "発話", "ターン",
+})  # fmt: skip
+# The alias of a field whose cell holds one text: in `references` a line break begins another one.
+_HEADERS = {"references": "reference"}
+
+
+def read_rows(path: Path, fits: Fits, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
+    """The rows of a file, like `rows_of`. Raises RowFault for the first one that cannot be read."""
+    return raise_faults(rows_of(path, fits, columns))
+
+
+def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
+    """The rows of a file; `fits` says whether column names are the needed ones.
+
+    It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `columns`
+    are those of `--columns`. Raises UnknownName when no row has a column that is named there.
+    """
+    if plain_suffix(path) in _TEXTS and is_page(path):
+        raise CaseFileError(_("{path}: {why}.", path=path, why=AN_HTML_PAGE))
+    if columns and not {"role", "user"}.isdisjoint(columns):  # one message a row
+        return rows_with_columns(path, columns)
+    return rows_by_field(path, partial(_rows, path), fits, columns)
+
+
+def rows_by_field(
+    path: Path, read: Callable[[Fits], Rows], fits: Fits, columns: Mapping[str, str] | None
+) -> Rows:
+    """The rows of `read`; the columns that `columns`, those of `--columns`, assign to fields are renamed.
+
+    Other columns that mean these fields are left out. Raises UnknownName for an unknown field, and for a
+    column that no row has.
+    """
+    if not columns:
+        return read(fits)
+    by_field: dict[str, str] = {}
+    for name, column in columns.items():
+        field = field_of(name)
+        if field is None:
+            raise UnknownName(_("case column in --columns"), name, COLUMNS)
+        by_field[field] = column
+    assigned = frozenset(by_field.values())
+
+    def renamed(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        others = {
+            key: value
+            for key, value in values.items()
+            if key not in assigned and field_of(key) not in by_field
+        }
+        return others | {
+            _HEADERS.get(field, field): values[column]
+            for field, column in by_field.items()
+            if column in values
+        }
+
+    def fitting(headers: Sequence[str]) -> bool:
+        # Of two columns with the name that was assigned, either may be meant.
+        if twice := next((name for name in headers if name in assigned and headers.count(name) > 1), None):
+            raise CaseFileError(
+                _("{path}: the column {name} occurs twice; rename one of them.", path=path, name=quote(twice))
+            )
+        return fits(list(renamed(dict.fromkeys(headers))))
+
+    # The first pass also accepts a header with only some of the columns, to say which one is missing. Files
+    # are read twice, for which `read` begins anew each time.
+    missing, headers = list(by_field.values()), dict[str, None]()
+    for row in read(lambda names: fitting(names) or not assigned.isdisjoint(names)):
+        headers |= {} if isinstance(row, RowFault) else dict.fromkeys(row.values)
+        missing = [name for name in missing if name not in headers]
+        if not missing:
+            break
+    if missing and headers:
+        raise UnknownName(_("column of {path} in --columns", path=path), missing[0], headers)
+    return (
+        row if isinstance(row, RowFault) else row._replace(values=renamed(row.values))
+        for row in read(fitting)
+    )
+
+
+def _rows(path: Path, fits: Fits) -> Rows:
+    if (files := files_of(path)) != [path]:
+        log: Rows | None = rows_of_file(path) if files else None
+        if log is None:
+            msg = _("{path}: no log of conversations of a known format; name one file.", path=path)
+            raise CaseFileError(msg)
+        return log
+    suffix = plain_suffix(split_sheet(path)[0])
+    if suffix in DELIMITERS:
+        read = partial(table_rows, path, open_lines(path), DELIMITERS[suffix], fits)
+    else:
+        read = partial(structured_rows, path, fits)
+    return _or_log(path, read, fits) if fits(["turns"]) and suffix not in (".yaml", ".yml") else read()
+
+
+def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:
+    """The rows of a file, or its conversations where it is a log of a known format.
+
+    A file is held against the formats only where its columns do not fit, or one of them is a log's
+    (`_OF_LOGS`): a table of questions with a column `sessionId` stays one if no format claims it.
+    """
+    names: list[str] = []
+    unread: CaseFileError | None = None
+    try:
+        first = next(read(), None)
+        names = list(first.values) if isinstance(first, Row) else []
+        del first  # which may be as large as the file
+    except CaseFileError as error:  # such as two columns of one name
+        unread = error
+    if not names or not fits(names) or not _OF_LOGS.isdisjoint(names):
+        log: Iterator[Row] | None = rows_of_file(path)
+        if log is not None:
+            yield from log
+            return
+    if unread:
+        raise unread
+    yield from read()

@@ -1,0 +1,180 @@
+"""Rows of one file of any kind: a table of text here, worksheets, objects and YAML by readers of their own.
+
+questions.csv          -> table_rows, after a look at the delimiter
+questions.xlsx#料金    -> workbook_rows of that worksheet
+questions.jsonl        -> json_rows
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from simulator.cases.choices import implied_columns, subject_of
+from simulator.cases.files import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    MAX_TEXT,
+    Lines,
+    open_pieces,
+    plain_suffix,
+    printable,
+    read_text,
+)
+from simulator.cases.structured import json_rows
+from simulator.cases.values import Fits, Row, RowFault, Rows, check_columns, column_names, is_lower_heading
+from simulator.cases.workbooks import workbook_rows
+from simulator.core.errors import CaseFileError
+from simulator.core.messages import _
+
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+WORKBOOKS = frozenset({".xlsx", ".xlsm"})
+ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
+# `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
+_SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
+# What Excel writes as the first line of a CSV to name its delimiter.
+_NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+Cells = tuple[int, list[str] | RowFault]
+
+
+def structured_rows(path: Path, fits: Fits) -> Rows:
+    """The rows of a file that is no table of text."""
+    file, sheet = split_sheet(path)
+    suffix = plain_suffix(file)
+    if suffix in WORKBOOKS:
+        return workbook_rows(file, sheet, fits)
+    if suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
+        return json_rows(path, open_pieces(path))
+    if suffix in (".yaml", ".yml"):
+        from simulator.cases.yaml_rows import yaml_rows
+
+        return yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
+    raise _unknown_kind(path, suffix)
+
+
+def split_sheet(path: Path) -> tuple[Path, str]:
+    """A workbook and the name of the worksheet behind `#`; the name is empty when there is none.
+
+    A file whose own name has such a `#` in it is read as that file.
+    """
+    match = _SHEET.fullmatch(str(path))
+    return (Path(match[1]), match[2]) if match and not path.exists() else (path, "")
+
+
+def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
+    name = printable(str(path))
+    if name.lower().startswith(("http:", "https:")):
+        what = _(
+            "not a file here; download it; a Google Sheet is written sheet:KEY#worksheet. Read are {kinds}",
+            kinds=ACCEPTED,
+        )
+    elif suffix == ".xls":
+        what = _("an old Excel file; open it in Excel and save it as .xlsx")
+    elif not path.exists():
+        what = _("no such file; check the name and the folder")
+    else:
+        what = _(
+            "'{suffix}' is not a known kind of data file; save it as {kinds}",
+            suffix=suffix or path.name,
+            kinds=ACCEPTED,
+        )
+    return CaseFileError(_("{path}: {why}.", path=name, why=what))
+
+
+def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
+    """The rows below the column names; `fits` says whether a delimiter makes sense of these.
+
+    A row with more cells than names is a fault, unless the further ones are blank: nearly always a text with
+    a comma in it lacks its quotation marks. Missing cells at the end are missing values. A first line `sep=;`
+    names the delimiter and is no row.
+    """
+    csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
+    header: list[str] = []
+    constants: dict[str, JsonValue] = {}
+    named = _NAMED_DELIMITER.fullmatch(next(lines(), ""))
+    delimiter = named[1] if named else _delimiter(lines, delimiter, fits)
+    rows = _lines_of_cells(path, lines(), delimiter)
+    if named:
+        next(rows, None)
+    for line, cells in _with_one_heading(rows, fits):
+        if isinstance(cells, RowFault):
+            yield cells
+            continue
+        if not header:
+            check_columns(path, line, len(cells))
+        if not header and not fits(cells) and (header := implied_columns(cells)):
+            constants = {"subject": subject_of(path)}
+        elif not header:
+            header = column_names(path, line, cells)
+            continue
+        if any(map(str.strip, cells[len(header) :])):
+            what = _(
+                "{cells} cells under {names} column names;"
+                " put a text that contains the separator in quotation marks.",
+                cells=len(cells),
+                names=len(header),
+            )
+            yield RowFault(path, line, what)
+            continue
+        values: dict[str, JsonValue] = {name: cell for name, cell in zip(header, cells, strict=False) if name}
+        yield Row(line, values | constants, cells=True)
+
+
+def _with_one_heading(rows: Iterator[Cells], fits: Fits) -> Iterator[Cells]:
+    """The rows of a table; of a heading of two rows, groups of columns above names, only the lower one."""
+    first, second = next(rows, None), next(rows, None)
+    is_group = False
+    if first and second:
+        upper, lower = first[1], second[1]
+        is_group = (
+            isinstance(upper, list) and isinstance(lower, list) and is_lower_heading(upper, lower, fits)
+        )
+    if first and not is_group:
+        yield first
+    if second:
+        yield second
+    yield from rows
+
+
+def _lines_of_cells(path: Path, lines: Iterator[str], delimiter: str) -> Iterator[Cells]:
+    """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file.
+
+    So that one fault ends the reading, where all others are told row by row.
+    """
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    start = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            what = _(
+                "not a readable table row ({error}); inside quotation marks, write a quotation mark twice.",
+                error=error,
+            )
+            fault = RowFault(path, start, what)
+            # An open quotation mark: the rest of the file is one cell, and there is no next row.
+            if str(error) == "unexpected end of data":
+                raise fault from None
+            yield start, fault
+            cells = []
+        if cells is None:
+            return
+        if any(map(str.strip, cells)):
+            yield start, cells
+        start = reader.line_num + 1
+
+
+def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
+    """The usual delimiter of the file type, unless the header fits only with another one."""
+    # The one that the suffix promises is tried first: a header of one column fits with any of them.
+    for delimiter in (usual, ",", "\t", ";"):
+        try:
+            rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+            first = next((row for row in rows if any(map(str.strip, row))), [])
+            if len(first) > MAX_COLUMNS or fits(first):
+                return delimiter
+        except csv.Error:
+            continue
+    return usual

@@ -1,0 +1,227 @@
+"""The report of a calibration: how far a judge agrees with labels.
+
+A calibration is read from above: who graded, the table in which the judge stands above people and those that
+only count words, then kappa, leniency and the passing grade, the grades given, and at last what warns of the
+figures. Correlations are printed as in papers, `.83 [.77, .88]`.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.core.document import (
+    Cell,
+    Chart,
+    Fact,
+    FactList,
+    Line,
+    Notes,
+    Report,
+    Section,
+    Series,
+    Table,
+    Text,
+)
+from simulator.core.messages import Message, _, ngettext
+from simulator.results.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer
+from simulator.results.draws import RESAMPLES
+from simulator.results.judge_trust import Calibration, short_number
+from simulator.results.label_grading import LabelComparison
+from simulator.runner.labelled_answers import Dimension, GraderKind
+
+# Who graded, where no model did; a model is named.
+_GRADED_BY = {
+    "by_stand_in": _("Graded by an offline stand-in (word overlap, no language model)"),
+    "by_function": _("Computed, no language model"),
+}
+# The scorers that only count, as tables name them; others are published ones that the file brings along.
+_TRIVIAL = {
+    "length": _("length of the answer"),
+    "token_precision": _("words found in contexts"),
+    "token_recall": _("reference words found"),
+    "rouge_l": _("ROUGE-L (reference)"),
+}
+
+
+class CalibrationOutcome(NamedTuple):
+    """What is reported: the stored calibration, what it was made from, and how."""
+
+    calibration: Calibration
+    compared: LabelComparison
+    label: Dimension
+    seed: int
+    grader: GraderKind
+    path: Path | None = None
+
+
+def calibration_report(outcome: CalibrationOutcome) -> Report:
+    """The rows, the scorers, agreement and thresholds, the grades, and how to read it."""
+    c, figures = outcome.calibration, outcome.compared.figures
+    grades, counts = zip(*figures.histogram.bars, strict=True)
+    shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for n in counts)
+    bars = Series("", tuple(map(float, counts)), shares)
+    chart = Chart("bars", "", _("Grades given"), tuple(f"{grade:g}" for grade in grades), (bars,))
+    drawn = _(
+        "[ ] is the 95 % interval (bootstrap over groups, {draws} draws, seed {seed:d}).",
+        draws=RESAMPLES,
+        seed=outcome.seed,
+    )
+    # Warnings first; how intervals are made is for whoever asks.
+    notes = Notes.of((*_notes(figures, outcome.label), Line(drawn, "soft")), "alarm")
+    saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
+    return Report(
+        title=_(
+            "Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset
+        ),
+        language=c.language,
+        lead=(
+            *map(Line, _origin(outcome)),
+            _scorers(figures, c.judge),
+            FactList(tuple(_facts(figures))),
+        ),
+        sections=(
+            Section("grades", _("Grades given"), (chart,)),
+            Section("reading", _("How to read this"), (notes, *saved)),
+        ),
+    )
+
+
+def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
+    """Who graded, and what became of the rows."""
+    counts, c, figures = outcome.compared.counts, outcome.calibration, outcome.compared.figures
+    yield _GRADED_BY.get(outcome.grader) or _("Graded by {model}", model=c.model)
+    n, groups = figures.n, figures.groups
+    # What is missing is only named where something is.
+    parts = [_("Answers compared: {n} of {all} ({groups} groups)", n=n, all=counts.rows, groups=groups)]
+    if counts.skipped:
+        parts.append(_("{n} not gradable ({reason})", n=counts.skipped, reason=counts.reason))
+    if counts.failed:
+        parts.append(_("{n} failed", n=counts.failed))
+    if counts.unlabelled:
+        parts.append(_("{n} without this label", n=counts.unlabelled))
+    yield _("{parts}", parts=tuple(parts))
+    yield _("Good answers: {good} ({n} of {all})", good=c.good, n=figures.good, all=n)
+
+
+def _scorers(figures: Figures, judge: str) -> Table:
+    """The judge, people, trivial scorers and published ones on the same rows."""
+    scorers: list[tuple[Text, Scorer]] = [(judge, figures.judge)]
+    if figures.humans:
+        scorers.append((_("people (one and the rest)"), figures.humans))
+    scorers += [(_name(scorer.name), scorer) for scorer in figures.scorers]
+    return Table.listing(
+        "scorers",
+        scorers,
+        # The judge's own row stands out; all rows have their own n, for a scorer may lack some answers.
+        {
+            _("Scorer"): lambda scorer: Cell(
+                text=scorer[0], tone="strong" if scorer[1] is figures.judge else ""
+            ),
+            "n": lambda scorer: f"{scorer[1].n:,}",
+            "Spearman": lambda scorer: with_interval(scorer[1].spearman),
+            "Kendall": lambda scorer: short_number(scorer[1].kendall),
+            "AUROC": lambda scorer: with_interval(scorer[1].auroc),
+        },
+    )
+
+
+def _name(scorer: str) -> Message:
+    return _TRIVIAL.get(scorer) or _("published {name}", name=scorer)
+
+
+def _facts(figures: Figures) -> Iterator[Fact]:
+    """Kappa, leniency and thresholds."""
+    # Both are moved linearly to the levels of the label, and to the nearest of them.
+    yield Fact(_("Kappa (quadratic)"), with_interval(figures.kappa))
+    if red := figures.red:
+        line = _(
+            "{rows} of {all} answers, {bad} of them rightly (precision {precision}); {bad} of {of} bad"
+            " answers are found (recall {recall})",
+            rows=red.rows,
+            all=figures.n,
+            bad=red.bad,
+            of=red.of,
+            precision=short_number(red.precision),
+            recall=short_number(red.recall),
+        )
+        yield Fact(_("Red by the rule of runs"), line)
+    else:
+        yield Fact(_("Leniency (judge - people)"), _leniency(figures))
+    # With labels of one kind there is nothing to part.
+    if figures.one_kind:
+        return
+    best = _("No grade separates better than chance.")
+    if cut := figures.threshold:
+        best = _(
+            "{grade:g} and above (balanced accuracy {accuracy}, precision {precision}, recall {recall})",
+            grade=cut.grade,
+            accuracy=short_number(cut.balanced_accuracy),
+            precision=short_number(cut.precision),
+            recall=short_number(cut.recall),
+        )
+    yield Fact(_("Passing grade"), best)
+
+
+def _leniency(figures: Figures) -> Message:
+    way, by = _("no clear difference"), figures.leniency
+    if by.value is not None and by.low is not None and by.high is not None and not by.low <= 0 <= by.high:
+        way = _("milder than people") if by.value > 0 else _("stricter than people")
+    return _(
+        "{leniency}  {way}\nDifference of the means on a scale 0 to 1: judge {judge}, people {people}.",
+        leniency=with_interval(by, signed=True),
+        way=way,
+        judge=short_number(figures.judge_mean),
+        people=short_number(figures.people_mean),
+    )
+
+
+def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:
+    """What the reader must know before relying on the figures; texts alone are warnings."""
+    n, rho, advantage = figures.n, figures.judge.spearman.value, figures.advantage
+    if n < ENOUGH_ROWS:
+        yield ngettext(
+            "Only {n} answer: too few to conclude anything.",
+            "Only {n} answers: too few to conclude anything.",
+            n=n,
+        )
+    if figures.histogram.poor:
+        yield _(
+            "Poor discrimination: {share:.0f} % of the grades are {grade:g}. They hardly tell good from bad.",
+            share=100 * figures.histogram.share,
+            grade=figures.histogram.commonest,
+        )
+    # A label "hallucinated" of 1 for bad answers turns everything round. Of labels with degrees it takes
+    # certainty.
+    highest = figures.judge.spearman.high
+    if rho is not None and rho < 0 and (label.is_binary or (highest is not None and highest < 0)):
+        yield _(
+            "Grades and labels point in opposite directions. If the other labels are the good ones, add"
+            " --good {value}.",
+            value=label.other_way,
+        )
+    if figures.one_kind:
+        yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
+    if advantage:
+        values = {"scorer": _name(figures.best_trivial), "difference": with_interval(advantage, signed=True)}
+        if advantage.low is not None and advantage.low > 0:
+            # Said without alarm; not to be shown better is one.
+            yield Line(_("Rho beyond {scorer}: {difference}. Better than the trivial scorer.", **values))
+        else:
+            yield _(
+                "Rho beyond {scorer}: {difference}. Not shown to be better than the trivial scorer.", **values
+            )
+
+
+def with_interval(bounds: FigureInterval, *, signed: bool = False) -> str:
+    """`.83 [.77, .88]`; with its sign where it is a difference."""
+    show = signed_short if signed else short_number
+    if bounds.low is None or bounds.high is None:
+        return show(bounds.value)
+    return f"{show(bounds.value)} [{show(bounds.low)}, {show(bounds.high)}]"
+
+
+def signed_short(value: float | None) -> str:
+    """`+.05`, `-.12`; what rounds to nothing has no sign."""
+    if value is None or abs(value) < 0.005:
+        return short_number(value and abs(value))
+    return f"{'+' if value > 0 else ''}{short_number(value)}"

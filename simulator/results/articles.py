@@ -1,0 +1,114 @@
+"""The bot's articles, as causes and fixes need them: by id, by title, and those nearest to a question.
+
+A piece of an article has a number: `ja/01-plans#2` is of `ja/01-plans`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import log
+
+from simulator.core.types import Passage
+from simulator.results.summary import heading_of
+from simulator.text.segments import normalise, tokens
+
+Articles = tuple[Passage, ...]
+# A reference of fewer characters stands in many articles.
+TELLING = 6
+_PART = re.compile(r"#\d+\Z")
+
+
+def article_of(passage: str) -> str:
+    """The article that a passage is a piece of; an id without a number is an article of one piece."""
+    return _PART.sub("", passage)
+
+
+def is_of(passage: Passage, article: str) -> bool:
+    """Whether a retrieved passage is an article or a piece of it, by its id or its source.
+
+    "docs/fees.md" is a piece of `docs/fees`, and so is `docs/fees#2`; of `faq.csv#12` only that row is.
+    """
+    source = passage.source or ""
+    head, dot, tail = source.rpartition(".")
+    names = {passage.id, article_of(passage.id), source, head if dot and "/" not in tail else source}
+    return article in names
+
+
+class Shelf:
+    """The articles of a bot that can be looked through; without any, they are not known."""
+
+    def __init__(self, articles: Iterable[Passage]) -> None:
+        """Builds no index before the first search."""
+        self.passages = tuple(articles)
+        self.ids = {id_ for passage in self.passages for id_ in (passage.id, article_of(passage.id))}
+
+    def __bool__(self) -> bool:
+        """Whether the bot's articles are known."""
+        return bool(self.passages)
+
+    def title(self, article: str, retrieved: Iterable[Passage] = ()) -> str:
+        """What an article is called here, or among these passages; empty where neither says."""
+        texts = (passage.text for passage in (*self.passages, *retrieved) if is_of(passage, article))
+        return next(filter(None, map(heading_of, texts)), "")
+
+    def holding(self, references: Iterable[str]) -> str:
+        """The id of the piece that has one of these texts word for word; empty where none has."""
+        for reference in references:
+            wanted = _plain(reference)
+            if len(wanted) >= TELLING:
+                for passage, text in zip(self.passages, self._plain_texts, strict=True):
+                    if wanted in text:
+                        return passage.id
+        return ""
+
+    def nearest(
+        self, texts: Iterable[str], needed: Collection[str], came: Iterable[Passage], most: int
+    ) -> Articles:
+        """At most so many pieces that were not retrieved: the needed articles', then by words in common.
+
+        A plain search, which only chooses what a model is shown.
+        """
+        seen = {passage.text for passage in came}
+        first = [passage for passage in self.passages if any(is_of(passage, article) for article in needed)]
+        ranked = (passage for text in texts for passage in self._ranked(text, most + len(seen)))
+        left = (passage for passage in (*first, *ranked) if passage.text not in seen)
+        return tuple({passage.id: passage for passage in left}.values())[:most]
+
+    def _ranked(self, text: str, most: int) -> Sequence[Passage]:
+        scores: Counter[int] = Counter()
+        for unit in _units(text):
+            places = self._postings.get(unit, ())
+            for place in places:
+                # Rare units weigh more, and long articles have more of them.
+                scores[place] += log(1 + len(self.passages) / len(places)) / self._lengths[place]  # type: ignore[assignment]
+        return [self.passages[place] for place, _score in scores.most_common(most)]
+
+    @cached_property
+    def _plain_texts(self) -> list[str]:
+        return [_plain(passage.text) for passage in self.passages]
+
+    @cached_property
+    def _postings(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for place, passage in enumerate(self.passages):
+            for unit in _units(passage.text):
+                places.setdefault(unit, []).append(place)
+        return places
+
+    @cached_property
+    def _lengths(self) -> list[float]:
+        return [max(1.0, len(_units(passage.text))) ** 0.5 for passage in self.passages]
+
+
+def _plain(text: str) -> str:
+    return "".join(normalise(text).split()).rstrip("。.")
+
+
+def _units(text: str) -> set[str]:
+    """Words, and pairs of characters where words are not parted."""
+    words = tokens(text)
+    return {word for word in words if len(word) > 1} | {
+        first + other for first, other in pairwise(words) if len(first) == len(other) == 1
+    }

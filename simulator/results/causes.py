@@ -1,0 +1,406 @@
+"""Why a turn is red: what ids and marks prove, and what the judge's model said.
+
+Whether a cause stands is as important as the cause:
+
+    certain    ids, marks or the bot itself prove it: an article that the case names was not retrieved, what
+               the case marks as unanswerable was answered, no answer came, a tool was not called
+    likely     a mark and the judge's reading of the answer: what the case marks as answerable was declined;
+               an article that has the reference word for word was not retrieved; what only a stand-in read
+    judge      the view of the judge's model (grading/cause.py), or of the judge that marked the turn
+    open       nobody looked into it: there was no model, it was not asked, or it did not say
+
+A certain cause stands, but for one: that an article did not come is certain, and that the customer's wording
+kept it away is what a model can see. No rule compares words, and no model is asked here, so that a report can
+be made again at any time and says the same (asking: results/asking.py).
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+from simulator.core.document import Text, excerpt
+from simulator.core.messages import Message, _, listed, sentences
+from simulator.core.replies import LapseKind
+from simulator.core.titles import TITLES
+from simulator.core.types import GradingContext, Results, Score, response_in
+from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, answer_key
+from simulator.results.articles import Shelf, article_of, is_of
+from simulator.results.figures import MarkKind, RedTurn, Summary
+from simulator.results.red import LAPSES, RANK
+from simulator.storage.results import turns_with_scores
+from simulator.users.faults import CustomerFault, spoilt_turns
+
+Cause = Literal[
+    "no_answer", "customer", JudgedName, "forbidden", "tools", LapseKind,
+]  # fmt: skip
+# The surest first.
+Standing = Literal["certain", "likely", "judge", "open"]
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
+# Verdicts of the judge's model stand in a run's notes, each under this and the key of its answer.
+NOTE = "cause:"
+# Why not all were asked about: "budget", "endpoint"; empty or not there where all were.
+STOPPED_NOTE = "causes_stopped"
+
+_STANDING_NAMES: dict[Standing, Message] = {
+    "certain": _("certain"),
+    "likely": _("likely"),
+    "judge": _("the judge's view"),
+    "open": _("not looked into"),
+}
+# The causes that are called like the marks of lapses.
+_CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {kind: kind for kind in get_args(LapseKind)}
+# Those in which an article has no part.
+_WITHOUT_ARTICLES: frozenset[Cause] = frozenset({"no_answer", "customer", "tools", *_CAUSE_OF_LAPSE.values()})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootCause:
+    """The cause of one red turn; `evidence` is a sentence, `articles` are the ids of those concerned.
+
+    `cut` says that only another piece of the article was retrieved than the one with the answer.
+    """
+
+    conversation: str
+    turn: int
+    cause: Cause
+    standing: Standing
+    evidence: Text
+    articles: tuple[str, ...] = ()
+    cut: bool = False
+
+    @property
+    def sure(self) -> bool:
+        """Whether ids or marks prove it."""
+        return self.standing == "certain"
+
+
+def standing_name(*standings: Standing) -> Message:
+    """The words for how sure a cause is, or the causes of several turns."""
+    return listed([_STANDING_NAMES[standing] for standing in standings], len(STANDINGS))
+
+
+def cause_name(cause: Cause, *standings: Standing) -> Message:
+    """As "Not retrieved (certain)"; of several turns "Not retrieved (certain, likely)"."""
+    if standings == ("open",):
+        return _STANDING_NAMES["open"]
+    return _("{name} ({how})", name=TITLES["cause"][cause], how=standing_name(*standings))
+
+
+def cause_sentence(cause: RootCause) -> Text:
+    """The cause, how sure it is, and why; the same wherever a red answer is shown."""
+    if cause.standing == "open":
+        return cause.evidence
+    return _("{name}: {why}", name=cause_name(cause.cause, cause.standing), why=cause.evidence)
+
+
+class RedAnswer:
+    """One red turn: `red` as reports rank it, `context` as judges saw it, `scores` what these said."""
+
+    def __init__(
+        self,
+        red: RedTurn,
+        context: GradingContext,
+        scores: Mapping[str, Score],
+        customer_fault: CustomerFault | None,
+        shelf: Shelf,
+        *,
+        comparable: bool,
+    ) -> None:
+        """`comparable`: the bot's ids and those that cases name are of one kind."""
+        self.red, self.context, self.scores, self.customer_fault = red, context, scores, customer_fault
+        self.shelf, self.comparable = shelf, comparable
+        self.turn, self.case = context.turn, context.case
+        self.passages = self.turn.answer.passages
+        # A later line may ask something else, which these articles and marks are not about.
+        self.is_first = self.turn.index == 1 or self.turn.user == self.case.question
+        self.needed = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
+        self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
+
+    @property
+    def key(self) -> str:
+        """The same for every customer who got this answer to this question."""
+        return answer_key(self.context)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a model is asked.
+
+        Where nothing proves what is wrong with the answer, and for why an article did not come.
+        """
+        proved = self.proved
+        return (
+            proved is None
+            or proved.cause == "retrieval"
+            or (proved.standing == "likely" and proved.cause != "customer")
+        )
+
+    def material(self, most: int) -> CauseMaterial:
+        """What a model is shown: at most so many articles beside the retrieved ones."""
+        near = None
+        if self.shelf:
+            texts = (*self.context.right_answers, self.turn.user)
+            near = self.shelf.nearest(texts, self.needed, self.passages, most)
+        missed = self.missed if self.comparable else ()
+        return CauseMaterial(
+            self.context, self.red.reason, near, self.needed if self.comparable else (), missed
+        )
+
+    def cause(self, verdict: JudgedCause | None, *, offline: bool) -> RootCause:
+        """The cause by ids and marks, and by the verdict of a model where these do not prove it."""
+        proved = self.proved
+        if not self.is_open and proved:
+            return proved
+        if verdict and verdict.cause and (not proved or not proved.sure or verdict.cause == "spelling"):
+            likely = proved is not None and proved.standing == "likely" and proved.cause == verdict.cause
+            return self._judged(verdict, verdict.cause, "likely" if likely else "judge")
+        if proved and verdict and verdict.cause == proved.cause:  # certain; the model knows the words
+            return self._judged(verdict, proved.cause, "certain")
+        if proved:
+            return proved
+        why = _("Nobody looked into the cause: the judge's model was not asked.")
+        if verdict:
+            why = _("The judge did not say what caused it.")
+        elif offline:
+            why = _("Not looked into: that takes a model.")
+        return self._because("unclear", "open", sentences(why, self._what_ids_say()))
+
+    def _judged(self, verdict: JudgedCause, cause: Cause, standing: Standing) -> RootCause:
+        """What a model said: its reason, with the article and its words where these are there."""
+        said: Text = verdict.reason
+        if verdict.article:
+            article = self._named(verdict.article)
+            said = _("{reason} ({article})", reason=said, article=article)
+            if verdict.words:
+                said = _(
+                    "{reason} ({article}: “{words}”)",
+                    reason=verdict.reason,
+                    article=article,
+                    words=verdict.words,
+                )
+        articles = (verdict.article,) if verdict.article else self.missed or self.needed
+        came = {article_of(passage.id) for passage in self.passages}
+        cut = cause == "retrieval" and article_of(verdict.article) in came and bool(verdict.article)
+        return self._because(cause, standing, said, articles=articles, cut=cut)
+
+    @cached_property
+    def proved(self) -> RootCause | None:
+        """What ids and marks say; None where they say nothing, and only a model could."""
+        if self.red.failure:
+            kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
+            kind = kinds.get(self.red.failure, _("it failed"))
+            return self._because("no_answer", "certain", _("The bot gave no answer ({kind}).", kind=kind))
+        by_mark = self._by_mark()
+        if by_mark and (by_mark.cause not in LAPSES or self._only_marked(*LAPSES, "conversation")):
+            return by_mark
+        by_case = self._by_case()
+        return by_case if by_case and by_case.sure else by_mark or by_case
+
+    def _only_marked(self, *kinds: str) -> bool:
+        return {mark.kind for mark in self.red.marks} <= {*kinds}
+
+    def _by_mark(self) -> RootCause | None:
+        """The cause that a mark names by itself, without a look at the answer."""
+        marks = {mark.kind: mark for mark in self.red.marks}
+        gravest = min(
+            (m for m in self.red.marks if m.kind in LAPSES), key=lambda m: RANK[m.severity], default=None
+        )
+        if self._only_marked("conversation"):
+            whole = _(
+                "The answer is not at fault by itself; the conversation as a whole left something open."
+            )
+            return self._because("unclear", "judge", sentences(whole, self.red.reason))
+        if self.customer_fault and not self._only_marked(*LAPSES, "conversation"):
+            spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
+            return self._because("customer", "likely", sentences(spoilt, self.customer_fault.reason))
+        if "tools" in marks:
+            return self._because("tools", "certain", marks["tools"].reason)
+        if "risk" in marks and self._only_marked("risk", *LAPSES):
+            return self._because("forbidden", "judge", marks["risk"].reason)
+        return self._because(_CAUSE_OF_LAPSE[gravest.kind], "judge", gravest.reason) if gravest else None
+
+    def _by_case(self) -> RootCause | None:
+        """The cause by what the case marks, and by the ids of the articles that it names."""
+        response, first = response_in(self.scores), self.turn.index == 1
+        if first and self.case.answerable is False and response in {"answered", "partly"}:
+            said = _(
+                "The articles do not answer this. The bot should have said so and named a contact;"
+                " instead it said {quote}.",
+                quote=_('"{text}"', text=excerpt(self.turn.answer.text)),
+            )
+            sure = self._is_read and response == "answered"
+            return self._because("should_refuse", "certain" if sure else "likely", said)
+        if self.case.answerable is False and self.is_first:
+            return None
+        if absent := self._absent() or self._cut():
+            return absent
+        if first and self.case.answerable and response == "declined" and self._is_read:
+            declined: Text = _("This question can be answered, but the bot declined.")
+            if self.needed and self.comparable:
+                declined = _(
+                    "The answer is in {article}, which the search found, but the bot declined to answer.",
+                    article=self._named(self.needed[0]),
+                )
+            return self._because("should_answer", "likely", declined)
+        return None
+
+    @property
+    def _is_read(self) -> bool:
+        """Whether a model read what the answer does; a stand-in goes by its phrases."""
+        return bool(
+            response_in({k: s for k, s in self.scores.items() if not s.rubric.startswith("lexical-")})
+        )
+
+    def _absent(self) -> RootCause | None:
+        """That articles which the case names did not come; certain where none of them did.
+
+        Only where ids can be compared, and no passage has the right answer all the same.
+        """
+        if not (self.missed and self.comparable and self.turn.answer.shows_passages) or self._has_answer:
+            return None
+        standing: Standing = "certain" if self.missed == self.needed else "likely"
+        lacking = tuple(article for article in self.missed if self.shelf and article not in self.shelf.ids)
+        if lacking:
+            there_is_none = _(
+                "This question needs the article {id}, which the bot does not have.", id=lacking[0]
+            )
+            return self._because("knowledge", standing, there_is_none, articles=lacking)
+        missed = _(
+            "This question needs {article}, which was not retrieved.", article=self._named(self.missed[0])
+        )
+        return self._because("retrieval", standing, missed, articles=self.missed)
+
+    def _cut(self) -> RootCause | None:
+        """That what has the right answer word for word did not come: an article, or another piece of one."""
+        held = "" if self._has_answer else self.shelf.holding(self.context.right_answers)
+        if not held or not self.turn.answer.shows_passages:
+            return None
+        article = article_of(held)
+        if any(article_of(passage.id) == article for passage in self.passages):
+            piece = _(
+                "A piece of {article} was retrieved, but not the one with the answer:"
+                " articles are cut in the wrong places.",
+                article=self._named(article),
+            )
+            return self._because("retrieval", "likely", piece, articles=(article,), cut=True)
+        whole = _(
+            "{article} has the right answer word for word, but was not retrieved.",
+            article=self._named(article),
+        )
+        return self._because("retrieval", "likely", whole, articles=(article,))
+
+    @cached_property
+    def _has_answer(self) -> bool:
+        """Whether a retrieved passage has a reference word for word."""
+        return bool(Shelf(self.passages).holding(self.context.right_answers))
+
+    def _what_ids_say(self) -> Text:
+        """That the needed articles came, for whoever looks into it next."""
+        if self.needed and self.comparable and not self.missed and self.turn.answer.shows_passages:
+            return _("What it needs, {article}, was retrieved.", article=self._named(self.needed[0]))
+        return ""
+
+    def _named(self, article: str) -> Text:
+        """An article by title and id."""
+        if title := self.shelf.title(article, self.passages):
+            return _('"{title}" ({id})', title=title, id=article)
+        return article
+
+    def _because(
+        self,
+        cause: Cause,
+        standing: Standing,
+        evidence: Text,
+        *,
+        articles: tuple[str, ...] = (),
+        cut: bool = False,
+    ) -> RootCause:
+        about = () if cause in _WITHOUT_ARTICLES else articles or self.needed
+        return RootCause(
+            conversation=self.red.conversation,
+            turn=self.red.turn,
+            cause=cause,
+            standing=standing,
+            evidence=evidence,
+            articles=about,
+            cut=cut,
+        )
+
+
+def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[RedAnswer]:
+    """The red turns with what is known of them, conversation by conversation.
+
+    In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
+    do not fit into memory at once.
+    """
+    reddest = {(red.conversation, red.turn): red for red in summary.reddest}
+    faults, named = spoilt_turns(results), _named_ids(results, reddest)
+    for conversation, turn, scores in turns_with_scores(results, reddest):
+        at = (conversation.id, turn.index)
+        context = GradingContext(
+            conversation=conversation.id,
+            case=conversation.case,
+            persona=conversation.persona,
+            turn=turn,
+            earlier=tuple(
+                earlier_turn for earlier_turn in conversation.turns if earlier_turn.index < turn.index
+            ),
+        )
+        passages, needed = turn.answer.passages, conversation.case.passages
+        alike = named or (bool(shelf) and all(p.id in shelf.ids for p in passages) and _known(needed, shelf))
+        yield RedAnswer(reddest[at], context, scores, faults.get(at), shelf, comparable=alike)
+
+
+def _known(needed: Collection[str], shelf: Shelf) -> bool:
+    """Whether the bot's articles have ids like these: one of them, or one in the same folder."""
+    folders = {id_.rpartition("/")[0] for id_ in shelf.ids} - {""}
+    return any(id_ in shelf.ids or id_.rpartition("/")[0] in folders for id_ in needed)
+
+
+def _named_ids(results: Results, reddest: Mapping[tuple[str, int], RedTurn]) -> bool:
+    """Whether any article that a case names was ever retrieved for a red turn: then ids can be compared."""
+    return any(
+        is_of(passage, article)
+        for conversation, turn, _scores in turns_with_scores(results, reddest)
+        for article in conversation.case.passages
+        for passage in turn.answer.passages
+    )
+
+
+def root_causes(
+    results: Results,
+    summary: Summary,
+    shelf: Shelf | None = None,
+    judged: Mapping[str, JudgedCause] | None = None,
+) -> tuple[RootCause, ...]:
+    """The cause of each red turn, in the order of `summary.reddest`.
+
+    `shelf` has the bot's articles. `judged` are verdicts of the judge's model by the key of an answer; by
+    default those in the run file.
+    """
+    verdicts = stored_verdicts(results) if judged is None else judged
+    causes = {
+        (answer.red.conversation, answer.red.turn): answer.cause(
+            verdicts.get(answer.key), offline=summary.offline
+        )
+        for answer in red_answers(results, summary, shelf or Shelf(()))
+    }
+    keys = ((red.conversation, red.turn) for red in summary.reddest)
+    return tuple(causes[key] for key in keys if key in causes)
+
+
+def stored_verdicts(results: Results) -> dict[str, JudgedCause]:
+    """What the judge's model said, by the key of an answer; what cannot be read is as good as not said."""
+    verdicts = {}
+    for key, body in results.notes.items():
+        if key.startswith(NOTE):
+            try:
+                verdicts[key.removeprefix(NOTE)] = JudgedCause.model_validate(body)
+            except ValueError:
+                continue
+    return verdicts
+
+
+def searched(results: Results, summary: Summary) -> bool:
+    """Whether there is a search to blame: not in a data set for whose rows nothing was retrieved."""
+    return not (summary.rows and not results.conversations.select("with_passages"))

@@ -1,0 +1,780 @@
+"""Two runs compared: whether the bot got better, on which turns, and what speaks against the comparison.
+
+Conversations are paired by question, customer and repetition; grades are compared judge by judge over these
+pairs, colours turn by turn where both customers said the same.
+
+The tests of paired differences (`wilcoxon`, `mcnemar`, `holm`) are exact where it matters: few pairs, ties,
+zeros, and many judges. Under "nothing changed" every difference may as well have the other sign; each test
+counts how many of these assignments are as extreme as what was found.
+
+From two runs to a verdict:
+
+1. `PairedRuns` pairs conversations by case, persona, repetition and who plays.
+2. `means_by_customer` makes one mean for each judge and customer, `differences` one row for each judge.
+3. Cases, not conversations, are tested: five customers with one question are one observation.
+4. `red_changes` counts the turns that turned red and green, again by case.
+5. `is_regression` makes a verdict of the grades; a case that must not break and did is one by itself.
+
+    six cases, each 0.2 better          wilcoxon 0.03125: six is the fewest that can be below 5 %
+    five cases, each 0.2 better         wilcoxon 0.0625: nothing can be said, whatever happened
+    five better, one worse by as much   wilcoxon 0.219
+    six cases turned red, none green    mcnemar 0.03125
+
+No model is called, and no run is changed.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import ceil, comb, sqrt
+from statistics import NormalDist, fmean, stdev
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from simulator.core.document import excerpt
+from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
+from simulator.results.agreement import average_ranks
+from simulator.results.draws import interval_of_difference
+from simulator.results.figures import RedTurn, Summary, rounded
+from simulator.results.intervals import LEVEL
+from simulator.results.summary import counted_turns
+from simulator.storage.results import without_superseded
+from simulator.storage.run_file import replay_of
+
+# A conversation by case, persona, repetition and, of several models, who plays; a turn by conversation and
+# number.
+ConversationKey = tuple[str, str, int, str]
+TurnKey = tuple[str, int]
+# Tags of a case that must stay as good as it is, as `is_guarded` reads them: "Must not break" is one, too.
+GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
+# Under this name and its id a run file has the hash and the version of a tested prompt.
+_PROMPT = "prompt:"
+# Why a comparison may mislead, gravest first.
+Kind = Literal[
+    "same_run", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings", "rules",
+    "questions", "unfinished", "unpaired",
+]  # fmt: skip
+# The bot may differ: it is what is tested. These must be the same for the scores to be comparable. In a
+# replay the customers say what they said before, so that their settings do not matter.
+_OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language", "greeting")
+_OF_THE_GRADING = (
+    "judging", "retest", "guidelines", "contacts", "ng_words", "rules",
+    "tokenizer", "customer_faults", "seed",
+)  # fmt: skip
+_NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
+Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
+# Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
+FEWEST_PAIRS = FEWEST_CASES = 6
+# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen: 80 % is the
+# usual power (Cohen, 1988).
+WORTH_SEEING, POWER = 0.05, 0.8
+_NORMAL = NormalDist()
+# A case with a mean before and after; a customer by case and persona.
+Pair = tuple[str, float, float]
+CustomerKey = tuple[str, str]
+# Up to as many differences other than zero the assignments are counted; above, the normal approximation.
+EXACT_UP_TO = 25
+# Differences of floats that are equal on paper are equal here, too: ties and zeros decide ranks.
+_PLACES = 9
+
+
+class RunFigures(NamedTuple):
+    """One run with its figures."""
+
+    results: Results
+    summary: Summary
+
+
+class PairedTurn(NamedTuple):
+    """One turn in both runs; `was` and `became` are what made it red, None where it was not.
+
+    `others` are further personas who began alike and were told the same.
+    """
+
+    earlier: Conversation
+    later: Conversation
+    before: Turn
+    after: Turn
+    was: RedTurn | None
+    became: RedTurn | None
+    others: tuple[str, ...] = ()
+
+
+def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
+    """The turns, of first ones with the same question and answers only one: red where any of them is.
+
+    The first line is the case's own, so eleven personas often get the same answer to it, and one changed
+    answer would count eleven times. Later turns are never joined: what was said before them differs.
+    """
+    by_key: dict[tuple[object, ...], PairedTurn] = {}
+    for turn in turns:
+        said = (turn.before.user, turn.before.answer.text, turn.after.user, turn.after.answer.text)
+        is_first = turn.before.index == turn.after.index == 1
+        key = (turn.later.case.id, *said) if is_first else (turn.later.id, turn.after.index)
+        first = by_key.setdefault(key, turn)
+        others = dict.fromkeys((*first.others, turn.later.persona))
+        others.pop(first.later.persona, None)
+        by_key[key] = first._replace(
+            was=first.was or turn.was, became=first.became or turn.became, others=tuple(others)
+        )
+    return list(by_key.values())
+
+
+class PairedRuns:
+    """The conversations of two runs, side by side.
+
+    `both` are the conversations that both have, `turns` those turns that can be compared: the first of each
+    conversation, and those with the same message. On `same_lines` of all `lines` (turns of paired
+    conversations) the customers said the same. `guarded` cases must not break: either run marks them so.
+    """
+
+    def __init__(self, before: RunFigures, after: RunFigures) -> None:
+        """`before` is the run that `after` is compared with."""
+        self.before, self.after = (
+            RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
+        )
+        # Each side as its score counts it: conversations that were held again once.
+        runs = self.before.results, self.after.results
+        self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
+        self.both = [key for key in self.later if key in self.earlier]
+        was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
+            {(red.conversation, red.turn): red for red in side.summary.reddest}
+            for side in (self.before, self.after)
+        )
+        turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
+        for earlier, later in ((self.earlier[key], self.later[key]) for key in self.both):
+            # A turn that only one of the two has is a line that was not the same.
+            self.lines += max(len(earlier.turns), len(later.turns))
+            for a, b in zip(earlier.turns, later.turns, strict=False):
+                self.same_lines += a.user == b.user
+                if a.index == 1 or a.user == b.user:
+                    red = was.get((earlier.id, a.index)), became.get((later.id, b.index))
+                    turns.append(PairedTurn(earlier, later, a, b, *red))
+        self.turns = tuple(turns)
+        conversations = (*self.earlier.values(), *self.later.values())
+        self.guarded = tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
+
+
+def begun_conversations(results: Results, other: Results) -> dict[ConversationKey, Conversation]:
+    """The conversations that began, by question, customer, repetition and who plays.
+
+    Where several models play the customers and only one does in the `other` run, those of that model, or
+    else of the first. Then who plays is left out of the key, so that the two runs have pairs at all.
+    """
+    # A run file names the models of a role in one text, joined by commas.
+    models, others = (side.run.models.get("user", "").split(", ") for side in (results, other))
+    alone = len(models) > 1 and len(others) == 1
+    only = (others[0] if others[0] in models else models[0]) if alone else None
+    return {
+        (c.case.id, c.persona, c.repeat, "" if alone else c.user_model): c
+        for c in results.conversations
+        if (c.turns or c.ended) and only in (None, c.user_model)
+    }
+
+
+class Caution(Value):
+    """A reason to distrust the difference; `names` are judges, roles, settings, prompts or runs.
+
+    `before` and `after` count what is unpaired in either run; of reworded questions `after` counts the pairs.
+    """
+
+    kind: Kind
+    names: tuple[str, ...] = ()
+    before: int = 0
+    after: int = 0
+
+
+class ChangedSetting(Value):
+    """A setting of the bot that is not the same in both runs."""
+
+    name: str
+    before: str
+    after: str
+
+
+class JudgeDifference(Value):
+    """One judge over the pairs that it graded in both runs; means are 0..1, differences later less earlier.
+
+    `p_holm` is p as it decides: corrected for how many judges were looked at. `moved` counts the cases in
+    which anything changed. `larger` is the largest difference that the interval leaves possible; `more` is
+    how many new cases it takes to see a difference of 5 points, None when the pairs cannot tell. Figures are
+    None where there are too few pairs for them; `pairs` and `cases` say how many there were.
+    """
+
+    judge: str
+    verdict: Verdict
+    pairs: int
+    cases: int
+    moved: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    p_holm: float | None
+    larger: float | None
+    more: int | None
+
+    @property
+    def leaning(self) -> Literal["up", "down"] | None:
+        """Which way it seems to have gone: the interval leaves out 0, and the test cannot rule out chance.
+
+        None where both agree, whether on a difference or on none.
+        """
+        if self.verdict != "no_difference" or self.interval is None:
+            return None
+        low, high = self.interval
+        return "up" if low > 0 else "down" if high < 0 else None
+
+
+class TurnChange(Value):
+    """A turn with the same message of the customer, red in only one of the runs; texts are excerpts.
+
+    `conversation` and `turn` are those of the later run. `was` and `became` are the deciding judge's grades
+    (0..1), None where it gave none. `others` are further personas who began alike and were told the same.
+    """
+
+    conversation: str
+    turn: int
+    case: str
+    persona: str
+    question: str
+    before: str
+    after: str
+    was: float | None
+    became: float | None
+    why_before: str
+    why_after: str
+    guarded: bool
+    others: tuple[str, ...] = ()
+
+
+class BrokenCase(Value):
+    """A case that must not break and did: no red turn before, at least one now."""
+
+    case: str
+    question: str
+    turns: tuple[tuple[str, int], ...]
+    why: str
+
+
+class RedChanges(Value):
+    """Comparable turns by colour before and now; over the cases with more and with less red, McNemar's p."""
+
+    turned_red: int
+    turned_green: int
+    still_red: int
+    still_green: int
+    cases_worse: int
+    cases_better: int
+    p: float
+
+    @property
+    def redder(self) -> bool:
+        """Whether more cases turned red than green."""
+        return self.cases_worse > self.cases_better
+
+
+class ComparedRun(Value):
+    """One of the two runs as a whole, paired or not."""
+
+    run: str
+    replay_of: str | None
+    score: float | None
+    red: int
+    turns: int
+    conversations: int
+    offline: bool = False
+    trial: bool = False
+
+
+class CutShort(Value):
+    """A run that did not go on to its end: `finished` of the `planned` conversations were held."""
+
+    run: str
+    finished: int
+    planned: int
+
+
+class RunComparison(Value):
+    """Everything that two runs say about whether the bot got better; scores and differences are 0..1.
+
+    `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
+    turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
+    are not comparable; then only the latter counts.
+
+    `guarded` counts the cases that must not break, `unchecked` names those of them that only one of the runs
+    has, `unseen` those of which the later run has no grade. `cut_short` are the runs that did not go on to
+    their end; for either reason a regression may have gone unseen (`cannot_tell`). `turned_red` and
+    `turned_green` begin with guarded cases, then with what fell or rose most. `paired` are conversations,
+    `lines` and `same_lines` turns.
+    """
+
+    before: ComparedRun
+    after: ComparedRun
+    primary: str
+    verdict: Verdict
+    regression: bool
+    judges: tuple[JudgeDifference, ...]
+    paired: int
+    replayed: bool
+    same_lines: int
+    lines: int
+    reds: RedChanges
+    turned_red: tuple[TurnChange, ...]
+    turned_green: tuple[TurnChange, ...]
+    broken: tuple[BrokenCase, ...]
+    guarded: int
+    unchecked: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
+    cut_short: tuple[CutShort, ...] = ()
+    cautions: tuple[Caution, ...]
+    changed: tuple[ChangedSetting, ...]
+
+    @property
+    def cannot_tell(self) -> bool:
+        """Whether nothing got worse as far as can be seen, and not all can be seen."""
+        return not self.regression and bool(self.cut_short or self.unseen)
+
+    @property
+    def score(self) -> JudgeDifference | None:
+        """The row of the judge that decides; None where it graded no customer in both runs."""
+        return next((row for row in self.judges if row.judge == self.primary), None)
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
+        return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
+
+
+def is_guarded(tags: Iterable[str]) -> bool:
+    """Whether a case must not break."""
+    return any(tag.strip().casefold().replace("_", "-").replace(" ", "-") in GUARDED for tag in tags)
+
+
+def means_by_customer(side: RunFigures) -> dict[str, dict[CustomerKey, float]]:
+    """For each judge the mean (0..1) of every case and persona, over their repetitions.
+
+    A conversation's mean is that of the turns that the judge graded and that count, and a customer's that of
+    its conversations: a long conversation weighs no more than a short one.
+    """
+    counted = {(c.id, turn.index): (c.case.id, c.persona) for c, turn in counted_turns(*side)}
+    values: dict[str, dict[CustomerKey, dict[str, list[float]]]] = {}
+    for score in side.results.scores:
+        customer = counted.get((score.conversation, score.turn))
+        if customer and score.value is not None and score.state == "scored":
+            by_conversation = values.setdefault(score.judge, {}).setdefault(customer, {})
+            by_conversation.setdefault(score.conversation, []).append(score.value)
+    return {
+        judge: {customer: fmean(map(fmean, grades.values())) for customer, grades in by.items()}
+        for judge, by in values.items()
+    }
+
+
+def _prompts(run: Run) -> dict[str, tuple[str, str]]:
+    """Version and hash of a run's prompts by name: one, or those of a chain; empty where rows were sent."""
+    return {
+        name.removeprefix(_PROMPT): (run.versions.get(name, ""), digits)
+        for name, digits in run.prompts.items()
+        if name.startswith(_PROMPT)
+    }
+
+
+def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
+    """The judges whose prompt, form or model is not the same in both runs.
+
+    By the hashes of their rubrics. A judge that graded nothing in one of the runs, or all by rule, has none,
+    and is not accused.
+    """
+    earlier, later = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
+    return tuple(n for n, now in later.items() if now and earlier.get(n) and now != earlier[n])
+
+
+def is_replayed(before: Run, after: Run) -> bool:
+    """Whether one of the two replays the other, or both replay a third run."""
+    origins = [replay_of(run) or run.id for run in (before, after)]
+    return before.id != after.id and origins[0] == origins[1]
+
+
+def cautions(pairs: PairedRuns) -> Iterator[Caution]:
+    """The reasons to distrust a plain comparison, gravest first: in the order of `Kind`."""
+    before, after = pairs.before.results.run, pairs.after.results.run
+    replayed = is_replayed(before, after)
+    # In a replay nobody plays the customer.
+    roles = [role for role in _NOT_THE_BOT if not (replayed and role == "user")]
+    settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
+    # If the number of examples differs, that alone changes the text of a prompt.
+    same_shots = before.settings.get("shots") == after.settings.get("shots")
+    first, second = (_prompts(run) if same_shots else {} for run in (before, after))
+    changed = [name for name in first if name in second and first[name] != second[name]]
+    names: tuple[tuple[Kind, Iterable[str]], ...] = (
+        ("same_run", [after.id] if before.id == after.id else []),
+        ("rubrics", other_rubrics(pairs.before.summary, pairs.after.summary)),
+        ("models", (role for role in roles if before.models.get(role) != after.models.get(role))),
+        # A text that changed while the version stayed, and the reverse.
+        ("prompt_text", (name for name in changed if first[name][0] == second[name][0])),
+        ("prompt_version", (name for name in changed if first[name][1] == second[name][1])),
+        # None and an empty list say the same: that nothing was asked for.
+        (
+            "settings",
+            (n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)),
+        ),
+        ("unfinished", dict.fromkeys(run.id for run in (before, after) if run.status != "finished")),
+    )
+    by_kind = {kind: Caution(kind=kind, names=named) for kind, some in names if (named := tuple(some))}
+    personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
+    if not replayed and any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas):
+        by_kind["customers"] = Caution(kind="customers")
+    if before.settings.get("red") != after.settings.get("red"):
+        by_kind["rules"] = Caution(kind="rules")
+    if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
+        by_kind["questions"] = Caution(kind="questions", after=reworded)
+    unpaired = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
+    if any(unpaired):
+        by_kind["unpaired"] = Caution(kind="unpaired", before=unpaired[0], after=unpaired[1])
+    return (by_kind[kind] for kind in get_args(Kind) if kind in by_kind)
+
+
+def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
+    """What is known to differ in the bot: adapter, settings, prompts, model."""
+    earlier: Any = before.settings.get("set") or {}
+    later: Any = after.settings.get("set") or {}
+    prompts = (
+        ", ".join(f"{name} {version} ({digits})" for name, (version, digits) in _prompts(run).items())
+        for run in (before, after)
+    )
+    # Only what was stored: a bot whose code changed has to be told apart by who changed it.
+    changes = [
+        ("adapter", before.settings.get("adapter"), after.settings.get("adapter")),
+        *((key, earlier.get(key), later.get(key)) for key in dict.fromkeys((*earlier, *later))),
+        ("prompt", *prompts),
+        ("demo_model", before.models.get("demo"), after.models.get("demo")),
+    ]
+    return tuple(
+        ChangedSetting(name=name, before=str(was or ""), after=str(now or ""))
+        for name, was, now in changes
+        if (was or "") != (now or "")
+    )
+
+
+def differences(
+    pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: Collection[str] = ()
+) -> tuple[JudgeDifference, ...]:
+    """One row per judge, from its pairs (case, before, after); those in `apart` graded by another rubric.
+
+    The p of a judge is Wilcoxon's over the mean differences of the cases, since conversations about one
+    case are not independent. `primary` decides about the run. Better or worse is said when the p as
+    `_corrected` is below 5 % and the interval, too, leaves out 0.
+    """
+    # By judge, the mean difference of each case.
+    by_case = dict[str, list[float]]()
+    for judge, rows in pairs.items():
+        values: dict[str, list[float]] = {}
+        for case, before, after in rows:
+            values.setdefault(case, []).append(after - before)
+        by_case[judge] = list(map(fmean, values.values()))
+    tested = {
+        judge: wilcoxon(means)
+        for judge, means in by_case.items()
+        if judge not in apart and _enough(len(pairs[judge]), len(means))
+    }
+    # Judges that cannot be significant keep their plain p: correcting for them would cost the others.
+    adjusted = tested | _corrected(
+        {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}, primary
+    )
+    differences_by_judge = []
+    for judge, rows in pairs.items():
+        cases, by = by_case[judge], [after - before for _case, before, after in rows]
+        interval = None
+        if _enough(len(by), len(cases)):
+            interval = interval_of_difference(by, [case for case, *_means in rows], seed=seed)
+        verdict: Verdict = "not_comparable" if judge in apart else "not_enough"
+        if judge in adjusted and interval is not None:
+            low, high = interval
+            sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
+            verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
+        differences_by_judge.append(
+            JudgeDifference(
+                judge=judge,
+                verdict=verdict,
+                pairs=len(rows),
+                cases=len(cases),
+                moved=_moved(cases),
+                before=fmean(before for _case, before, _after in rows) if rows else None,
+                after=fmean(after for *_rest, after in rows) if rows else None,
+                difference=fmean(by) if by else None,
+                interval=interval,
+                p=tested.get(judge),
+                p_holm=adjusted.get(judge),
+                larger=max(abs(end) for end in interval) if interval else None,
+                more=more_needed(cases),
+            )
+        )
+    return tuple(differences_by_judge)
+
+
+def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
+    """The p of each judge that could be significant at all, corrected for how many are tested.
+
+    A judge that changed in fewer than six cases cannot be, whatever the signs (Tarone, 1990). The score was
+    chosen beforehand: it is tested first and alone. Once it is significant the others follow by Holm's
+    method at the full level (gatekeeping; Maurer, Hothorn and Lehmacher, 1995). Without that they may only
+    spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs, of
+    which `make bench-changes` finds 0 to 3 %.
+    """
+    # The score by itself, whatever becomes of the others.
+    first = {judge: p for judge, p in testable.items() if judge == primary}
+    others = holm({judge: p for judge, p in testable.items() if judge != primary})
+    costs = 1 if all(p < 1 - LEVEL for p in first.values()) else 2
+    return first | {judge: min(1.0, costs * p) for judge, p in others.items()}
+
+
+def more_needed(cases: Sequence[float]) -> int | None:
+    """How many new cases, beside these, show a true difference of 5 points four times in five.
+
+    From how far the cases' differences lie apart (the usual normal formula); 0 when there are enough. None
+    where nothing differs: that does not tell how far apart they would lie. Differences of .2, -.1, .05, 0, .1
+    and .3 ask for 59 more cases.
+    """
+    if len(cases) < 2 or not _moved(cases):
+        return None
+    reach = _NORMAL.inv_cdf(0.5 + LEVEL / 2) + _NORMAL.inv_cdf(POWER)
+    # Less a hair, so that what is a whole number on paper is not rounded up by its last digit.
+    needed = max(FEWEST_CASES, ceil((reach * stdev(cases) / WORTH_SEEING) ** 2 - 1e-9))
+    return max(0, needed - len(cases))
+
+
+def _moved(cases: Sequence[float]) -> int:
+    """In how many cases anything changed; of others Wilcoxon's test has no sign to count."""
+    return sum(abs(by) > 1e-9 for by in cases)
+
+
+def _enough(pairs: int, cases: int) -> bool:
+    return pairs >= FEWEST_PAIRS and cases >= FEWEST_CASES
+
+
+def wilcoxon(differences: Sequence[float]) -> float:
+    """The two-sided p of Wilcoxon's signed-rank test (1945); 1 when nothing differs.
+
+    Zeros by Pratt (1959): they are ranked with the others, then left out. Ties share the mean of their
+    ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
+    correction, its variance from the very ranks, which corrects for ties and zeros.
+    """
+    # 0.6 - 0.4 and 0.8 - 0.6 are the same difference.
+    values = np.round(np.asarray(differences, dtype=float), _PLACES)
+    signed = values != 0
+    if not signed.any():
+        return 1.0
+    # Doubled, mean ranks are whole numbers.
+    ranks = np.rint(2 * average_ranks(np.abs(values)))[signed].astype(int)
+    above = int(ranks[values[signed] > 0].sum())
+    whole = int(ranks.sum())
+    # The smaller of both sums of ranks; the test is two-sided, so that it does not matter which.
+    extreme = min(above, whole - above)
+    if len(ranks) > EXACT_UP_TO:
+        deviation = (extreme - whole / 2) / sqrt(float((ranks.astype(float) ** 2).sum()) / 4)
+        return min(1.0, 2 * float(_NORMAL.cdf(deviation)))
+    # ways[s]: how many assignments of signs give the positive ranks the sum s. Each rank doubles them, and
+    # with 25 of them 2 ** 25 still fits an integer.
+    ways = np.zeros(whole + 1, dtype=np.int64)
+    ways[0] = 1
+    for rank in ranks:
+        ways[rank:] = ways[rank:] + ways[:-rank]
+    return min(1.0, 2 * int(ways[: extreme + 1].sum()) / (1 << len(ranks)))
+
+
+def mcnemar(worse: int, better: int) -> float:
+    """The two-sided exact p of McNemar's test (1947): changes one way against changes the other way.
+
+    Binomial with a half; what did not change says nothing. 1 without any change; 6 against 0 is 0.03125, 5
+    against 1 is 0.219. Doubling the smaller tail can exceed 1, which is then 1.
+    """
+    n, fewer = worse + better, min(worse, better)
+    return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
+
+
+def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+    """Each p as adjusted by Holm (1979): below 5 % they hold together, however many there are.
+
+    .01, .04 and .03 become .03, .06 and .06: the smallest is tripled, the next doubled, and none falls below
+    the one before it.
+    """
+    adjusted, least = {}, 0.0
+    for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - place) * p_values[name]))
+        adjusted[name] = least
+    return {name: adjusted[name] for name in p_values}
+
+
+def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
+    """The comparable turns by colour, and whether more cases changed one way than the other.
+
+    A case with as many turns that turned red as turned green counts as neither.
+    """
+    colours = Counter((bool(t.was), bool(t.became)) for t in turns)
+    # Turns of one case are not independent: each case counts once, by which way more of its turns changed.
+    net = Counter[str]()
+    for t in turns:
+        net[t.later.case.id] += bool(t.became) - bool(t.was)
+    worse, better = sum(n > 0 for n in net.values()), sum(n < 0 for n in net.values())
+    return RedChanges(
+        turned_red=colours[False, True],
+        turned_green=colours[True, False],
+        still_red=colours[True, True],
+        still_green=colours[False, False],
+        cases_worse=worse,
+        cases_better=better,
+        p=mcnemar(worse, better),
+    )
+
+
+def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
+    """The turns that turned red (or green), those of guarded cases first, then by how much."""
+    before, after = (
+        {(s.conversation, s.turn): s for s in side.results.scores.of_judge(pairs.after.summary.primary)}
+        for side in (pairs.before, pairs.after)
+    )
+    changes = []
+    for t in (t for t in distinct_turns(pairs.turns) if (bool(t.was), bool(t.became)) == (not red, red)):
+        earlier, later = before.get((t.earlier.id, t.before.index)), after.get((t.later.id, t.after.index))
+        changes.append(
+            TurnChange(
+                conversation=t.later.id,
+                turn=t.after.index,
+                case=t.later.case.id,
+                persona=t.later.persona,
+                question=excerpt(t.after.user),
+                before=excerpt(t.before.answer.text),
+                after=excerpt(t.after.answer.text),
+                was=earlier.value if earlier else None,
+                became=later.value if later else None,
+                why_before=_why(t.was, earlier),
+                why_after=_why(t.became, later),
+                guarded=t.later.case.id in pairs.guarded,
+                others=t.others,
+            )
+        )
+
+    def rank(change: TurnChange) -> tuple[bool, float]:
+        """What fell (or rose) most comes first."""
+        is_graded = change.was is not None and change.became is not None
+        by = round((change.became or 0.0) - (change.was or 0.0), 9) if is_graded else 0.0
+        return not change.guarded, by if red else -by
+
+    return tuple(sorted(changes, key=rank))
+
+
+def _why(red: RedTurn | None, score: Score | None) -> str:
+    return excerpt((red.reason if red else "") or (score.reason if score else ""))
+
+
+def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
+    """The guarded cases with no red turn before and at least one now.
+
+    A case that the earlier run did not ask cannot have broken: it is `unchecked`.
+    """
+    red_before = {red.case for red in pairs.reds[0].values()}
+    earlier = {c.case.id for c in pairs.earlier.values() if c.turns}
+    broken = []
+    for case in (case for case in pairs.guarded if case in earlier and case not in red_before):
+        if red := [r for r in pairs.after.summary.reddest if r.case == case]:
+            question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
+            places = tuple((r.conversation, r.turn) for r in red)
+            broken.append(BrokenCase(case=case, question=excerpt(question), turns=places, why=red[0].reason))
+    return tuple(broken)
+
+
+def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComparison:
+    """The run `after` compared with `before`; both summaries are made by the same red rules.
+
+    The caller sees to that: those of the later run. `seed` is for the bootstrap.
+    """
+    pairs = PairedRuns(before, after)
+    primary = after.summary.primary
+    earlier, later = means_by_customer(pairs.before), means_by_customer(pairs.after)
+    # Of every customer that both runs have: the case, and the means before and after.
+    means = {
+        judge: [
+            (key[0], earlier[judge][key], later[judge][key])
+            for key in sorted(earlier[judge].keys() & later[judge].keys())
+        ]
+        for judge in sorted(after.summary.judges, key=lambda name: name != primary)
+        if judge in earlier and judge in later
+    }
+    judges = differences(
+        means,
+        primary=primary,
+        seed=seed,
+        apart=other_rubrics(before.summary, after.summary),
+    )
+    verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
+    reds, broken = red_changes(distinct_turns(pairs.turns)), broken_cases(pairs)
+    first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
+    whole = (
+        ComparedRun(
+            run=side.results.run.id,
+            replay_of=replay_of(side.results.run),
+            conversations=side.summary.graded,
+            **side.summary.model_dump(include={"score", "red", "turns", "offline"}),
+            trial=side.summary.trial,
+        )
+        for side in (before, after)
+    )
+    return RunComparison(
+        before=next(whole),
+        after=next(whole),
+        primary=primary,
+        verdict=verdict,
+        regression=bool(broken) or is_regression(judges, verdict, redder=reds.redder),
+        judges=judges,
+        paired=len(pairs.both),
+        replayed=is_replayed(before.results.run, after.results.run),
+        same_lines=pairs.same_lines,
+        lines=pairs.lines,
+        reds=reds,
+        turned_red=turn_changes(pairs, red=True),
+        turned_green=turn_changes(pairs, red=False),
+        broken=broken,
+        guarded=len(pairs.guarded),
+        unchecked=tuple(case for case in pairs.guarded if case not in first & second),
+        unseen=tuple(case for case in pairs.guarded if case in first and case not in _seen_cases(after)),
+        cut_short=tuple(
+            CutShort(run=side.results.run.id, finished=side.summary.finished, planned=side.summary.planned)
+            for side in (before, after)
+            if _is_cut_short(side)
+        ),
+        cautions=tuple(cautions(pairs)),
+        changed=changed_settings(before.results.run, after.results.run),
+    )
+
+
+def _seen_cases(side: RunFigures) -> set[str]:
+    """The questions of which a run can say whether they broke: a turn is red, or the judge graded one."""
+    graded = side.summary.conversation_scores
+    seen = {conversation.case.id for conversation in side.results.conversations if conversation.id in graded}
+    return seen | {red.case for red in side.summary.reddest}
+
+
+def _is_cut_short(side: RunFigures) -> bool:
+    """Whether conversations of the plan are missing."""
+    summary = side.summary
+    return summary.status != "finished" or summary.finished < summary.planned
+
+
+def is_regression(rows: Sequence[JudgeDifference], verdict: Verdict, *, redder: bool) -> bool:
+    """Whether the grades show a regression; `verdict` is that of the deciding judge.
+
+    A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity. So
+    another judge that fell counts only where it cost something: where more cases turned red than green.
+    """
+    if verdict in ("worse", "not_comparable"):
+        return verdict == "worse"
+    return redder and any(row.verdict == "worse" for row in rows)
+
+
+def comparison_json(comparison: RunComparison) -> dict[str, Any]:
+    """The object that `--json` prints, figures rounded to 4 decimals; judges by name."""
+    shown = comparison.model_dump(mode="json")
+    shown["judges"] = {row.pop("judge"): row for row in shown["judges"]}
+    shown["cannot_tell"] = comparison.cannot_tell
+    return rounded(shown)  # type: ignore[no-any-return]

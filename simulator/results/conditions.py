@@ -1,0 +1,675 @@
+"""Conditions of a target, one by one: measured, decided, and in words.
+
+With a confidence a condition passes when the one-sided lower bound of its figure does, and is missed when the
+upper bound misses. What was counted, and what no further question can undo, is decided by what was seen.
+
+Where several models play the customers, nobody knows which is most like real ones. So the gate passes,
+or is missed, where it is for each of them: what has to hold whichever is right has to be shown of all
+(intersection-union test: Berger, 1982).
+
+A condition goes through three steps:
+
+1. `measure_condition` turns its name into a `MeasuredFigure`: the figure, and 0..1 values by question.
+2. `check_condition` decides: facts by the figure, shares by their bound, seconds by the share that is quick.
+3. `decide_conditions` joins all: passed when every condition is and nothing is missing.
+
+    "score >= 80" at 95 %: 40 questions with a mean of 0.9 have to have a lower bound of 0.8
+    "p95_seconds <= 3" at 95 %: the share of answers within 3 s has to have a lower bound of 0.95
+    "severity_major == 0": one such turn misses it, whatever the confidence
+
+What no figure can be had of is never passed.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from simulator.core.document import Text, points, target_points
+from simulator.core.messages import Message, _, ngettext, pgettext
+from simulator.core.settings import (
+    FIGURES,
+    MAJOR,
+    MIN_GRADED,
+    Condition,
+    Settings,
+    check_names,
+    target_conditions,
+)
+from simulator.core.titles import title
+from simulator.core.types import TURN, Case, Conversation, Results, Turn
+from simulator.results.answerability import Responses, answer_place, asks_responses, handover_place, responses
+from simulator.results.figures import CorrectedScore, Summary, turn_failure
+from simulator.results.findings import (
+    MIN_QUESTIONS,
+    SAME,
+    CheckedCondition,
+    Decision,
+    Finding,
+    Gate,
+    Lack,
+    MoreQuestions,
+    finding,
+    judges_of,
+    major_cases,
+    major_finding,
+    missing_findings,
+    too_little,
+)
+from simulator.results.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
+from simulator.results.offered import further_figures
+from simulator.results.red import worst_severity
+from simulator.results.summary import counted_turns
+from simulator.storage.results import without_superseded
+from simulator.text.phrases import is_courtesy
+
+# The share of answers that may be slower than `p95_seconds`.
+QUICK_SHARE = 0.95
+FIRST_WORDS = "first_token_p95_seconds"
+# Nobody asks more questions than this: what they could settle is not worth settling.
+MAX_QUESTIONS = 10_000
+# The 97.5 % quantile of the normal distribution: people's interval is one of 95 %, at both ends.
+_USUAL_Z = 1.959964
+# Shares that are shown in percent; a score and the grades of judges are points out of 100.
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
+_SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
+# The figures of a target that are not judges, as people read them; a judge has its own title.
+_FIGURES: dict[str, Message] = {
+    "score": _("Score"),
+    "answered_correctly": _("Did not refuse what it should answer"),
+    "refused_correctly": _("Refused what it should"),
+    "handover_correctly": _("Right handovers"),
+    "red": pgettext("a share", "Red turns"),
+    "failed": _("Turns without answer"),
+    "major": _("Questions with a major turn"),
+    "severity_major": _("Major turns"),
+    "severity_moderate": _("Moderate turns"),
+    "severity_minor": _("Minor turns"),
+    "p95_seconds": _("Seconds to answer (95 %)"),
+    FIRST_WORDS: _("Seconds to the first words (95 %)"),
+    "cost_usd": _("Cost"),
+}
+_SECONDS = ("p95_seconds", FIRST_WORDS)
+
+
+class MeasuredFigure(NamedTuple):
+    """A figure of the run as reports show it, and the 0..1 values behind it, by question.
+
+    `n` counts the values, `failed` those that could not be measured; `clusters` is None without any
+    value. For seconds the values say whether an answer was quick enough, and `goal` which share has to
+    be. `least` is what a share will be at least, however the questions go that were not asked yet.
+    `thin`: too few of the grades it is made of are there. `untold` are values that a log does not tell;
+    `unasked`: the judge that would tell was not asked.
+
+    `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
+    `clusters`. `conversations` are those behind the values; they turn missing questions into conversations.
+    """
+
+    value: float | None
+    clusters: Clusters | None
+    n: int
+    failed: int = 0
+    goal: float | None = None
+    conversations: int = 0
+    least: float | None = None
+    thin: bool = False
+    untold: int = 0
+    unasked: bool = False
+
+    @property
+    def cases(self) -> int:
+        """On how many questions the figure rests."""
+        return 0 if self.clusters is None else len(self.clusters.sizes)
+
+
+# What a conversation says of a figure, by the place where it is counted; elsewhere it says nothing.
+_PLACES: Mapping[str, tuple[Callable[[Conversation, Responses], str], Mapping[str, float]]] = {
+    "answered_correctly": (answer_place, {"answered_answerable": 1.0, "refused_answerable": 0.0}),
+    "refused_correctly": (answer_place, {"refused_unanswerable": 1.0, "answered_unanswerable": 0.0}),
+    "handover_correctly": (
+        handover_place,
+        {"handed_required": 1.0, "kept_forbidden": 1.0, "kept_required": 0.0, "handed_forbidden": 0.0},
+    ),
+}
+
+
+def measure_condition(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
+    """The figure that a condition is about."""
+    results, name = without_superseded(results), condition.name
+    begun = results.conversations.select("begun")
+    if name in ("score", summary.primary) or name in summary.judges:
+        return _graded_figure(name, results, summary)
+    if name in _PLACES:
+        return _placed_figure(name, results)
+    # pass^3: of each question the chance that three repeats pass, then the mean over questions.
+    if condition.repeats:
+        passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
+        pairs = [(chance, case) for case, chance in passes.items()]
+        return _mean_figure(pairs, len(begun), len(summary.cases) - len(pairs))
+    if name == "cost_usd":
+        cost, least = summary.cost_usd, summary.spent.least_usd
+        # Of an unknown cost the part that is known decides, where it is too much already.
+        value = least if cost is None and least > condition.threshold else cost
+        return MeasuredFigure(value, None, len(begun))
+    # Each question weighs the same here, and those not asked yet can only add to what is wrong: `least`.
+    if name == MAJOR:
+        major = major_cases(summary)
+        share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
+        planned = {conversation.case.id for conversation in results.conversations}
+        return share._replace(least=sum(major.values()) / len(planned) if planned else None)
+    if further := further_figures().get(name):
+        figure = _mean_figure(list(further(results)), len(begun))
+    else:
+        figure = _turn_figure(condition, results, summary)
+    return figure
+
+
+def _placed_figure(name: str, results: Results) -> MeasuredFigure:
+    """The share of the conversations in the right place, of those that are in it or in the wrong one."""
+    (place, values), begun = _PLACES[name], results.conversations.select("begun")
+    said = responses(results)
+    places = [(conversation, place(conversation, said)) for conversation in begun]
+    pairs = [(values[at], conversation.case.id) for conversation, at in places if at in values]
+    # The table of answers has two rates: what nobody judged belongs to that of its case.
+    unjudged = sum(at == "unjudged" and _is_due(name, conversation.case) for conversation, at in places)
+    untold = sum(_is_untold(name, conversation) for conversation in begun)
+    figure = _mean_figure(pairs, len(pairs), unjudged)
+    return figure._replace(untold=untold, unasked=bool(unjudged) and not asks_responses(results))
+
+
+def _turn_figure(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
+    """The share of turns that are red, or so gravely, or got no answer, or a quick one.
+
+    Of seconds the value is how long 95 % of the answers took at most, of a severity how many turns have it.
+    """
+    name, severity = condition.name, condition.name.removeprefix("severity_")
+    red = {
+        (t.conversation, t.turn)
+        for t in summary.reddest
+        if name == "red" or worst_severity(t.marks) == severity
+    }
+
+    turns, begun = list(counted_turns(results, summary)), len(results.conversations.select("begun"))
+    if name in _SECONDS:
+        # Whoever fails is infinitely slow; `method="higher"` names a time that was measured, none between
+        # two.
+        times = [(s, c.case.id) for c, turn in turns if (s := _seconds(turn, name)) is not None]
+        quick = [(float(seconds <= condition.threshold), case) for seconds, case in times]
+        share = _mean_figure(quick, begun, len(turns) - len(quick))
+        slow = float(np.quantile([s for s, _case in times], QUICK_SHARE, method="higher")) if times else None
+        return share._replace(value=slow, goal=QUICK_SHARE)
+    # Of what a log does not tell nobody knows whether it was answered.
+    recorded = [(c, turn) for c, turn in turns if not turn.unrecorded]
+    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in recorded)
+    pairs = [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, recorded, strict=True)]
+    untold = sum(_is_untold_turn(c, turn) for c, turn in turns) if name == "failed" else 0
+    share = _mean_figure(pairs, begun)._replace(untold=untold)
+    return share._replace(value=len(red)) if name != severity and share.clusters is not None else share
+
+
+def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
+    """The run's score, which is the mean over conversations, or the mean of a judge's grades over turns."""
+    if name in ("score", summary.primary):
+        judge, graded = summary.primary, summary.judges.get(summary.primary)
+        cases = {c.id: c.case.id for c in results.conversations.select("begun")}
+        pairs = [(v, cases[key]) for key, v in summary.conversation_scores.items() if key in cases]
+        # Where the judge skipped, no grade was due, or `thin` counts it.
+        skipped = {s.conversation for s in results.scores.of_judge(judge, "skipped")}
+        lost = summary.missing - len(skipped & cases.keys() - summary.conversation_scores.keys())
+        failed, conversations = max(lost, graded.failed if graded else 0), len(pairs)
+        noise = summary.score_noise
+    else:
+        judge, failed = name, summary.judges[name].failed
+        turns = {(c.id, turn.index): c.case.id for c, turn in counted_turns(results, summary)}
+        pairs = [
+            (score.value, turns[score.conversation, score.turn])
+            for score in results.scores.of_judge(name, "scored")
+            if score.value is not None and (score.conversation, score.turn) in turns
+        ]
+        conversations = len({conversation for conversation, _turn in turns})
+        retest = summary.judges[name].retest
+        noise = retest.variance if retest else 0.0
+    # The lowest value that the judge can give, or gave.
+    scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
+    floor = min([ends_of(scale for scale, _value in scored)[0], *(value for _scale, value in scored)])
+    figure = _mean_figure(pairs, conversations, failed, floor)
+    return figure._replace(clusters=figure.clusters and figure.clusters._replace(noise=noise))
+
+
+def _mean_figure(
+    pairs: Sequence[tuple[float, str]], conversations: int, failed: int = 0, floor: float = 0.0
+) -> MeasuredFigure:
+    """The mean of values, each with the question that it belongs to."""
+    if not pairs:
+        return MeasuredFigure(None, None, 0, failed)
+    clusters = cluster_values([value for value, _case in pairs], [case for _value, case in pairs], floor)
+    return MeasuredFigure(clusters.mean, clusters, len(pairs), failed, conversations=conversations)
+
+
+def _is_untold(name: str, conversation: Conversation) -> bool:
+    """Whether a case says what is right, and a log does not say what the bot did."""
+    turns = conversation.turns if name == "handover_correctly" else conversation.turns[:1]
+    return _is_due(name, conversation.case) and all(turn.unrecorded for turn in turns)
+
+
+def _is_due(name: str, case: Case) -> bool:
+    """Whether a case says what is right by this figure."""
+    if name == "handover_correctly":
+        return case.handover != "optional"
+    return case.answerable is (name == "answered_correctly")
+
+
+def _is_untold_turn(conversation: Conversation, turn: Turn) -> bool:
+    """Whether a log has no answer to what a customer said, and that was more than thanks."""
+    return turn.unrecorded and not is_courtesy(turn.user, conversation.case.language)
+
+
+def _seconds(turn: Turn, name: str) -> float | None:
+    """How long the bot took, or its first words; no answer is slower than any, and a log does not tell."""
+    if turn.unrecorded:
+        return None
+    if turn_failure(turn):
+        return float("inf")
+    return turn.answer.first_token_seconds if name == FIRST_WORDS else turn.answer.seconds
+
+
+def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
+    """The personas of the run without a graded conversation.
+
+    A target that was reached without the angry customer, whose conversations all failed, is not reached.
+    """
+    graded = {c.persona for c in results.conversations if c.id in summary.conversation_scores}
+    return tuple(persona.id for persona in results.personas if persona.id not in graded)
+
+
+def check_condition(
+    condition: Condition,
+    figure: MeasuredFigure,
+    level: float | None,
+    max_failed: float,
+    min_graded: float = MIN_GRADED,
+) -> CheckedCondition:
+    """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
+
+    What was seen decides, too, about counts, costs, `== 0` and questions gone wrong. The order of the
+    questions below matters: what can never be mended is missed before anything else is asked, and what cannot
+    be measured is never passed.
+    """
+    grows = condition.measure in ("count", "cost") or condition.comparison == "=="
+    # Facts are decided by the figure: what was counted is no sample of anything.
+    fact = level is None or grows or condition.name == MAJOR
+    holds = figure.value is not None and condition.holds(figure.value)
+    # What it will come to at least: more questions cannot undo that.
+    least = figure.value if grows and figure.least is None else figure.least
+    decision: Decision = "undecided"
+    lack: Lack = ""
+    more = None
+    # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
+    lost = figure.failed > (figure.n + figure.failed) * max_failed + SAME
+    # Nor do as many as `--min-graded` leaves that a log does not tell.
+    lost = lost or figure.untold > (figure.n + figure.untold) * (1 - min_graded) + SAME
+    if condition.repeats and (figure.value is None or lost):
+        decision, lack = "missed", "repeats"
+    elif figure.unasked or figure.value is None:
+        lack = _unmeasured(figure)
+    elif least is not None and not condition.holds(least):
+        decision = "missed"
+    elif lost:
+        lack = "ungraded"
+    elif figure.thin:
+        lack = "thin"
+    elif condition.measure != "cost" and figure.cases < MIN_QUESTIONS:
+        lack = "few"
+    elif not fact:
+        decision, lack, more = _decided_by_bound(condition, figure, 1 - (level or 0))
+    elif holds or figure.least is None:
+        decision = "passed" if holds else "missed"
+    else:
+        lack = "close"  # those that are not asked yet may go well
+    low = high = None
+    if level is not None and figure.clusters is not None:
+        low, high = lower_bound(figure.clusters, level), upper_bound(figure.clusters, level)
+    return CheckedCondition(
+        condition=condition,
+        decision=decision,
+        value=figure.value,
+        low=low,
+        high=high,
+        n=figure.n,
+        cases=figure.cases,
+        lack=lack,
+        failed=figure.failed + figure.untold,
+        more=more,
+    )
+
+
+def _unmeasured(figure: MeasuredFigure) -> Lack:
+    """Why there is no figure: its judge was not asked, or failed throughout, or no question is about it."""
+    return "unasked" if figure.unasked else "ungraded" if figure.failed else "nothing"
+
+
+def _decided_by_bound(
+    condition: Condition, figure: MeasuredFigure, alpha: float
+) -> tuple[Decision, Lack, MoreQuestions | None]:
+    """Passed or missed when the bound on that side says so; otherwise what would settle it.
+
+    Both questions are one and the same, asked of values and of their complements: whether a mean is really
+    above what it has to be.
+    """
+    values = figure.clusters
+    assert values is not None  # noqa: S101 - without values nothing was decided before
+    # The values whose mean has to be high, the same reversed, and how high the mean has to be.
+    if figure.goal is not None or condition.rises:
+        good, bad, target = (
+            values,
+            values.turned(),
+            condition.threshold if figure.goal is None else figure.goal,
+        )
+    else:
+        good, bad, target = values.turned(), values, 1 - condition.threshold
+    if p_below(good, target) <= alpha:
+        return "passed", "", None
+    if p_below(bad, 1 - target) <= alpha:
+        return "missed", "", None
+    questions = _more_questions(*((good, target) if good.mean > target else (bad, 1 - target)), alpha)
+    if questions is None:
+        return "undecided", "close", None
+    # As many customers for each further question as there were for those that were asked.
+    per_question = max(1.0, figure.conversations / figure.cases)
+    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * per_question))
+    return "undecided", "close", more
+
+
+def _more_questions(clusters: Clusters, target: float, alpha: float) -> int | None:
+    """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS.
+
+    The same results are counted several times over (`times` of `p_below`) until the bound settles.
+    """
+    # In multiples of the questions asked: doubled until it settles, then halved to half a question.
+    asked = len(clusters.sizes)
+    low, high = 1.0, 2.0
+    while p_below(clusters, target, high) > alpha:
+        low, high = high, 2 * high
+        if high * asked > MAX_QUESTIONS:
+            return None
+    while (high - low) * asked > 0.5:
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_below(clusters, target, middle) > alpha else (low, middle)
+    return max(1, math.ceil((high - 1) * asked - 0.5))
+
+
+def check_corrected(
+    checked: CheckedCondition, corrected: CorrectedScore, level: float | None
+) -> CheckedCondition:
+    """The condition decided by the score as people's blind grades correct it.
+
+    Its interval of 95 % has more than 95 % on one side; for a higher level it is widened as a normal one, and
+    never narrowed for a lower one.
+    """
+    wider = 1.0 if level is None else max(1.0, NormalDist().inv_cdf(level) / _USUAL_Z)
+    low, high = (corrected.score + wider * (end - corrected.score) for end in corrected.interval)
+    goal = checked.condition.threshold - SAME
+    decision: Decision = "passed" if low >= goal else "missed" if high < goal else "undecided"
+    changes: dict[str, object] = {"value": corrected.score, "low": max(0.0, low), "high": min(1.0, high)}
+    if checked.lack in ("", "close"):
+        changes |= {"decision": decision, "lack": "close" if decision == "undecided" else "", "more": None}
+    return checked.model_copy(update=changes)
+
+
+def conditions_gate(
+    results: Results, summary: Summary, settings: Settings, limit: float, *, blind: bool
+) -> Gate:
+    """The gate that asks for every condition; `limit` is the largest share of questions with a major turn.
+
+    `blind` as for `decide`.
+    """
+    target, certainty = settings.target, settings.confidence
+    conditions = target_conditions(target)
+    check_names(target, [*summary.judges, *further_figures()])
+    results = without_superseded(results)
+    # The limit on major turns is a condition like any other; `by_default` where nobody asked for it. One that
+    # the target names itself is not doubled, unless --max-major was given as well.
+    by_default = set[Condition]()
+    if settings.max_major is not None or MAJOR not in {condition.name for condition in conditions}:
+        of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
+        by_default = {of_major} if settings.max_major is None else set()
+        conditions = tuple(dict.fromkeys((*conditions, of_major)))
+    checked, too_thin = [], dict[str, Finding]()
+    for condition in conditions:
+        figure = measure_condition(condition, results, summary)
+        thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
+        figure, too_thin = figure._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
+        checked_condition = check_condition(
+            condition, figure, certainty, settings.max_failed, settings.min_graded
+        )
+        if summary.corrected and checked_condition.is_score(summary.primary):
+            checked_condition = check_corrected(checked_condition, summary.corrected, certainty)
+        marked = {
+            "by_default": condition in by_default,
+            "of_score": checked_condition.is_score(summary.primary),
+        }
+        checked.append(checked_condition.model_copy(update=marked))
+    return decide_conditions(
+        summary,
+        checked,
+        settings.max_failed,
+        thin=tuple(too_thin.values()),
+        ungraded_personas=ungraded_personas(results, summary),
+        asked=target,
+        confidence=certainty,
+        blind=blind,
+    )
+
+
+def decide_conditions(
+    summary: Summary,
+    conditions: Sequence[CheckedCondition],
+    max_failed: float,
+    *,
+    thin: Sequence[Finding] = (),
+    ungraded_personas: Sequence[str] = (),
+    asked: float | str | None = None,
+    confidence: float | None = None,
+    blind: bool = False,
+) -> Gate:
+    """The gate that passes only when all conditions have, and when nothing is missing.
+
+    `thin` says which judges lack grades, `ungraded_personas` are those that took part without a graded
+    conversation; `blind` as for `decide`.
+    """
+    missing = missing_findings(summary, max_failed, blind=blind)
+    findings = [
+        *thin,
+        *(
+            Finding(problem="condition", message=_condition_message(condition))
+            for condition in conditions
+            # What is thin has been said.
+            if condition.decision != "passed" and condition.lack != "thin"
+        ),
+    ]
+    if ungraded_personas:
+        findings.append(finding("personas", personas=tuple(ungraded_personas)))
+    findings += missing
+    decision: Decision = "passed" if not findings else "undecided"
+    if not missing and any(condition.decision == "missed" for condition in conditions):
+        decision = "missed"
+    # What reports draw as the target on the scale of the score, where there is one.
+    of_score = (
+        e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.primary)
+    )
+    return Gate(
+        target=next(of_score, None),
+        passed=decision == "passed",
+        incomplete=bool(missing),
+        findings=tuple(findings),
+        corrected=summary.corrected,
+        asked=asked,
+        confidence=confidence,
+        decision=decision,
+        conditions=tuple(conditions),
+    )
+
+
+def condition_name(condition: Condition) -> Text:
+    """What a condition is about: 'スコア'."""
+    if condition.repeats:
+        return _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
+    return _FIGURES.get(condition.name) or title("judge", condition.name)
+
+
+def threshold_text(checked: CheckedCondition) -> Text:
+    """What a condition compares with, in its unit: '90', '5 %', '3 s'."""
+    return _amount(checked, checked.condition.threshold)
+
+
+def condition_text(checked: CheckedCondition) -> Message:
+    """A condition as people read it: 'スコア ≥ 90'."""
+    condition = checked.condition
+    sign = _SIGNS[condition.comparison]
+    name, amount = condition_name(condition), threshold_text(checked)
+    return _("{name} {sign} {amount}", name=name, sign=sign, amount=amount)
+
+
+def value_text(checked: CheckedCondition) -> Text:
+    """The figure of a condition as people read it; a share never looks like the threshold it misses."""
+    if checked.value is None or math.isinf(checked.value):
+        return "–"
+    if checked.condition.measure == "share" and checked.condition.rises:
+        return _percent(checked, points(checked.value, against=checked.condition.threshold))
+    return _amount(checked, checked.value, rounded=True)
+
+
+def _amount(checked: CheckedCondition, value: float, *, rounded: bool = False) -> Text:
+    """A value with its unit; `rounded` to three digits as a figure is, a threshold stands as it was set.
+
+    Where 2.97 s were measured and 3 s are allowed, "3 s" against "3 s" would puzzle: rounding is to digits.
+    """
+    measure = checked.condition.measure
+    if measure == "share":
+        return _percent(checked, f"{100 * value:.3g}" if rounded else target_points(value))
+    text = f"{value:.3g}" if rounded and measure != "count" else f"{value:g}"
+    if measure == "seconds":
+        return _("{n} s", n=text)
+    return _("{amount} USD", amount=text) if measure == "cost" else text
+
+
+def _percent(checked: CheckedCondition, points: Text) -> Text:
+    """A share with its percent sign, a score or grade without one."""
+    is_percent = checked.condition.name in _PERCENT or checked.condition.repeats
+    return _("{n} %", n=points) if is_percent else points
+
+
+def range_text(checked: CheckedCondition) -> Text:
+    """The range of a figure, or the upper bound of a count of turns; empty where neither is known."""
+    measure, threshold = checked.condition.measure, checked.condition.threshold
+    if checked.low is None or checked.high is None:
+        return ""
+    if measure == "count":
+        return _("up to {high} % of turns", high=percent_up(checked.high))
+    against = threshold if checked.condition.rises else None
+    low, high = points(checked.low, against=against), points(checked.high, against=against)
+    if measure == "seconds":
+        return _("within {seconds} s: {low}–{high} %", seconds=f"{threshold:g}", low=low, high=high)
+    return _percent(checked, _("{low} and {high}", low=low, high=high))
+
+
+def percent_up(share: float) -> str:
+    """A share in percent, rounded up to a tenth, as an upper bound has to be: 0.0431 is 4.4."""
+    return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
+
+
+# Why a condition that is not missed has not passed, by what it lacks.
+_LACKS: Mapping[Lack, Message] = {
+    "repeats": _(
+        "{condition} does not hold: questions with fewer than {k} finished repeats: {failed} of {of}."
+    ),
+    "few": _(
+        "{condition} takes at least {least} questions that say anything about it; this run has {cases}."
+    ),
+    "nothing": _("No question of this run says anything about {condition}."),
+    "unasked": _(
+        "{condition} cannot be decided: what an answer does is said by the judge {judge}, which was not"
+        " asked. Name it in --judges."
+    ),
+    "ungraded": _("{condition} cannot be decided: {failed} of {of} values are missing."),
+    "close": _(
+        "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
+        " more questions to settle."
+    ),
+}
+
+
+def _more_text(more: MoreQuestions) -> dict[str, Message]:
+    questions = ngettext("{n} more question", "{n} more questions", n=more.questions)
+    held = ngettext("{n} conversation", "{n} conversations", n=more.conversations)
+    return {"questions": questions, "conversations": held}
+
+
+def _condition_message(checked: CheckedCondition) -> Message:
+    """Why a condition has not passed."""
+    condition = checked.condition
+    # The sentence that a plain target has for it, with --max-major in it.
+    if checked.decision == "missed" and condition.name == MAJOR:
+        major = round((checked.value or 0.0) * checked.n)
+        return major_finding(major, checked.n, condition.threshold).message
+    text = _("{condition} does not hold: the result is {value}.")
+    if checked.lack == "nothing" and condition.measure == "cost":
+        text = _("{condition} cannot be decided: a model has no known price.")
+    elif checked.more:
+        text = _(
+            "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
+            " like this, about {questions} ({conversations}) would settle it."
+        )
+    elif checked.lack:
+        text = _LACKS[checked.lack]
+    return text.format(
+        condition=condition_text(checked),
+        value=value_text(checked),
+        range=range_text(checked),
+        k=condition.repeats,
+        of=checked.n + checked.failed,
+        least=MIN_QUESTIONS,
+        judge=TURN,
+        **checked.model_dump(include={"n", "cases", "failed"}),
+        **(_more_text(checked.more) if checked.more else {}),
+    )
+
+
+_DECISIONS: Mapping[str | None, Message] = {
+    "passed": pgettext("a verdict", "passed"),
+    "missed": pgettext("a verdict", "failed"),
+    "undecided": pgettext("a verdict", "undecided"),
+}
+
+
+def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable[[Results], Gate]) -> Gate:
+    """The gate, undecided where the simulators do not all decide alike.
+
+    `decide` is asked for each: of the run as if it alone had played the customers, at the costs of all.
+    """
+    decisions = {}
+    for model in summary.simulators:
+        # Costs and calls stay those of the whole run: they were paid whoever played.
+        others = {
+            conversation.id for conversation in results.conversations if conversation.user_model != model
+        }
+        conversations, scores = results.conversations.without(others), results.scores.without(others)
+        alone = {"planned": len(conversations), "conversations": conversations, "scores": scores}
+        decisions[model] = decide(results.model_copy(update=alone)).decision
+    if len(set(decisions.values())) < 2:
+        return gate
+    parts = [
+        _(
+            "{model} {score} ({decision})",
+            model=model,
+            score=points(summary.simulators[model].score, against=gate.target),
+            decision=_DECISIONS[decision],
+        )
+        for model, decision in decisions.items()
+    ]
+    spread = finding("simulators", parts=tuple(parts))
+    return gate.model_copy(
+        update={"passed": False, "decision": "undecided", "findings": (*gate.findings, spread)}
+    )

@@ -1,0 +1,498 @@
+"""The figures of a run, as frozen values: what `summarise` returns and every report shows.
+
+`Summary` is the whole, made by results/summary.py; the other classes are its parts. Nothing is computed here
+but what follows from the figures themselves. Scores and means are shares (0..1), shown out of 100 by whoever
+shows them; money is in dollars, None where a price is not known, time in seconds.
+
+A mean never travels alone. Beside it stand `n`, the grades that made it, and `planned`, the grades that there
+should have been; the rest was skipped, failed or left out, each counted by itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import comb
+from statistics import fmean
+from typing import Any, Literal
+
+from pydantic import Field
+
+from simulator.core.replies import LapseKind
+from simulator.core.titles import Titles
+from simulator.core.types import LEXICAL, Language, RedRules, Severity, Spending, Status, Turn, Value
+from simulator.models.pricing import total_spending
+
+# By which rule a turn is red; the rules and their severities: results/red.py.
+MarkKind = Literal[
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
+    LapseKind,
+]  # fmt: skip
+# Blind grades are drawn and weighed by these two kinds of turns (results/review.py).
+Stratum = Literal["red", "not_red"]
+# From so many answers with one and the same grade on, a judge is warned about.
+ENOUGH_ALIKE = 30
+# So many grades by people correct a score, counting those of a second reviewer of the same turn.
+ENOUGH_GRADES = 50
+# What is done with the turns that a simulated customer spoilt.
+Handling = Literal["keep", "exclude", "replay"]
+# A share of fewer is met or missed by chance: one early leaver among nine is 11 %, beyond any goal.
+ENOUGH_TO_TELL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One reason why a turn is red; `reason` is the judge's own sentence.
+
+    `judge` is named where another one than `turn` decides: its grade is the low one.
+    """
+
+    kind: MarkKind
+    severity: Severity
+    reason: str = ""
+    judge: str = ""
+
+
+class Mean(Value):
+    """A mean of values 0..1 with the grades behind it: n of the planned ones."""
+
+    mean: float | None
+    n: int
+    planned: int
+
+
+class RetestFigures(Value):
+    """How often a judge said something else when it graded the same turn again: `flips` of `n` times.
+
+    A flip is another grade, or one that is red where the other is not. `failed` second gradings count as
+    nothing; `variance` is the `retest_variance` of a grade 0..1.
+    """
+
+    n: int
+    flips: int
+    failed: int
+    variance: float
+
+
+class JudgeSummary(Value):
+    """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
+
+    `planned` is n + skipped + failed + excluded: every spoken turn; a grade that was never written counts as
+    failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
+    `undecided` are those skipped turns on which reference and passages contradict each other;
+    `conflicts_ignored` are such contradictions, and `lapses_ignored` lapses between turns, that were named in
+    words which do not stand there.
+    `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
+    those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
+    nothing twice. `unanswered` are the skipped turns to which a log has no answer, but for a customer's
+    thanks; `cases` are the questions with a grade, of the `cases_due` in which one was due.
+    """
+
+    mean: float | None
+    raw_mean: float | None
+    stderr: float | None
+    n: int
+    planned: int
+    skipped: int
+    failed: int
+    # By kind, as `timeout`, `malformed`, `missing`; then every rubric that graded, by hash: of one run
+    # usually one.
+    failures: dict[str, int]
+    rubrics: tuple[str, ...]
+    failure_reason: str = ""
+    excluded: int = 0
+    undecided: int = 0
+    conflicts_ignored: int = 0
+    lapses_ignored: int = 0
+    retest: RetestFigures | None = None
+    unanswered: int = 0
+    cases: int = 0
+    cases_due: int = 0
+    # On the judge's own scale: the grade that each of so many answers got (`ENOUGH_ALIKE`).
+    same_grade: float | None = None
+
+    @property
+    def due(self) -> int:
+        """How many grades there should be: all but those that do not apply, or that a customer spoilt."""
+        return self.n + self.failed + self.undecided + self.unanswered
+
+
+class PersonaSummary(Value):
+    """How one persona fared; `graded` counts the conversations that have a score.
+
+    `names` is what people call the persona, by language; empty when the run does not know it. `score` is the
+    mean over the graded conversations, None without any; `red` counts turns; `judges` has a mean for each
+    judge of the run, over turns.
+    """
+
+    persona: str
+    names: dict[Language, str]
+    score: float | None
+    conversations: int
+    graded: int
+    turns: int
+    red: int
+    # Also of judges that graded none of this persona's turns, with n = 0.
+    judges: dict[str, Mean]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSummary:
+    """How the bot did on one question, over all who asked it; `turns` and `red` count turns.
+
+    In a large run `question` is empty where its first conversation has no red turn.
+    """
+
+    case: str
+    question: str
+    score: float | None
+    conversations: int
+    turns: int
+    red: int
+
+
+@dataclass(frozen=True, slots=True)
+class RedTurn:
+    """A turn that people should read; `value` is what the deciding judge gave it, 0..1.
+
+    `reason` is that of the gravest mark, `failure` the kind of the bot's failure where it gave no answer.
+    `marks` are in the order of their rules and never empty. Texts are excerpts, and empty for most turns of a
+    large run (`MAX_QUOTED` of results/summary.py).
+    """
+
+    conversation: str
+    turn: int
+    persona: str
+    case: str
+    question: str
+    answer: str
+    value: float | None
+    reason: str
+    failure: str | None
+    marks: tuple[Mark, ...]
+
+
+class Total(Value):
+    """The sum of the raw means of the RAG metrics that graded anything; `of` is 5 for each.
+
+    A run with groundedness 4.2 and fluency 4.9 alone has 9.1 of 10; None where none of the five graded.
+    """
+
+    value: float | None
+    of: int
+
+    @property
+    def n(self) -> int:
+        """How many metrics these are."""
+        return self.of // 5
+
+
+class LineLengths(Value):
+    """How long `n` messages are: median and quartiles, in characters (Japanese) or words (English)."""
+
+    low: float
+    median: float
+    high: float
+    n: int
+
+
+class CustomerFigure(Value):
+    """One figure of how the customers were played: `n` of `of`, or a mean over `of` when `n` is None.
+
+    `value` is 0..1, None where there is nothing to measure; `goal` is what it should reach, or should not
+    exceed when `at_most`.
+    """
+
+    value: float | None
+    n: int | None
+    of: int
+    # None: the figure is only shown.
+    goal: float | None = None
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without a goal, or with too little to measure it by."""
+        if self.goal is None or self.value is None or self.of < ENOUGH_TO_TELL:
+            return None
+        return self.value <= self.goal if self.at_most else self.value >= self.goal
+
+
+class CustomerSummary(Value):
+    """How the customers were played: their faults by kind, what these spoilt, and the figures behind it.
+
+    `spoilt` are answered turns whose grade a fault makes doubtful, `handling` what is done with them;
+    `lengths` are by language, then by persona, with `all` for everyone. `superseded` conversations were held
+    once more.
+    """
+
+    # Of a run without a model as customer all of this is empty: phrases say what stands in the persona's
+    # file.
+    faults: dict[str, int] = Field(default={})
+    spoilt: tuple[tuple[str, int], ...] = ()
+    handling: Handling = "keep"
+    superseded: tuple[str, ...] = ()
+    figures: dict[str, CustomerFigure] = Field(default={})
+    lengths: dict[str, dict[str, LineLengths]] = Field(default={})
+
+
+class SimulatorSummary(Value):
+    """How well the customers were played: messages rewritten by the guard, conversations lost, faults.
+
+    `overruled` counts where a persona's rules decided otherwise than the model about staying or leaving.
+
+    `with_spoilt` and `without_spoilt` are the run's score with and without the turns that a customer spoilt,
+    whichever of them counts; None where no turn was spoilt.
+    """
+
+    # Messages, conversations and turns; `rules` counts guarded messages by the rule that they broke.
+    guarded: int
+    failed: int
+    overruled: int = 0
+    rules: dict[str, int]
+    customers: CustomerSummary = CustomerSummary()
+    with_spoilt: float | None = None
+    without_spoilt: float | None = None
+
+
+class SimulatorScore(Value):
+    """The score of the bot (0..1) where this model played the customers, in `n` graded conversations."""
+
+    score: float | None
+    interval: tuple[float, float] | None
+    n: int
+
+
+class CorrectedScore(Value):
+    """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
+
+    `bias` is judge less people on those turns, by stratum (red, not_red): positive is lenient.
+    """
+
+    score: float
+    interval: tuple[float, float]
+    n: int
+    # A stratum that nobody graded has no entry.
+    bias: Mapping[Stratum, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints of it, rounded to 4 decimals."""
+        return rounded(self.model_dump(mode="json"))  # type: ignore[no-any-return]
+
+
+class Shortage(Value):
+    """Why `labels` grades do not correct a score: how many more it takes, `red` and `not_red` ones.
+
+    `turns` is how many there are to be graded; with too few, or of one question only, none can be corrected.
+    """
+
+    labels: int
+    more: int
+    red: int
+    not_red: int
+    turns: int
+
+
+def pass_hat(passed: int, finished: int, k: int) -> float:
+    """The chance that `k` of the `finished` repeats of a question, drawn without replacement, all passed.
+
+    C(passed, k) / C(finished, k): pass^k of tau-bench (Yao et al., 2024), an unbiased estimate of the chance
+    that k repeats all pass. It takes k <= finished.
+
+    2 of 3 passed -> 0.667 for k = 1, 0.333 for k = 2, 0 for k = 3. The plain power (2/3) ** 2 would be 0.444:
+    too much, because it draws the same repeat twice.
+    """
+    return comb(passed, k) / comb(finished, k)
+
+
+class Reliability(Value):
+    """What became of questions that each customer asked `k` times.
+
+    `counts` has of each question how many of its conversations passed, and how many can say so. A
+    conversation passes when none of its turns is red. One that was not held to its end, or that the deciding
+    judge could not grade, counts as neither, and is one of `lost`.
+    """
+
+    k: int
+    counts: dict[str, tuple[int, int]]
+    lost: int
+
+    @classmethod
+    def of(cls, outcomes: Iterable[tuple[str, bool | None]], k: int, unbegun: int) -> "Reliability":
+        """From conversations that have begun: their question, and whether they passed (None: neither).
+
+        `unbegun` are conversations that should have been held; they are lost, too.
+        """
+        # A question whose conversations are all lost stays in, with (0, 0), and is in no mean.
+        counts: dict[str, tuple[int, int]] = {}
+        lost = unbegun
+        for case, passed in outcomes:
+            right, of = counts.get(case, (0, 0))
+            counts[case] = (right + bool(passed), of + (passed is not None))
+            lost += passed is None
+        return cls(k=k, counts=counts, lost=lost)
+
+    def passes(self, k: int) -> dict[str, float]:
+        """pass^k of each question that has so many finished repeats."""
+        # Fewer finished repeats cannot say whether k of them pass.
+        return {case: pass_hat(*counted, k) for case, counted in self.counts.items() if counted[1] >= k}
+
+    def mean(self, k: int) -> float | None:
+        """pass^k of the run: the mean over the questions with so many finished repeats; None without any."""
+        shares = self.passes(k)
+        return fmean(shares.values()) if shares else None
+
+    @property
+    def enough(self) -> dict[str, tuple[int, int]]:
+        """The questions with all their repeats, which can be called always, sometimes or never passed."""
+        return {case: counted for case, counted in self.counts.items() if counted[1] >= self.k}
+
+    @property
+    def always(self) -> list[str]:
+        """The questions that passed every time."""
+        return [case for case, (passed, of) in self.enough.items() if passed == of]
+
+    @property
+    def sometimes(self) -> list[str]:
+        """Those that passed, but not every time; the least reliable first."""
+        mixed = {case: passed / of for case, (passed, of) in self.enough.items() if 0 < passed < of}
+        return sorted(mixed, key=mixed.__getitem__)
+
+    @property
+    def never(self) -> list[str]:
+        """Those that never passed."""
+        return [case for case, (passed, _of) in self.enough.items() if not passed]
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints of it."""
+        return {
+            "k": self.k,
+            "pass": {str(k): rounded(self.mean(k)) for k in range(1, self.k + 1)},
+            "always": len(self.always),
+            "sometimes": self.sometimes,
+            "never": self.never,
+            "lost": self.lost,
+        }
+
+
+class Summary(Value):
+    """All figures of a run, unrounded; scores are 0..1, personas in order of their first appearance.
+
+    `score` is the mean over the graded conversations, `answered_score` the same without the turns
+    that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
+    conversations that were held but have no grade. `reliability` is known where questions were asked several
+    times. `labels` are the turns that people graded blind: enough of them make `corrected`, too few leave a
+    `shortage`. `score_noise` is the variance of a conversation's score that another grading would bring.
+    `simulators` are the models that played the customers; of several the `interval` holds that of each.
+    `rows`: of a single-turn data set, without personas.
+
+    `primary` names the deciding judge, `judges` has it among the others, in the order in which they were
+    named. `planned` counts conversations, of which `finished` came to their end (or failed), and `graded`
+    have a score. `turns` and `red` count spoken turns, `red_kinds` the marks by kind, `red_second` the turns
+    that are red by second marks alone; `reddest` are the red turns, gravest first. `bot_failures` counts
+    turns without an answer by kind, `unrecorded` those of which a log does not tell; `reasoned` counts
+    answers whose bot thought aloud first, which was left out. `satisfied_graded` are conversations that the
+    customer left satisfied and the judge `conversation` graded, `satisfied_unresolved` those of them that it
+    calls unresolved. `lapses` counts what it found between turns, by kind, and `lapsed` the conversations
+    with any; where it graded none `lapses` is empty. `spending` is by role, `usage` by role and model.
+    """
+
+    run: str
+    status: Status
+    offline: bool
+    primary: str
+    rules: RedRules
+    score: float | None
+    answered_score: float | None
+    interval: tuple[float, float] | None
+    conversation_scores: dict[str, float]
+    # Empty of data sets and logs, which nobody plays; under the name of its model otherwise.
+    simulators: dict[str, SimulatorScore] = Field(default={})
+    judges: dict[str, JudgeSummary]
+    # Questions with most red turns first; personas in order of appearance.
+    personas: tuple[PersonaSummary, ...]
+    cases: tuple[CaseSummary, ...]
+    total: Total
+    planned: int
+    finished: int
+    rows: bool = False
+    graded: int
+    missing: int
+    ended: dict[str, int]
+    turns: int
+    red: int
+    red_kinds: dict[str, int]
+    red_second: int
+    # All red turns, however many; `red` is their number.
+    reddest: tuple[RedTurn, ...]
+    bot_failures: dict[str, int]
+    reasoned: int
+    unrecorded: int = 0
+    corrected: CorrectedScore | None = None
+    labels: int = 0
+    satisfied_graded: int = 0
+    satisfied_unresolved: int = 0
+    lapses: dict[str, int] = Field(default_factory=dict)
+    lapsed: int = 0
+    shortage: Shortage | None = None
+    simulator: SimulatorSummary
+    reliability: Reliability | None = None
+    score_noise: float = 0.0
+    spending: dict[str, Spending]
+    usage: dict[str, dict[str, Spending]]
+    cost_usd: float | None
+    seconds: float
+
+    @property
+    def spent(self) -> Spending:
+        """What all roles have used together."""
+        return total_spending(list(self.spending.values()))
+
+    @property
+    def trial(self) -> bool:
+        """Whether no model judged: none took part at all, or the deciding grades are those of a stand-in."""
+        deciding = self.judges.get(self.primary)
+        rubrics = deciding.rubrics if deciding else ()
+        return self.offline or any(rubric.startswith(f"{LEXICAL}-") for rubric in rubrics)
+
+    @property
+    def simulator_spread(self) -> float | None:
+        """The largest difference between the scores of two simulators; None with fewer than two."""
+        # One that graded nothing leaves the others to be compared.
+        scores = [mean.score for mean in self.simulators.values() if mean.score is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
+
+    @property
+    def active_judges(self) -> tuple[str, ...]:
+        """The judges that graded, or tried to; one that skipped everything has no figures to show."""
+        return tuple(name for name, judge in self.judges.items() if judge.n or judge.failed)
+
+    def titles(self, language: Language) -> Titles:
+        """The titles of ids, with the run's own names of its customers in a language."""
+        return Titles({persona.persona: persona.names.get(language, "") for persona in self.personas})
+
+
+def rounded(value: Any) -> Any:
+    """The value as `--json` prints it: every float in it, at any depth, to 4 decimals.
+
+    Tuples become lists, as JSON has them; integers and texts stay what they are.
+    """
+    # Four decimals: a hundredth of a point of 100, beyond what any of these figures is known to.
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    return value
+
+
+def turn_failure(turn: Turn) -> str | None:
+    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell.
+
+    An answer of blanks alone is one that was not given, kind `empty`. A log that ends after a customer's line
+    says nothing about the bot: the turn is `unrecorded`, and blames nobody.
+    """
+    if turn.unrecorded:
+        return None
+    if turn.answer.error:
+        return turn.answer.error.kind
+    return None if turn.answer.text.strip() else "empty"

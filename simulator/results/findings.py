@@ -1,0 +1,278 @@
+"""What the gate can find in a run, in words, and the verdict that is made of it.
+
+`decide` (results/gate.py) and `conditions_gate` (results/conditions.py) put a `Gate` together of them;
+reports draw it, `--json` prints it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from simulator.core.messages import Message, _
+from simulator.core.settings import MAJOR, Condition
+from simulator.core.titles import title
+from simulator.core.types import CONVERSATION, Value
+from simulator.results.figures import CorrectedScore, JudgeSummary, Summary, rounded
+from simulator.results.red import RISK, worst_severity
+
+Decision = Literal["passed", "missed", "undecided"]
+# Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
+Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", "unasked", ""]
+# Judges whose low grades make a turn red, whichever decides about the score.
+_REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION)
+# On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
+MIN_QUESTIONS = 5
+# Figures that do not depend on a judge: a target on these alone needs no evidence.
+UNJUDGED = frozenset({"failed", "p95_seconds", "first_token_p95_seconds", "cost_usd"})
+# Scores are means of fifths: what differs by less is the same number in floating point.
+SAME = 1e-9
+# What the gate can find.
+Problem = Literal[
+    "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
+    "running", "major", "evidence", "condition", "personas", "simulators", "thin", "few",
+]  # fmt: skip
+# What the gate can find, in words; a score, its interval and the target are points of 100.
+_FINDINGS: Mapping[Problem, Message] = {
+    "below": _("The score {score} is below the target {target}: {red} of {turns} turns are red."),
+    "ungraded": _("Nothing was graded, so there is no score."),
+    "thin": _(
+        "{judge} has {n} of {due} grades ({why}), for {cases} of {cases_due} questions; a verdict takes"
+        " {share} % of both (--min-graded)."
+    ),
+    "few": _("A verdict takes at least {least} questions with a grade of {judge}; this run has {cases}."),
+    "unsure": _(
+        "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
+        " would settle it."
+    ),
+    "corrected_below": _(
+        "Corrected by human grades, the score is {score}; even the upper end of its 95 % interval,"
+        " {high}, is below the target {target}."
+    ),
+    "corrected_unsure": _(
+        "Corrected by human grades, the score is {score} and its 95 % interval {low} to {high}; the"
+        " target {target} lies within. More human grades or more questions would settle it."
+    ),
+    "major": _(
+        "{major} of {cases} questions have a major turn ({share} %); the target allows {allowed} %"
+        " (--max-major)."
+    ),
+    "evidence": _(
+        "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"
+        " facts. Give the questions a reference, or have the bot return its passages."
+    ),
+    "judge": _("Failed grades: {failed} of {of} ({share} %); {allowed} % are tolerated."),
+    "simulator": _(
+        "Failed messages of the simulated customer: {failed} of {of} ({share} %); {allowed} % are tolerated."
+    ),
+    "unfinished": _("The run stopped after {finished} of {planned} conversations."),
+    "running": _("The run is not finished: {finished} of {planned} conversations."),
+    "personas": _("Customers who took part without a graded conversation: {personas}."),
+    "simulators": _("It depends on the model that plays the customers: {parts}."),
+}
+
+
+class MoreQuestions(Value):
+    """How many more questions, and conversations about them, would settle a condition at today's figures.
+
+    Estimates: they suppose that what is asked next goes like what was asked.
+    """
+
+    questions: int
+    conversations: int
+
+
+class CheckedCondition(Value):
+    """A condition with its figure (`n` values of `cases` questions), its one-sided bounds, and its verdict.
+
+    The bounds are those of the figure, but of seconds those of the share that is quick enough, and of a
+    count those of the share of turns. `value` is None where nothing was measured; `failed` are values that
+    should be there and are not; `lack` says why nothing was decided, `more` what would change that.
+    `by_default` marks the limit on major turns that the user did not set, `of_score` what is about the score.
+    """
+
+    condition: Condition
+    decision: Decision
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    cases: int = 0
+    by_default: bool = False
+    lack: Lack = ""
+    failed: int = 0
+    more: MoreQuestions | None = None
+    of_score: bool = False
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
+        grows = self.condition.measure in ("count", "cost") or self.condition.comparison == "=="
+        return grows or self.condition.name == MAJOR
+
+    def is_score(self, primary: str) -> bool:
+        """Whether it is about the run's score, by that name or that of the deciding judge."""
+        return self.condition.name in ("score", primary)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `--json` prints of it, figures rounded to 4 decimals."""
+        # No answer is slower than any, which JSON has no number for.
+        figures = (self.value, self.low, self.high)
+        value, low, high = (None if figure is None or math.isinf(figure) else figure for figure in figures)
+        shown = {
+            "condition": self.condition.text,
+            "decision": self.decision,
+            "value": value,
+            "bounds": [low, high],
+            "n": self.n,
+            "cases": self.cases,
+            "by_default": self.by_default,
+            "more": self.more and self.more.model_dump(),
+        }
+        return rounded(shown)  # type: ignore[no-any-return]
+
+
+class Finding(Value):
+    """One thing the gate found, in a sentence."""
+
+    problem: Problem
+    message: Message
+
+
+class Gate(Value):
+    """The verdict: `passed` is None without a target, and False as long as the run is incomplete.
+
+    `incomplete` says that judge, simulator or an interruption left too much ungraded to decide.
+    A passed gate may still have a reason: the interval reaches below the target. Where people's grades
+    corrected the score, `corrected` decided: it passes with the lower end of its interval, and is missed
+    with the upper end; in between it is not settled, which is not passed.
+
+    `target` is that of the score (0..1), `asked` what the user wrote: the same, or the text of conditions.
+    `confidence` is how sure the gate had to be, `decision` its verdict, `conditions` what it rests on.
+    """
+
+    target: float | None
+    passed: bool | None
+    incomplete: bool = False
+    findings: tuple[Finding, ...] = ()
+    corrected: CorrectedScore | None = None
+    asked: float | str | None = None
+    confidence: float | None = None
+    decision: Decision | None = None
+    conditions: tuple[CheckedCondition, ...] = ()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What is missing or in doubt, in English sentences."""
+        return tuple(str(finding.message) for finding in self.findings)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The one-sided bounds of the score (0..1) that decided with a confidence; None where none did."""
+        for checked in self.conditions:
+            if checked.of_score and checked.low is not None and checked.high is not None:
+                return checked.low, checked.high
+        return None
+
+    @property
+    def more(self) -> int | None:
+        """How many more conversations would settle what is undecided; None where no number does."""
+        undecided = [condition for condition in self.conditions if condition.decision == "undecided"]
+        counts = [condition.more.conversations for condition in undecided if condition.more]
+        return max(counts) if counts and len(counts) == len(undecided) else None
+
+
+def major_cases(summary: Summary) -> dict[str, bool]:
+    """The questions that were asked, each with whether a turn of it has a major mark.
+
+    By question, not by turn: three customers who hear the same grave mistake have found one.
+    """
+    major = {turn.case for turn in summary.reddest if worst_severity(turn.marks) == "major"}
+    return {case.case: case.case in major for case in summary.cases if case.turns}
+
+
+def finding(problem: Problem, **figures: object) -> Finding:
+    """What was found, in words."""
+    return Finding(problem=problem, message=_FINDINGS[problem].format(**figures))
+
+
+def judges_of(name: str, summary: Summary) -> tuple[str, ...]:
+    """The judges whose grades a figure of a target is made of; empty where it needs none.
+
+    Red turns are those of the deciding judge and of others that have a rule of their own.
+    """
+    if name in summary.judges:
+        return (name,)
+    if name in UNJUDGED or name.endswith("_correctly"):
+        return ()
+    others = () if name == "score" else (judge for judge in _REDDENERS if judge in summary.judges)
+    return tuple(dict.fromkeys((summary.primary, *others)))
+
+
+def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Finding]:
+    """A finding for each of these judges that lacks grades: below a share of them, or of the questions."""
+    findings = []
+    for name in judges:
+        judge = summary.judges.get(name)
+        if judge is None or not _is_thin(judge, least):
+            continue
+        counts = {
+            _("undecided because reference and passages contradict each other {n}"): judge.undecided,
+            _("not answered in the log {n}"): judge.unanswered,
+            _("failed {n}"): judge.failed,
+        }
+        why = tuple(text.format(n=n) for text, n in counts.items() if n)
+        figures = judge.model_dump(include={"n", "cases", "cases_due"}) | {"due": judge.due}
+        findings.append(
+            finding("thin", judge=title("judge", name), why=why, share=f"{100 * least:g}", **figures)
+        )
+    return findings
+
+
+def _is_thin(judge: JudgeSummary, least: float) -> bool:
+    return judge.n < judge.due * least - SAME or judge.cases < judge.cases_due * least - SAME
+
+
+def few_questions(summary: Summary, judge: str) -> Finding | None:
+    """What is said where a judge graded answers to fewer questions than a verdict takes; None otherwise."""
+    graded = summary.judges.get(judge)
+    if graded is None or not 0 < graded.cases < MIN_QUESTIONS:
+        return None
+    return finding("few", judge=title("judge", judge), least=MIN_QUESTIONS, cases=graded.cases)
+
+
+def major_finding(major: int, cases: int, allowed: float) -> Finding:
+    """How many of how many questions have a major turn, and which share may."""
+    share = f"{100 * major / cases:.1f}" if cases else "-"
+    return finding("major", major=str(major), cases=str(cases), share=share, allowed=f"{100 * allowed:g}")
+
+
+def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> list[Finding]:
+    """What keeps the run from being judged at all.
+
+    A judge without evidence (`blind`), conversations that are still to be held, failures of judges and of the
+    simulated customer beyond the limit, and a run without a single grade. The bot's own failures are not
+    among them: these are graded.
+    """
+    findings = []
+    if blind:
+        findings.append(finding("evidence", judge=summary.primary))
+    done = {"finished": summary.finished, "planned": summary.planned}
+    if summary.status == "running":
+        findings.append(finding("running", **done))
+    elif summary.status != "finished" or summary.finished < summary.planned:
+        findings.append(finding("unfinished", **done))
+    # All judges together, or the one that decides: its failures must not hide among the others.
+    judges, lost = summary.judges, summary.simulator.failed
+    deciding = [judges[summary.primary]] if summary.primary in judges else []
+    counts: list[tuple[Problem, int, int]] = [
+        ("judge", sum(j.failed for j in some), sum(j.n + j.failed for j in some))
+        for some in (judges.values(), deciding)
+    ]
+    counts.append(("simulator", lost, summary.turns + lost))
+    for problem, failed, of in counts:
+        if failed > of * max_failed + SAME and problem not in {finding.problem for finding in findings}:
+            shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
+            findings.append(finding(problem, failed=failed, of=of, **shares))
+    if summary.score is None:
+        findings.append(finding("ungraded"))
+    return findings

@@ -1,0 +1,282 @@
+"""Stored calibrations and bias results, bound to one rubric: they vouch for no other prompt or model.
+
+The folder `calibrations/` has a JSON file for each, named by what tells it from others:
+
+    groundedness-faithfulness-shop-RUBRIC-gpt-4.1.json     judge, label, data set, rubric's hash, model
+    bias-turn-RUBRIC-gpt-4.1.json                          the probes of `calibrate --probes`
+
+`calibrate` writes them, reports read them beside the grades of a judge. The rubric's hash covers the words of
+the prompt, the form of the reply and the model, so that after any change of these the judge counts as not
+calibrated, rather than as good as it once was. Files are replaced as a whole; what cannot be read is skipped,
+because a report must not fail for it.
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import JsonValue
+
+from simulator.cases.files import replaced
+from simulator.core.types import Language, Value
+
+FOLDER = Path("calibrations")
+# What may not stand in a file's name: data sets and models are named by users, "../../etc/x y" and "glm/5".
+_UNSAFE = re.compile(r"[^\w.-]+")
+# The source of probes that were made of the bundled questions.
+BUNDLED = "bundled"
+# What was changed in an answer, and what has to happen to its grade.
+Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
+Expectation = Literal["falls", "stays", "reported"]
+# Sums of grades in floating point: what is as near as this is the same.
+SAME = 1e-9
+
+
+class Drift(Value):
+    """One judge on n frozen rows: `shift` is the mean of new less old grade on a scale 0..1.
+
+    `equal` is the share (0..1) of rows with the same grade. `drifted`: the 95 % interval of the shift
+    excludes 0, or it is over 0.1 either way. `same_rubric` is False where prompt or model are no longer
+    those of the calibration; `failed` counts rows that could not be graded.
+    """
+
+    judge: str
+    n: int
+    shift: float
+    low: float | None
+    high: float | None
+    equal: float
+    drifted: bool
+    same_rubric: bool
+    failed: int = 0
+
+
+class Calibration(Value):
+    """How far a judge with this rubric agreed with people on one label of one data set.
+
+    `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared:
+    those are the frozen rows of `--check`. `file` and `sha256` are of the labels, `good` says which of them
+    are good, `language` is that of most rows, `scale` the judge's. `n` rows were compared.
+    """
+
+    judge: str
+    label: str
+    dataset: str
+    n: int
+    rubric: str
+    model: str
+    language: Language
+    good: str
+    date: date
+    file: str
+    sha256: str
+    figures: dict[str, JsonValue]
+    rows: tuple[tuple[str, float], ...] = ()
+    scale: tuple[float, float] = (1, 5)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from the others of a folder, and is its file name."""
+        return (self.judge, self.label, self.dataset, self.rubric, self.model)
+
+    @property
+    def auroc(self) -> float | None:
+        """How often (0..1) an answer that people call good is graded above one that they do not.
+
+        None where people call all answers good, or none.
+        """
+        value = self.figures.get("auroc")
+        return float(value) if isinstance(value, (int, float)) else None
+
+    @property
+    def headline(self) -> tuple[str, float | None, float | None, float | None]:
+        """The figure that says most, with its name and 95 % interval.
+
+        AUROC; Spearman's rho where the label has one class only. Each is None where the figures lack it.
+        """
+        # Stored as JSON, by whichever version: what is not there is None.
+        intervals: Any = self.figures.get("intervals") or {}
+        if self.auroc is not None:
+            low, high = intervals.get("auroc") or (None, None)
+            return "AUROC", self.auroc, low, high
+        rho: Any = self.figures.get("spearman") or {}
+        return "rho", rho.get("value"), rho.get("low"), rho.get("high")
+
+
+class BiasRow(Value):
+    """One judge (or its Correctness: `turn.correctness`) on one kind of probe in one language.
+
+    Means are grades from 1 to 5, whatever the judge's scale; `interval` is that of `difference`, drawn by
+    question. `fell` is the share of pairs that lost the bound (a judge of shares: anything); `red` the share
+    of changed answers that are red by this judge alone, `red_before` that of right ones, `turned` that of
+    pairs in which only the changed answer is red. `held` is None where nothing is asked. `failed` and
+    `skipped` count pairs that are left out because one side has no grade.
+    """
+
+    language: Language
+    kind: Kind
+    judge: str
+    n: int
+    failed: int
+    skipped: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    fell: float | None
+    red: float | None
+    red_before: float | None
+    turned: float | None
+    expects: Expectation
+    bound: float | None
+    held: bool | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether what holds on average holds for the whole interval, too: noisy grades do not tell."""
+        if not self.held or self.expects != "stays" or self.bound is None:
+            return bool(self.held)
+        return self.interval is not None and max(map(abs, self.interval)) <= self.bound + SAME
+
+
+class StoredBias(Value):
+    """The rows of one judge (and of its Correctness) with this rubric; `source` is whose questions."""
+
+    judge: str
+    rubric: str
+    model: str
+    source: str
+    seed: int
+    date: date
+    rows: tuple[BiasRow, ...]
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from the others of a folder, and is its file name."""
+        return ("bias", self.judge, self.rubric, self.model)
+
+    @property
+    def broken(self) -> tuple[BiasRow, ...]:
+        """The rows whose bound does not hold."""
+        return tuple(row for row in self.rows if row.held is False)
+
+    @property
+    def pairs(self) -> dict[str, int]:
+        """How many graded pairs of probes there are in each language."""
+        return {
+            language: sum(r.n for r in self.rows if r.language == language and r.judge == self.judge)
+            for language in dict.fromkeys(row.language for row in self.rows)
+        }
+
+
+Stored = TypeVar("Stored", Calibration, StoredBias)
+
+
+def short_number(value: float | None) -> str:
+    """Two decimals without the leading zero, as papers have them: .89, -.12, 1.00; a dash for None."""
+    if value is None:
+        return "-"
+    # What rounds to minus nothing is nothing, and a whole one keeps its digit.
+    shown = f"{value:.2f}".replace("-0.00", "0.00")
+    return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
+
+
+def larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path | None:
+    """Where the folder has the same calibration of the same label file from more rows; None if it has not.
+
+    A try with `--limit 20` must not replace what a thousand graded rows cost.
+    """
+    path, before = _place(calibration, folder)
+    is_larger = before and before.sha256 == calibration.sha256 and before.n > calibration.n
+    return path if is_larger else None
+
+
+def _place(new: Stored, folder: Path) -> tuple[Path, Stored | None]:
+    """Where it is stored, and what is there of the same identity."""
+    place = folder / f"{'-'.join(_UNSAFE.sub('_', part) for part in new.identity)}.json"
+    stored = (before for path, before in _stored(type(new), folder) if path == place)
+    return place, next((before for before in stored if before.identity == new.identity), None)
+
+
+def _stored(kind: type[Stored], folder: Path) -> Iterator[tuple[Path, Stored]]:
+    """What a folder has of one kind, by file name; other files, and those of another version, are skipped."""
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        # A folder of JSON may hold anything, also what nests too deep to be read.
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            yield path, kind.model_validate(json.loads(path.read_text(encoding="utf-8")))
+
+
+def today() -> date:
+    """The day a calibration is dated with."""
+    return datetime.now(tz=UTC).date()
+
+
+def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
+    """Stores a calibration in the folder; returns its path."""
+    return _write(_place(calibration, folder)[0], calibration)
+
+
+def _write(path: Path, stored: Value) -> Path:
+    """Replaces the file as a whole, or leaves the old one; returns its path."""
+    # What is wrong with the folder shows when the file is written, in one message.
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with replaced(path) as new:
+        new.write_text(stored.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def calibration_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> Calibration | None:
+    """The calibration of this judge with exactly this rubric (Score.rubric): in `language`, else the largest.
+
+    None where grades are of several rubrics; grades by rule, which have no rubric, do not count. `rubrics`
+    are those of a run's grades: one that was graded half by an older prompt is vouched for by neither.
+    """
+    calibrations = _vouching(Calibration, judge, rubrics, folder)
+    return max(
+        calibrations, key=lambda calibration: (calibration.language == language, calibration.n), default=None
+    )
+
+
+def _vouching(kind: type[Stored], judge: str, rubrics: Collection[str], folder: Path) -> Iterator[Stored]:
+    """What a folder has of one kind that is of this judge with exactly this rubric."""
+    # Exactly this one: of two rubrics in one run neither calibration speaks for the mean.
+    graded_by = {rubric for rubric in rubrics if rubric}
+    records = (record for _path, record in _stored(kind, folder))
+    return (record for record in records if record.judge == judge and graded_by == {record.rubric})
+
+
+def stored_calibrations(folder: Path) -> list[Calibration]:
+    """The calibrations of a folder by file name."""
+    return [calibration for _path, calibration in _stored(Calibration, folder)]
+
+
+def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
+    """Stores a bias result; returns its path, or None where more pairs of the same questions are stored.
+
+    Stored rows of a language that was not probed this time stay, if rubric and questions are the same. Other
+    questions replace everything: rows of two sets of questions are not one result.
+    """
+    path, before = _place(bias, folder)
+    if before and before.source == bias.source:
+        # Fewer pairs of the same questions would replace a steadier result.
+        if any(before.pairs.get(language, 0) > n for language, n in bias.pairs.items()):
+            return None
+        other_languages = tuple(row for row in before.rows if row.language not in bias.pairs)
+        bias = bias.model_copy(update={"rows": (*other_languages, *bias.rows)})
+    return _write(path, bias)
+
+
+def bias_for(judge: str, rubrics: Collection[str], folder: Path = FOLDER) -> StoredBias | None:
+    """The stored bias result of this judge with exactly this rubric; None without one."""
+    return next(_vouching(StoredBias, judge, rubrics, folder), None)

@@ -1,0 +1,303 @@
+"""A judge's grades compared with people's labels, beside trivial scorers that every judge has to beat.
+
+    run = CalibrationRun(request, settings)       reads labels and judge, raises whatever is wrong
+    graded = await run.grade(progress)            a score for each row; the only step that costs anything
+    compared = run.compare(graded)                figures (results/calibration.py)
+    save_calibration(run.calibration(compared))   beside the rubric's hash, for later reports
+
+The judge sees a row as it would see a turn: question, history, contexts, reference and answer. With
+`turn.NAME` a part of its verdict is compared instead of the whole. Four scorers that count words are measured
+on the same rows and the same draws: a judge that does not beat the length of the answer has not been shown to
+read it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import _, language_of_most, sentences
+from simulator.core.replies import share_of
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
+from simulator.grading.rubric import JudgeName, Rubric
+from simulator.models.pricing import Ledger
+from simulator.results import judge_trust
+from simulator.results.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
+from simulator.results.judge_trust import Calibration
+from simulator.results.red import is_red_alone
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import grading_estimate
+from simulator.runner.labelled_answers import (
+    Dimension,
+    GradedRow,
+    GraderKind,
+    LabelFile,
+    LabelledAnswer,
+    RowGrade,
+    grade_rows,
+    judge_settings,
+    labelled_context,
+    read_dimension,
+    read_labels,
+    row_grades,
+    sample_rows,
+    score_name,
+)
+from simulator.text.metrics import lcs_overlap
+from simulator.text.segments import tokens
+
+
+class Counts(NamedTuple):
+    """What became of the labelled rows before the judge: n = rows less skipped and failed.
+
+    `unlabelled` rows of the file are not among `rows`. `reason` is the most frequent one of what is missing.
+    A judge skips what it has nothing to hold against, as groundedness a row without contexts.
+    """
+
+    rows: int
+    unlabelled: int
+    skipped: int
+    failed: int
+    reason: str = ""
+
+
+class LabelComparison(NamedTuple):
+    """The grades that have a label, their figures, and what became of the other rows."""
+
+    grades: tuple[RowGrade, ...]
+    figures: Figures
+    counts: Counts
+    rubric: str
+
+
+class CalibrationRequest(NamedTuple):
+    """What to compare: the file, the judge (`turn.completeness`: a part of its verdict), the label."""
+
+    file: str
+    judge: str
+    label: str
+    good: str | None = None
+    limit: int | None = None
+
+
+class CalibrationRun:
+    """One calibration. Making it reads all input, so that errors show before anything is paid."""
+
+    def __init__(
+        self, request: CalibrationRequest, settings: Settings, folder: Path = judge_trust.FOLDER
+    ) -> None:
+        """Reads labels and judge without connecting to anything; calibrations are stored in `folder`.
+
+        Raises UnknownName for a judge, a label or a part of a verdict that there is not, CaseFileError for a
+        file that cannot be read, InputError for `good` that does not fit the label.
+        """
+        self.request, self.name, self.folder = request, JudgeName.of(request.judge), folder
+        self.file: LabelFile = read_labels(request.file)
+        self.label: Dimension = read_dimension(self.file, request.label, request.good)
+        # Rows without this label are not drawn: `limit` counts answers that can be compared.
+        labelled = [row for row in self.file.rows if self.label.human_grade(row)]
+        self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
+        endpoints_by_role = endpoints(settings)
+        self.settings = judge_settings(
+            settings, self.name.judge, by_model=endpoints_by_role["judge"] is not None
+        )
+        # As for a run, without customers and without a bot: what is graded is already there.
+        self.context = RunContext(self.settings, endpoints_by_role, (), Ledger.of(self.settings))
+        self.judge = score_name(self.context, self.name.judge)
+        # A part that the form does not have costs an error before it costs money; stand-ins have their own.
+        judge, field = self.context.judges[self.judge], self.name.field
+        by_model = self.context.models()["judge"] != LEXICAL
+        if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
+            raise UnknownName(_("part of {judge}", judge=self.judge), field, judge.fields)
+
+    @property
+    def title(self) -> str:
+        """The name of the calibration: the judge, and the part that is compared."""
+        return str(JudgeName(self.judge, self.name.field))
+
+    @property
+    def language(self) -> Language:
+        """The language of most rows; Japanese on a tie."""
+        return language_of_most(row.case.language for row in self.rows)
+
+    async def grade(self, progress: Callable[[Score], None]) -> list[GradedRow]:
+        """All rows graded, and every connection closed."""
+        try:
+            return await grade_rows(self.context, self.judge, self.rows, progress=progress)
+        finally:
+            await self.context.close(None)
+
+    def compare(self, graded: list[GradedRow]) -> LabelComparison:
+        """The figures."""
+        return compare(
+            self.file,
+            graded,
+            self.label,
+            field=self.name.field,
+            seed=self.settings.seed,
+            rules=self.settings.red,
+        )
+
+    def grader(self) -> tuple[GraderKind, str]:
+        """Who graded, and its name: a model, a stand-in, or a function without one.
+
+        A function of the user's that asked a model counts as that model: by the calls in the ledger.
+        """
+        # A rubric is asked of the judge's model, or its stand-in counts.
+        models = self.context.models()
+        if isinstance(self.context.judges[self.judge], Rubric):
+            return ("by_stand_in" if models["judge"] == LEXICAL else "by_model"), models["judge"]
+        asked = [models[role] for role in self.context.ledger.roles]
+        return ("by_model", ", ".join(dict.fromkeys(asked))) if asked else ("by_function", LEXICAL)
+
+    def calibration(self, compared: LabelComparison) -> Calibration:
+        """What is stored."""
+        return Calibration(
+            judge=self.title,
+            label=self.label.name,
+            dataset=self.file.dataset,
+            n=compared.figures.n,
+            rubric=compared.rubric,
+            model=self.grader()[1],
+            language=self.language,
+            good=self.label.good,
+            date=judge_trust.today(),
+            file=str(self.file.path),
+            sha256=self.file.sha256,
+            figures=figures_json(compared.figures),
+            # Six decimals: enough to tell an equal grade from a shifted one, and the file stays readable.
+            rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
+            scale=compared.figures.scale,
+        )
+
+    def forecast(self) -> Spending:
+        """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
+        # A judge of whole conversations sees the row's history as turns.
+        whole = self.judge in self.context.grading.conversation_names
+        contexts = (labelled_context(row, whole=whole) for row in self.rows)
+        return grading_estimate(self.context, {self.judge}, contexts)
+
+
+def compare(
+    file: LabelFile,
+    graded: Sequence[GradedRow],
+    label: Dimension,
+    *,
+    field: str = "",
+    seed: int = 42,
+    rules: RedRules | None = None,
+) -> LabelComparison:
+    """Compares a judge's grades with one label; raises InputError when no row has both.
+
+    `rules` say which grades are red in a run.
+    """
+    counts = _counts(file, graded, label)
+    grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
+    # Nothing to compare: told apart, because a failing endpoint and a missing column are mended by others.
+    if not grades and counts.failed:
+        msg = _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
+        raise InputError(msg)
+    if not grades:
+        skipped = {"file": file.path, "n": counts.skipped, "reason": counts.reason}
+        msg = _("{file}: the judge skipped all {n} rows: {reason}", **skipped)
+        has_contexts = any(row.case.contexts for row in file.rows)
+        hint = None if has_contexts else _("No row has contexts: add a column of what was retrieved.")
+        raise InputError(sentences(msg, hint))
+    rules = rules or RedRules()
+    marked = [
+        _marked(
+            grade,
+            label,
+            is_red=is_red_alone(grade.score, rules, field, share_of(grade.value, grade.scale)),
+        )
+        for grade in grades
+    ]
+    # A score of a part is on that part's scale, so the first grade's scale is that of all.
+    yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, seed)
+    rubrics = [row.score.rubric for row in graded if row.score.state == "scored" and row.score.rubric]
+    return LabelComparison(
+        grades=tuple(grades),
+        figures=measure(marked, yardstick),
+        counts=counts,
+        rubric=_commonest(rubrics),
+    )
+
+
+def _commonest(texts: Sequence[str]) -> str:
+    """The text that is there most often; of as frequent ones the last in order, so that it is always one.
+
+    Of rubrics there is one, unless a judge of the user's names several; of reasons there may be many.
+    """
+    return max(set(texts), key=lambda text: (texts.count(text), text), default="")
+
+
+def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> Counts:
+    labelled = [row for row in graded if label.human_grade(row.row)]
+    skipped = [row.score for row in labelled if row.score.state == "skipped"]
+    failed = [row.score for row in labelled if row.score.state == "failed"]
+    return Counts(
+        rows=len(labelled),
+        unlabelled=sum(not label.human_grade(row) for row in file.rows),
+        skipped=len(skipped),
+        failed=len(failed),
+        reason=_commonest([score.reason for score in failed or skipped]),
+    )
+
+
+def _marked(grade: RowGrade, label: Dimension, *, is_red: bool) -> LabelledGrade:
+    votes = label.human_grade(grade.row)
+    assert votes is not None  # noqa: S101 - rows without a label were left out
+    case, answer = grade.row.case, grade.row.case.answer or ""
+    references = labelled_context(grade.row).references
+    # The trivial scorers, as far as the row has something to compare with.
+    scores = {"length": answer_length(answer)}
+    if case.contexts:
+        scores["token_precision"] = token_precision(answer, case.contexts, case.language)
+    if references:
+        scores["token_recall"] = token_recall(answer, references, case.language)
+        scores["rouge_l"] = rouge_l(answer, references)
+    return LabelledGrade(
+        group=grade.row.group,
+        grade=grade.value,
+        people=votes.mean,
+        red=is_red,
+        votes=votes.votes,
+        scorers={**scores, **grade.row.published_scores},
+    )
+
+
+def answer_length(answer: str) -> float:
+    """How long the answer is: characters without blanks."""
+    return float(len("".join(answer.split())))
+
+
+def token_precision(answer: str, passages: Iterable[str], language: Language) -> float:
+    """The share (0..1) of the answer's words (Japanese: pairs of characters) that are in the passages."""
+    words = _units(answer, language)
+    units = set(_units("\n".join(passages), language))
+    return sum(unit in units for unit in words) / len(words) if words else 0.0
+
+
+def token_recall(answer: str, references: Iterable[str], language: Language) -> float:
+    """The share (0..1) of the nearest reference's words (Japanese: pairs of characters) in the answer."""
+    words = set(_units(answer, language))
+    units_of_references = [_units(reference, language) for reference in references]
+    return max(
+        (sum(unit in words for unit in units) / len(units) for units in units_of_references if units),
+        default=0.0,
+    )
+
+
+def rouge_l(answer: str, references: Iterable[str]) -> float:
+    """ROUGE-L F1 (Lin, 2004; 0..1) with the nearest reference, over words; in Japanese over characters."""
+    words = tokens(answer)
+    return max((lcs_overlap(words, tokens(reference)).f for reference in references), default=0.0)
+
+
+def _units(text: str, language: Language) -> Sequence[str | tuple[str, str]]:
+    """Words; in Japanese pairs of characters, and the one character of a text that has no more."""
+    words = tokens(text)
+    return list(pairwise(words)) or words if language == "ja" else words

@@ -1,0 +1,510 @@
+"""Reads people's verdicts from files, workbooks and Google Sheets.
+
+Whatever the source is, its rows are handed with their places to a `Taken`, which holds them against the run.
+
+    --from sheet, sheet:KEY, an address     the run's Google Sheet: worksheets Review and Blind
+    --from report.xlsx                      a workbook of `--to xlsx`, with the same worksheets
+    --from grades.csv                       columns conversation, turn, reviewer, grade (1-5), comment
+    --from labels.jsonl                     what `--export` writes: id "<conversation>/<turn>", labels
+
+A row or cell that cannot be used is named with its place and its reason, and all else is taken: people sort,
+copy and overwrite, and a slip must not lose a morning's work. Reading the same source again adds nothing.
+
+Rows of ours are known by their keys. `RUN/CONVERSATION/TURN` names one turn; the key of a review row names an
+answer, and stands for every turn of this run in which it was given.
+"""
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from simulator.cases.files import plain_suffix, printable, quote
+from simulator.cases.rows import read_rows
+from simulator.cases.structured import object_rows
+from simulator.cases.tables import WORKBOOKS
+from simulator.cases.values import Row, is_empty, normalised, raise_faults
+from simulator.core.document import Text
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.messages import Message, _, message_of, safe_text, shown
+from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
+from simulator.results.figures import Summary
+from simulator.results.review import blind_sample, blind_verdicts, review_keys
+from simulator.sheets.excel import read_edited
+from simulator.sheets.google_api import target as target_sheet
+from simulator.sheets.google_sheets import pull
+from simulator.sheets.merge import EditedSheets
+from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
+
+# Blind grades that a program has, and what errors call these.
+GradeRows: TypeAlias = Sequence[Mapping[str, Any]]
+GRADES = "grades"
+LOWEST, HIGHEST = 1, 5
+# The label of blind grades in what `--export` writes.
+LABEL = "human"
+
+# What a column holds, then the headers that it may have, in either language and any width or case.
+_HEADERS = {
+    "conversation": "conversation conversation_id 会話 会話ID",
+    "turn": "turn turn_index ターン ターン番号",
+    "reviewer": "reviewer annotator 採点者 評価者 レビュアー 名前",
+    "grade": "grade score rating 人の評価 評価 採点 点数",
+    "comment": "comment note コメント 備考 メモ",
+    "stratum": "stratum 層",
+    "sampled": "sampled sampling_rate 抽出率",
+}
+_FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
+_FIELDS |= {name: name for name in ("id", "labels", "annotators", "scale", "meta")}
+# The scales that mean 1 to 5: "1-5", "1–5", "1〜5", "1..5", "1|2|3|4|5". A grade such as "4", "４", "4.5" or
+# "4点". An address of a Google Sheet, wherever its key stands.
+_SCALE = re.compile(r"\s*1\s*(?:-|–|〜|~|\.\.)\s*5\s*|\s*1\|2\|3\|4\|5\s*")
+_POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
+_ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
+
+
+class Taken:
+    """The verdicts of a source that fit the run; `faults` are the places of the others, and why not.
+
+    `answers` counts the rows of the review, each of which stands for all turns with its answer; `empty` those
+    in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
+    """
+
+    def __init__(self, results: Results) -> None:
+        """Nothing is taken yet."""
+        self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
+        self._places: dict[tuple[str, int, str, str], Text] = {}
+        self.verdicts: list[HumanVerdict] = []
+        self.answers = self.empty = self.other_runs = 0
+        self.faults: list[tuple[Text, Text]] = []
+        self.notes: list[tuple[Text, Text]] = []
+
+    def add(self, place: Text, verdict: HumanVerdict) -> None:
+        """Takes a verdict that fits the run; of one reviewer's two grades for a turn the first fits."""
+        conversation, turn = verdict.conversation, verdict.turn
+        # A second reviewer's grade is welcome; a second one of the same reviewer is a copied row.
+        key = (conversation, turn, verdict.source, verdict.reviewer)
+        if conversation not in self._turns:
+            why = _("no conversation {conversation} in this run", conversation=quote(conversation))
+        elif turn not in self._turns[conversation]:
+            name = quote(conversation)
+            why = _("conversation {conversation} has no turn {turn:d}", conversation=name, turn=turn)
+        elif key in self._places:
+            why = _("a second grade for the same turn; the first is on {place}", place=self._places[key])
+        else:
+            self._places[key] = place
+            self.verdicts.append(verdict)
+            return
+        self.faults.append((place, why))
+
+
+def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
+    """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
+
+    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades, and
+    so are rows that a program has.
+    """
+    taken = Taken(target.results)
+    if not isinstance(source, str):
+        path = Path(GRADES)
+        _take_grades(path, raise_faults(object_rows(path, source)), taken)
+        return taken
+    name = source
+    if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
+        _take_sheet(name, target, taken)
+    elif edited := _our_workbook(Path(name)):
+        take_rows(edited.rows, target, taken)
+        _take_notes(edited, taken)
+    else:
+        _take_grades(Path(name), read_rows(Path(name), _fits), taken)
+    return taken
+
+
+# --- a file of blind grades ---
+
+
+def _take_grades(path: Path, rows: Iterable[Row], taken: Taken) -> None:
+    """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS).
+
+    Either the columns conversation, turn, reviewer, grade (1-5) and comment, a grade in each row; or, in
+    JSONL, labelled answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}. Raises
+    CaseFileError where the first row has neither.
+    """
+    given = datetime.now(UTC)
+    # All grades of a file have one time: that of its reading.
+    for number, row in enumerate(rows):
+        if not number and not _fits(row.values, whole=row.cells):
+            msg = _(
+                "{path}, {place}: no columns conversation, turn and grade, nor id and labels (there are:"
+                " {there}). Name the columns like that.",
+                path=path,
+                place=row.place,
+                there=", ".join(printable(name) for name in list(row.values)[:8]),
+            )
+            raise CaseFileError(msg)
+        try:
+            verdicts = _verdicts_of(row.values, given)
+        except _Unusable as error:
+            taken.faults.append((row.place, message_of(error)))
+            continue
+        taken.empty += not verdicts
+        for verdict in verdicts:
+            taken.add(row.place, verdict)
+
+
+class _Unusable(Exception):
+    """Why a row cannot be used."""
+
+
+def _fits(headers: Iterable[str], *, whole: bool = True) -> bool:
+    """Whether the columns name a turn and its grade; a JSON object may leave out the grade (not `whole`)."""
+    fields = {_FIELDS.get(normalised(header)) for header in headers}
+    graded = {"conversation", "turn", "grade"} if whole else {"conversation", "turn"}
+    return graded <= fields or {"id", "labels"} <= fields
+
+
+def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVerdict]:
+    """The grade of a row, or those of a labelled answer, one for each of its annotators; none while empty."""
+    values: dict[str, Any] = {}
+    for header, value in row.items():
+        # Of several columns for one field the first that is not empty counts.
+        if (field := _FIELDS.get(normalised(header))) and is_empty(values.get(field)):
+            values[field] = value
+    grades = [(values.get("grade"), values.get("reviewer"), values.get("comment"))]
+    if "labels" in values:
+        grades, id_ = _labels(values), plain_text(values.get("id"))
+        if "/" not in id_:
+            raise _Unusable(_("id {id} is not <conversation>/<turn>", id=quote(id_)))
+        place = dict(zip(("conversation", "turn"), id_.rsplit("/", 1), strict=True))
+        values = {**_object(values.get("meta")), **place}
+    # A row without a grade is one that nobody has filled in; what else is wrong with it does not matter.
+    grades = [grade for grade in grades if not is_empty(grade[0])]
+    turn, sampled = _number(values.get("turn")), _number(values.get("sampled"))
+    if grades and not turn.is_integer():
+        raise _Unusable(_("turn {turn} is not a whole number", turn=quote(plain_text(values.get("turn")))))
+    if grades and not is_empty(values.get("sampled")) and not 0 < sampled <= 1:
+        raise _Unusable(_("sampled {sampled} is not between 0 and 1", sampled=quote(values["sampled"])))
+    return [
+        HumanVerdict(
+            conversation=plain_text(values.get("conversation")),
+            turn=int(turn),
+            source="blind",
+            given=given,
+            stratum=plain_text(values.get("stratum")),
+            sampled=sampled if 0 < sampled <= 1 else None,
+            grade=_grade(grade),
+            reviewer=plain_text(reviewer),
+            comment=plain_text(comment),
+        )
+        for grade, reviewer, comment in grades
+    ]
+
+
+def _labels(values: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
+    """Each annotator's grade, name and comment of a labelled answer.
+
+    Several votes without names are those of reviewers 1, 2, ...: nobody may grade a turn twice.
+    """
+    labels = _object(values["labels"])
+    # A file with one label under another name can mean nothing else.
+    name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
+    if labels and name not in labels:
+        msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=tuple(map(quote, labels)))
+        raise _Unusable(msg)
+    # On another scale the same grade means something else.
+    scale = _object(values.get("scale")).get(name) or values.get("scale")
+    if isinstance(scale, str) and scale.strip() and not _SCALE.fullmatch(scale):
+        raise _Unusable(_("its scale is {scale}; only grades from 1 to 5 are read", scale=quote(scale)))
+    votes = _list(labels.get(name))
+    names = _list(_object(values.get("annotators")).get(name))
+    if len(names) != len(votes):
+        names = [str(number) for number in range(1, len(votes) + 1)] if len(votes) > 1 else [""]
+    comments = _list(_object(values.get("meta")).get("comments"))
+    if len(comments) != len(votes):
+        comments = [""] * len(votes)
+    return list(zip(votes, names, comments, strict=False))
+
+
+def _grade(value: JsonValue) -> float:
+    grade = grade_of(plain_text(value))
+    if grade is None:
+        raise _Unusable(_no_grade(plain_text(value)))
+    return grade
+
+
+def _no_grade(text: str) -> Message:
+    return _(
+        "grade {text} is not between {lowest} and {highest}",
+        text=quote(text),
+        lowest=LOWEST,
+        highest=HIGHEST,
+    )
+
+
+def grade_of(text: str) -> float | None:
+    """A grade 1..5 as people write it (4, ４, 4点); None for anything else."""
+    match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    grade = float(match[1]) if match else 0.0
+    return grade if LOWEST <= grade <= HIGHEST else None
+
+
+def _number(value: JsonValue) -> float:
+    """A number, also in full-width digits; NaN for anything else."""
+    try:
+        return float(unicodedata.normalize("NFKC", str(value)))
+    except ValueError:
+        return math.nan
+
+
+def plain_text(value: JsonValue) -> str:
+    """A text without control codes except line breaks."""
+    return "" if value is None else safe_text(str(value)).strip()
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    """A list; a single value as a list of one."""
+    return value if isinstance(value, list) else [value] if not is_empty(value) else []
+
+
+# --- a sheet or a workbook of ours ---
+
+# What `--from` calls the sheet that the run was pushed to.
+SHEET = "sheet"
+# The worksheets that hold verdicts.
+NAMES = ("review", "blind")
+# The Blind worksheet has two columns for grades and two for comments.
+REVIEWERS = ("1", "2")
+# The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
+NOTE = "sheet"
+# The team's columns of either worksheet; the program never writes into them.
+_TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
+_BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
+# The key of a turn; a conversation's id may hold slashes and line breaks of its own.
+_KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
+# A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
+_LEAST_COLUMNS = 5
+
+
+class ReviewTarget(NamedTuple):
+    """The run that verdicts are for.
+
+    `asked` is the sheet named on the command line (key or address, suffix of its worksheets); `usual` is that
+    of the settings, for a run that was pushed to none.
+    """
+
+    results: Results
+    summary: Summary
+    language: Language
+    asked: tuple[str | None, str | None] = (None, None)
+    usual: tuple[str | None, str | None] = (None, None)
+
+
+def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
+    """Key (or address) and suffix of the sheet meant by `sheet`, `sheet:KEY_OR_URL` or an address.
+
+    Raises InputError for `sheet` where none is named anywhere, and no push has left a note in the run.
+    """
+    note = target.results.notes.get(NOTE)
+    pushed_to = note if isinstance(note, dict) else {}
+    pushed = str(pushed_to.get("key") or ""), str(pushed_to.get("worksheet") or "")
+    key, suffix = target.asked
+    # The key on the command line goes before the note of the push, and that before the settings.
+    key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or key
+    sheets = [sheet for sheet in (pushed, target.usual) if sheet[0]]
+    if not key and not sheets:
+        msg = _("{run} was pushed to no sheet: name one with --sheet KEY_OR_URL.", run=target.results.run.id)
+        raise InputError(msg)
+    # A sheet that is known has its own suffix, however it was named.
+    sheet = next(((k, s) for k, s in sheets if not key or str(k) in key), (key, ""))
+    return str(key or sheet[0]), str(suffix or sheet[1] or "")
+
+
+def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
+    """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
+    key, suffix = sheet_of(name, target)
+    pulled = pull(target_sheet(key, suffix), NAMES)
+    if not pulled.rows:
+        msg = _(
+            "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
+            key=printable(key),
+            titles=" nor ".join(shown(TABS[name], target.language) for name in NAMES),
+        )
+        raise InputError(msg)
+    take_rows(pulled.rows, target, taken)
+    _take_notes(pulled, taken)
+    for missing in (name for name in NAMES if name not in pulled.sheets):
+        taken.notes.append((missing, _("there is no such worksheet")))
+
+
+def _our_workbook(path: Path) -> EditedSheets | None:
+    """A workbook that was written by `--to xlsx`; None for any other file.
+
+    Ours are known by the column of keys, or by most of our columns where somebody deleted that one.
+    """
+    if plain_suffix(path) not in WORKBOOKS or not path.is_file():
+        return None
+    edited = read_edited(path)
+    sheets = [edited.sheets[name] for name in NAMES if name in edited.sheets]
+    is_ours = any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets)
+    return edited if is_ours else None
+
+
+def _take_notes(edited: EditedSheets, taken: Taken) -> None:
+    """What could not be read; a missing column is no fault of a row, and copied rows are faults already."""
+    for name in NAMES:
+        for note in edited.sheets[name].notes if name in edited.sheets else ():
+            if note.about == "column":
+                taken.notes.append((note.place, note.why))
+            elif note.about == "cell":
+                taken.faults.append((note.place, note.why))
+
+
+def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, taken: Taken) -> None:
+    """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them."""
+    results, read = target.results, datetime.now(UTC)
+    run = results.run.id
+    turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
+    # The worksheet has no sampling rates, because these would tell what is red; the same lot is drawn again.
+    sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
+    answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
+    for name in NAMES:
+        for row in rows.get(name, ()):
+            place = _("{tab}, row {number:d}", tab=TABS[name], number=row.number)
+            key = row.key.strip()
+            verdict = partial(HumanVerdict, given=read)
+            cells = {column: plain_text(text) for column, text in row.cells.items()}
+            # In turn: a row of an answer; a turn to be graded blind; rows of other runs, which sheets keep;
+            # and rows whose key somebody lost or made up.
+            if name == "review" and (same := answers.get(key)):
+                _take_review(cells, place, same, verdict, taken)
+            elif name == "blind" and (at := turns.get(key)):
+                if drawn := sample.get(at):
+                    verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
+                _take_blind(cells, place, partial(verdict, conversation=at[0], turn=at[1]), taken)
+            elif is_answer_key(key) or ((match := _KEY.fullmatch(key)) and match["run"] != run):
+                taken.other_runs += 1
+            elif key:
+                taken.faults.append((place, _("its key {key} names no turn of this run", key=quote(key))))
+            elif any(map(row.cells.get, (*_TEAM, *_BLIND))):
+                taken.faults.append((place, _("it has no key of its own (a row that was added or copied)")))
+
+
+def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple[str, int], bool]]:
+    """The turns that each of these rows of the review stands for, and whether they have its mark.
+
+    An answer can be red for one customer and not for another; "the judge is wrong" is about the mark in the
+    row.
+    """
+    results, turns_by_key = target.results, dict[str, dict[tuple[str, int], bool]]()
+    red = {(turn.conversation, turn.turn) for turn in target.summary.reddest}
+    key_of = review_keys(results, target.summary)
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            at, key = (conversation.id, turn.index), key_of(conversation, turn)
+            if key in keys:
+                turns_by_key.setdefault(key, {})[at] = key.endswith(RED) == (at in red)
+    return turns_by_key
+
+
+def _take_review(
+    cells: Mapping[str, str],
+    place: Text,
+    turns: Mapping[tuple[str, int], bool],
+    verdict: Callable[..., HumanVerdict],
+    taken: Taken,
+) -> None:
+    """A verdict for each of the turns; what is said of the mark counts only for those that are True."""
+    texts = {column: cells[column] for column in _TEAM if cells.get(column)}
+    choice = texts.pop("judge_is", "")
+    picked = layouts()["review"].choice("judge_is", choice)
+    judge_is = picked if picked in CHOICES["judge_is"] else None
+    if choice and judge_is is None:
+        why = _("{choice} is not one of the choices", choice=quote(choice))
+        taken.faults.append((_cell(place, "judge_is"), why))
+    taken.answers += bool(texts or judge_is)
+    for (conversation, turn), has_mark in turns.items():
+        said = {**texts, "judge_is": judge_is if has_mark else None}
+        if any(said.values()):
+            taken.add(place, verdict(source="review", conversation=conversation, turn=turn, **said))
+    taken.empty += not (texts or choice)
+
+
+def _cell(row: Text, column: str) -> Message:
+    """The place of a cell, by the heading of its column; the rest of its row is taken."""
+    return _("{row}, column {title}", row=row, title=COLUMNS[column].title)
+
+
+def _take_blind(
+    cells: Mapping[str, str], place: Text, verdict: Callable[..., HumanVerdict], taken: Taken
+) -> None:
+    """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
+    taken.empty += not any(map(cells.get, _BLIND))
+    for reviewer in REVIEWERS:
+        text, comment = cells.get(f"grade_{reviewer}", ""), cells.get(f"comment_{reviewer}", "")
+        grade = grade_of(text)
+        if text and grade is None:
+            taken.faults.append((_cell(place, f"grade_{reviewer}"), _no_grade(text)))
+        elif text or comment:
+            taken.add(place, verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment))
+
+
+def as_lines(results: Results) -> str:
+    """The rows of `labelled_answers` as JSON lines."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labelled_answers(results))
+
+
+def labelled_answers(results: Results) -> Iterator[dict[str, Any]]:
+    """A row for each turn that people graded blind, in the order of the run; rows of one case are a group."""
+    by_turn = blind_verdicts(results.verdicts)
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            if verdicts := by_turn.get((conversation.id, turn.index)):
+                yield _row(results.run.id, conversation, turn, verdicts)
+
+
+def _row(run: str, conversation: Conversation, turn: Turn, verdicts: list[HumanVerdict]) -> dict[str, Any]:
+    case, answer = conversation.case, turn.answer
+    grades = [verdict.grade or 0.0 for verdict in verdicts]
+    references = case.references_at(turn.index)
+    history = [message.model_dump() for message in case.history]
+    for before in (earlier_turn for earlier_turn in conversation.turns if earlier_turn.index < turn.index):
+        history.append({"role": "user", "content": before.user})
+        # A missing answer leaves no message.
+        if before.answer.text.strip():
+            history.append({"role": "assistant", "content": before.answer.text})
+    # What a judge had before it when it graded this turn, so that `calibrate` grades the same.
+    meta: dict[str, Any] = {"persona": conversation.persona}
+    if any(verdict.comment for verdict in verdicts):
+        meta["comments"] = [verdict.comment for verdict in verdicts]
+    if sampled := next((verdict for verdict in verdicts if verdict.stratum or verdict.sampled), None):
+        meta |= {"stratum": sampled.stratum, "sampled": sampled.sampled}
+    return {
+        "id": f"{conversation.id}/{turn.index}",
+        "dataset": run,
+        "language": case.language,
+        "group": case.id,
+        "history": history,
+        "question": turn.user,
+        "contexts": [passage.text for passage in answer.passages],
+        "context_ids": [passage.id for passage in answer.passages],
+        "answer": answer.text,
+        "reference": list(references) if len(references) > 1 else next(iter(references), None),
+        # What else a judge knows of the case, as far as the case says anything.
+        **({} if case.answerable is None else {"answerable": case.answerable}),
+        **({} if case.goal is None else {"goal": case.goal}),
+        **({} if case.handover == "optional" else {"handover": case.handover}),
+        "labels": {LABEL: [int(grade) if grade == int(grade) else grade for grade in grades]},
+        "scale": {LABEL: f"{LOWEST}-{HIGHEST}"},
+        "annotators": {LABEL: [verdict.reviewer for verdict in verdicts]},
+        "meta": meta,
+    }

@@ -1,0 +1,308 @@
+"""Which questions are made: of which articles and kinds, in which wordings; the same for the same seed.
+
+Kinds come by fixed shares (`SHARES`, of twenty): four simple ones, two about a number, and so on, and six
+that must be refused: a false fact built on an article, a neighbouring topic, a competitor, private data,
+small talk. Of 5 questions of the kinds simple and number, `quotas` makes 3 and 2.
+
+Articles take turns within each kind, in an order drawn by the seed. From the second time on an article is
+asked about another of its sentences, so that a small knowledge base does not give one question forty times.
+Pairs of articles are those that share the rarest terms: what customers mix up is near.
+"""
+
+import hashlib
+import math
+import random
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, pairwise, zip_longest
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar, get_args
+
+from simulator.cases.files import language_of
+from simulator.cases.knowledge import read_knowledge
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.messages import Message, _
+from simulator.core.templates import stable_int
+from simulator.core.types import Language, Passage
+from simulator.text.figures import figures
+from simulator.text.overlap import content
+from simulator.text.segments import sentences
+
+# The last five are out of scope: the right answer is to decline.
+Kind = Literal[
+    "simple", "number", "procedure", "two-passages", "comparison", "follow-up", "complaint",
+    "false-fact", "neighbour", "competitor", "private", "small-talk",
+]  # fmt: skip
+Wording = Literal["plain", "keigo", "casual", "keywords"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+WORDINGS: tuple[Wording, ...] = get_args(Wording)
+OUT_OF_SCOPE: frozenset[Kind] = frozenset({"false-fact", "neighbour", "competitor", "private", "small-talk"})
+PAIRED: frozenset[Kind] = frozenset({"two-passages", "comparison"})
+# How many of twenty questions are of each kind, unless kinds are named.
+SHARES: dict[Kind, int] = {
+    "simple": 4, "number": 2, "procedure": 2, "two-passages": 2, "comparison": 1, "follow-up": 2,
+    "complaint": 1, "false-fact": 2, "neighbour": 1, "competitor": 1, "private": 1, "small-talk": 1,
+}  # fmt: skip
+# The tag of every made question, by which people find them.
+MADE = "made"
+# What can be asked with a few words in a search box.
+_IN_KEYWORDS: frozenset[Kind] = frozenset({"simple", "number", "procedure", "neighbour", "competitor"})
+# Companies that do not exist, for questions about competitors.
+COMPANIES = (
+    {"ja": "カエデコネクト", "en": "Kaede Connect"},
+    {"ja": "シラカバ商会", "en": "Shirakaba Trading"},
+    {"ja": "ヒイラギサービス", "en": "Hiiragi Services"},
+    {"ja": "ナナカマド社", "en": "Nanakamado Inc."},
+    {"ja": "コブシネット", "en": "Kobushi Net"},
+)
+# Shorter texts hold no fact to ask about: a heading, a link. In characters.
+SHORTEST = {"ja": 25, "en": 60}
+# So many characters of an article are shown to a model.
+LONGEST = 6000
+# A term in more articles than this says little of any two of them, and would make the work quadratic.
+MOST_SHARED = 40
+# So many neighbours of each article are offered as pairs.
+NEIGHBOURS = 3
+USUAL_SEED = 42
+_LONGEST_NAME = 36
+# Figures of these kinds measure something: no dates, times and telephone numbers.
+_MEASURES = frozenset({"amount", "percent", "span", "size", "number"})
+# Lines that number steps: 1. , (2), ③, 手順4:.
+_STEP = re.compile(r"^\s{0,4}(?:[(（]?(\d{1,2})[.)）．、]|([①-⑳])|手順\s?(\d{1,2})[:：]?)\s*.", re.MULTILINE)
+# A path or an address tells where a text comes from; it is no title.
+_PLACE = re.compile(r"://|[/\\]|\.[A-Za-z0-9]{1,5}(?:#.*)?$")
+# Tags, emphasis, code, and links, of which the text is kept.
+_MARKUP = re.compile(r"<[^>]{0,200}>|\*\*|__|`|\[([^\]]{0,80})\]\([^)]{0,200}\)")
+
+Name = TypeVar("Name", bound=str)
+
+
+def chosen(options: Sequence[str], on_offer: Sequence[Name], what: Message) -> tuple[Name, ...]:
+    """The kinds or wordings of options like `simple,number`; without any, all. Raises UnknownName."""
+    names = [name.strip() for option in options for name in option.split(",") if name.strip()]
+    for name in names:
+        if name not in on_offer:
+            raise UnknownName(what, name, on_offer)
+    return tuple(name for name in on_offer if not names or name in names)
+
+
+def quotas(kinds: Sequence[Kind], number: int) -> dict[Kind, int]:
+    """How many questions of each kind make up `number`: by their shares, the largest remainders first.
+
+    The method of Hamilton, as seats are dealt out: the sum is exact, and of equal remainders the kind that
+    stands first in `KINDS` gets one.
+    """
+    whole = sum(SHARES[kind] for kind in kinds)
+    exact = {kind: number * SHARES[kind] / whole for kind in kinds}
+    counts = {kind: int(share) for kind, share in exact.items()}
+    by_remainder = sorted(kinds, key=lambda kind: (counts[kind] - exact[kind], KINDS.index(kind)))
+    for kind in by_remainder[: number - sum(counts.values())]:
+        counts[kind] += 1
+    return counts
+
+
+class Article:
+    """One passage of the knowledge base, as questions are made of it."""
+
+    def __init__(self, passage: Passage) -> None:
+        self.id, self.text = passage.id, passage.text[:LONGEST]
+        self.language: Language = language_of(passage.text)
+        # The name of its row; empty for a path.
+        self.name = "" if _PLACE.search(passage.source or "") else passage.source or ""
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether it has a list that counts 1, 2."""
+        numbers = [
+            int(match[1] or match[3] or ord(match[2]) - ord("①") + 1) for match in _STEP.finditer(self.text)
+        ]
+        return (1, 2) in pairwise(numbers)
+
+    @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """Its whole sentences without markup, items of lists among them; no headings, steps or tables.
+
+        A sentence that a question is to be about has to say something alone, which a cell or a step does not.
+        """
+        text = "\n".join(
+            line
+            for line in self.text.splitlines()
+            if not (_STEP.match(line) or line.strip().startswith(("#", "|", "<", "```", ">")))
+            and "\t" not in line.strip()
+        )
+        return tuple(
+            " ".join(_MARKUP.sub(r"\1", sentence).split())  # a link keeps its text
+            for sentence in sentences(text)
+            if sentence.endswith(("。", ".", "です", "ます")) and len(sentence) < 300
+        )
+
+
+def read_articles(path: str | Path, language: Language | None = None) -> tuple[Article, ...]:
+    """The passages of a knowledge base with enough text to ask about, in its order.
+
+    Raises InputError where nothing is left.
+    """
+    articles = [Article(passage) for passage in read_knowledge(path)]
+    in_language = [article for article in articles if language in (None, article.language)]
+    long = [a for a in in_language if len(a.text.strip()) >= SHORTEST[a.language]]
+    if not long:
+        why = _("its passages are too short")
+        if articles and not in_language:
+            why = _(
+                "none of its {n} passages is in --language {language}", n=len(articles), language=language
+            )
+        msg = _("{path}: nothing to ask about in it ({why}).", path=path, why=why)
+        raise InputError(msg)
+    return tuple(long)
+
+
+class Index:
+    """Terms (pairs of characters, stems of words) to articles, and back.
+
+    Terms are weighed by how rare they are, log((n + h) / 2h) of n articles with h that hold one, so that a
+    term in all of them weighs nothing.
+    """
+
+    def __init__(self, articles: Sequence[Article]) -> None:
+        self.articles = tuple(articles)
+        self._terms = [content(f"{a.name}\n{a.text}") for a in self.articles]
+        self._postings: dict[str, list[int]] = defaultdict(list)
+        for number, terms in enumerate(self._terms):
+            for term in terms:
+                self._postings[term].append(number)
+
+    def nearest(self, text: str, most: int) -> list[Article]:
+        """The articles that share the rarest terms with a text, the nearest first; none without any."""
+        scores = self._shared(content(text))
+        best = sorted(scores, key=lambda number: (-scores[number], number))[:most]
+        return [self.articles[number] for number in best if scores[number] > 0]
+
+    def pairs(self) -> list[tuple[Article, Article]]:
+        """Pairs of articles in one language that share rare terms, the nearest pairs first."""
+        scores: dict[tuple[int, int], float] = {}
+        for number, article in enumerate(self.articles):
+            # Terms of many articles are left out, or every article would be near every other one.
+            rare = [term for term in self._terms[number] if len(self._postings[term]) <= MOST_SHARED]
+            near = {
+                other: score
+                for other, score in self._shared(rare).items()
+                if self.articles[other].language == article.language
+                and self.articles[other].text != article.text
+            }
+            for other in sorted(near, key=lambda other: (-near[other], other))[:NEIGHBOURS]:
+                scores[min(number, other), max(number, other)] = near[other]
+        ranked = sorted(scores, key=lambda pair: (-scores[pair], pair))
+        return [(self.articles[first], self.articles[other]) for first, other in ranked]
+
+    def _shared(self, terms: Collection[str]) -> dict[int, float]:
+        """By the number of the article, how rare the terms are that it shares."""
+        scores: defaultdict[int, float] = defaultdict(float)
+        for term in terms:
+            if holders := self._postings.get(term):
+                rarity = math.log(1 + len(self.articles) / len(holders)) - math.log(2)
+                for number in holders:
+                    scores[number] += rarity
+        return scores
+
+
+class Task(NamedTuple):
+    """One question to be made; `name` is an invented company, `sentence` what to ask about (may be empty)."""
+
+    id: str
+    kind: Kind
+    wording: Wording
+    language: Language
+    articles: tuple[Article, ...]
+    name: str
+    sentence: str
+
+
+class QuestionPlan:
+    """Deals out tasks; each call continues where the last one stopped.
+
+    So a second round makes up for rejected questions with other articles, and never repeats a task.
+    """
+
+    def __init__(self, index: Index, wordings: Sequence[Wording], seed: int) -> None:
+        """`seed` decides which articles come first."""
+        self.index, self.wordings, self.seed = index, wordings, seed
+        self._waiting: dict[Kind, deque[tuple[Article, ...]]] = {}
+        self._used: Counter[tuple[str, ...]] = Counter()
+        self._made: Counter[str] = Counter()
+        self._number = 0
+
+    def take(self, counts: Mapping[Kind, int]) -> list[Task]:
+        """So many further tasks of each kind, the kinds in turn; fewer where there is no pair of articles."""
+        # Row by row of the kinds, so that a set that is cut short has some of each.
+        rows = [[self._task(kind) for _unused in range(count)] for kind, count in counts.items()]
+        return [task for mixed in zip_longest(*rows) for task in mixed if task is not None]
+
+    def _task(self, kind: Kind) -> Task | None:
+        if kind not in self._waiting:
+            self._waiting[kind] = deque(self._material(kind))
+        if not self._waiting[kind]:
+            return None
+        articles = self._waiting[kind][0]
+        # The next question of this kind is about the next article; the first one comes again when all had a
+        # turn.
+        self._waiting[kind].rotate(-1)
+        key = (kind, *(article.id for article in articles))
+        # From the second time on an article is asked about another of its sentences.
+        times, self._used[key] = self._used[key], self._used[key] + 1
+        statements = list(chain.from_iterable(article.statements for article in articles))
+        is_again = times and statements and len(articles) == 1
+        # The wordings take turns; keywords are for kinds that need no sentence.
+        fitting = [wording for wording in self.wordings if wording != "keywords" or kind in _IN_KEYWORDS]
+        wording = fitting[self._number % len(fitting)] if fitting else "plain"
+        self._number += 1
+        language = articles[0].language
+        return Task(
+            id=self._id(articles, kind),
+            kind=kind,
+            wording=wording,
+            language=language,
+            articles=articles,
+            name=COMPANIES[(self._number + self.seed) % len(COMPANIES)][language],
+            sentence=statements[times % len(statements)] if is_again else "",
+        )
+
+    def _id(self, articles: Sequence[Article], kind: Kind) -> str:
+        """An id that is the same whenever the same is made of the same articles."""
+        stem = f"{readable(articles[0].id)}-{kind}"
+        self._made[stem] += 1
+        # Of another seed it is another question, and people keep both.
+        seed = "" if self.seed == USUAL_SEED else f"-s{self.seed}"
+        return f"{stem}-{self._made[stem]}{seed}"
+
+    def _material(self, kind: Kind) -> list[tuple[Article, ...]]:
+        draw = random.Random(stable_int(self.seed, kind))  # noqa: S311 - an order, no secret
+        if kind in PAIRED:
+            # The nearest third is drawn from in any order, the rest follows as it is: far pairs make forced
+            # questions.
+            near = self.index.pairs()
+            first, rest = near[: max(20, len(near) // 3)], near[max(20, len(near) // 3) :]
+            return [*draw.sample(first, len(first)), *rest]
+        articles = list(self.index.articles)
+        if kind == "number":
+            articles = [a for a in articles if any(f.kind in _MEASURES for f in figures(a.text))] or articles
+        elif kind == "procedure":
+            articles = [a for a in articles if a.has_steps] or articles
+        return [(article,) for article in draw.sample(articles, len(articles))]
+
+
+def readable(id_: str) -> str:
+    """An article's id as a part of a case's: without signs that stand between parts elsewhere.
+
+        ja/01-plans.md -> ja-01-plans.md
+        docs/very/long/path/to/an/article-about-fees-and-more -> to-an-article-about-fees-and-more-b972
+
+    A long one keeps its end, which tells articles apart, and four digits of its hash, by which it stays
+    unique.
+    """
+    plain = re.sub(r"[^\w.]+", "-", id_).strip("-.")
+    if len(plain) <= _LONGEST_NAME:
+        return plain or "article"
+    end = re.sub(r"^[^-_.]*[-_.]+", "", plain[-_LONGEST_NAME:]) or plain[-_LONGEST_NAME:]
+    return f"{end}-{hashlib.sha256(id_.encode()).hexdigest()[:4]}"

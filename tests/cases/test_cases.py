@@ -1,0 +1,467 @@
+"""A team's question file becomes cases without conversion, or the first mistake is named."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.cases.cases import QUESTIONS, columns_of, read_cases, read_dataset
+from simulator.cases.values import COLUMNS, NAMES, field_of, normalised
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage
+from tests.case_files import as_csv, one, refusal, saved
+from tests.paths import ROOT
+from tests.properties import examples
+
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40), deadline=None
+)
+# Text as people write it: no control characters, no blanks around it, which are trimmed, and no word that
+# stands for a missing value.
+MISSING = frozenset(NAMES["words"]["missing"] + NAMES["words"]["excel_errors"])
+VISIBLE = st.characters(codec="utf-8", exclude_categories=["C", "Z"])
+TEXT = (
+    st.text(VISIBLE | st.sampled_from(" \n"), min_size=1)
+    .map(str.strip)
+    .filter(lambda text: text and text not in MISSING)
+)
+WORD = st.text(VISIBLE, min_size=1).filter(lambda word: word not in MISSING)
+WORDS = st.lists(WORD, unique=True, max_size=2).map(tuple)
+TEXTS = st.lists(TEXT, max_size=3).map(tuple)
+MESSAGES = st.builds(ChatMessage, role=st.sampled_from(["user", "assistant"]), content=TEXT)
+PASSAGES = st.builds(Passage, id=WORD, text=TEXT, score=st.none() | st.floats(0, 1))
+ANSWERS = st.builds(Answer, text=TEXT | st.just(""), passages=st.lists(PASSAGES, max_size=2).map(tuple))
+CASES = st.lists(
+    st.builds(
+        Case,
+        id=WORD,
+        question=TEXT,
+        language=st.sampled_from(["ja", "en"]),
+        history=st.lists(MESSAGES, max_size=2).map(tuple),
+        references=st.lists(TEXTS, max_size=2).map(lambda turns: tuple(turns) if any(turns) else ()),
+        passages=WORDS,
+        answerable=st.sampled_from([True, False, None]),
+        handover=st.sampled_from(["required", "forbidden", "optional"]),
+        goal=st.none() | TEXT,
+        facts=st.builds(Facts, knows=TEXTS, unknown=TEXTS),
+        choices=TEXTS,
+        label=st.none() | TEXT,
+        answer=st.none() | TEXT,
+        contexts=TEXTS,
+        tags=WORDS,
+        script=TEXTS,
+        recorded=st.lists(ANSWERS, max_size=2).map(tuple),
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda case: case.id,
+).map(tuple)  # fmt: skip
+
+
+def as_cells(case: Case) -> dict[str, str]:
+    """A case as one table row, its lists as JSON."""
+    values = case.model_dump(mode="json")
+    return {
+        key: ""
+        if value is None
+        else value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False)
+        for key, value in values.items()
+    }
+
+
+@given(cases=CASES)
+@SAME_FOLDER
+def test_json_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
+    """A case written as a JSON line is read back as it was, gzipped or not."""
+    text = "\n".join(case.model_dump_json() for case in cases)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+
+    assert read_cases(path) == cases
+    assert read_cases(saved(tmp_path, text, "a.jsonl")) == cases
+
+
+@given(cases=CASES, delimiter=st.sampled_from(",;\t"))
+@SAME_FOLDER
+def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: str) -> None:
+    """A case written as a table row, with its lists as JSON, is read back as it was."""
+    text = as_csv([as_cells(case) for case in cases], delimiter)
+
+    assert read_cases(saved(tmp_path, text)) == cases
+    assert columns_of(tmp_path / "cases.csv").unused == ()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp932", "utf-16"])
+def test_a_japanese_spreadsheet(tmp_path: Path, encoding: str) -> None:
+    """Japanese headers out of Excel are understood in every encoding it saves."""
+    header = "番号,質問,正解,根拠ID,分類,回答可否,言語,有人対応,目的,履歴,回答,根拠"
+    row = (
+        '001,解約したい①,"はい\nできます",doc/1|doc/2,料金｜手続き,○,日本語,不要,解約する,'
+        '"ユーザー: こんにちは\nボット: はい",承ります,解約は20日まで|髙い'
+    )
+
+    (case,) = read_cases(saved(tmp_path, f"{header}\r\n{row}\r\n", encoding=encoding))
+
+    assert case == Case(
+        id="001",
+        question="解約したい①",
+        references=(("はい\nできます",),),
+        passages=("doc/1", "doc/2"),
+        tags=("料金", "手続き"),
+        answerable=True,
+        language="ja",
+        handover="forbidden",
+        goal="解約する",
+        history=(
+            ChatMessage(role="user", content="こんにちは"),
+            ChatMessage(role="assistant", content="はい"),
+        ),
+        answer="承ります",
+        contexts=("解約は20日まで", "髙い"),
+    )
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "question",
+        " Question ",
+        "ＱＵＥＳＴＩＯＮ",
+        "質問",
+        "質 問",
+        "質問（必須）",
+        "User_Input",
+        "user-input",
+    ],
+)
+def test_headers_are_matched_loosely(tmp_path: Path, header: str) -> None:
+    """Width, case, blanks and notes in brackets do not matter."""
+    assert read_cases(saved(tmp_path, as_csv([{header: "料金は?"}])))[0].question == "料金は?"
+
+
+def test_public_rag_data(tmp_path: Path) -> None:
+    """A conversation of a public RAG data set runs as it is: gold passages, reference, answerability."""
+    case = one(
+        tmp_path,
+        id="mtrag/b3b3/8",
+        dataset="mtrag",
+        language="en",
+        group="b3b3",
+        history=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+        question="Which one?",
+        gold_passage_ids=["162428-0-349"],
+        distractor_passage_ids=["x"],
+        reference="I am not sure which you mean.",
+        answerability="underspecified",
+        meta={"turn": 8},
+    )
+
+    assert case.id == "mtrag/b3b3/8"
+    assert [line.role for line in case.history] == ["user", "assistant"]
+    assert case.passages == ("162428-0-349",)
+    assert case.references == (("I am not sure which you mean.",),)
+    assert (case.answerable, case.tags) == (None, ("underspecified",))
+    assert columns_of(tmp_path / "one.jsonl").unused == ()
+
+
+def test_graded_answers_without_a_question(tmp_path: Path) -> None:
+    """In JSON an answer may come without a question: it answered the customer's last line, or is `-`."""
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    last = {"role": "user", "content": "料金は?"}
+
+    conversation = one(tmp_path, question=None, history=[*said, last], answer="c")
+    bare = one(tmp_path, question=None, history=[], answer="猫が鳴く。", reference="犬/猫")
+    open_ended = one(tmp_path, question="", history=said, answer="c")
+
+    assert (conversation.question, len(conversation.history), conversation.answer) == ("料金は?", 2, "c")
+    assert (bare.question, bare.language, bare.references) == ("-", "ja", (("犬/猫",),))
+    assert (open_ended.question, len(open_ended.history)) == ("-", 2)
+    with pytest.raises(CaseFileError, match="column 'question' is empty"):
+        one(tmp_path, question=None, history=said)
+    with pytest.raises(CaseFileError, match="column 'question' is empty"):
+        read_cases(saved(tmp_path, "question,answer\n,a\n"))
+
+
+def test_ids_and_names_of_columns(tmp_path: Path) -> None:
+    """Ids are as written, else the padded number; of two columns for one thing the first filled counts."""
+    rows = read_cases(saved(tmp_path, "id,question\n007,a\n,b\nx/y,c\n"))
+
+    assert [case.id for case in rows] == ["007", "002", "x/y"]
+    assert [case.id for case in read_cases(saved(tmp_path, "question\na\nb\n"))] == ["001", "002"]
+    cases = read_cases(saved(tmp_path, "question,expected,reference\na,x,y\nb,x,\n"))
+    assert [case.references for case in cases] == [(("y",),), (("x",),)]
+
+
+def test_unused_columns(tmp_path: Path) -> None:
+    """Columns that mean nothing here are named, in the order of the file."""
+    path = saved(
+        tmp_path, '{"question": "a", "担当": 1}\n{"question": "b", "memo": "m", "meta": {}}', "a.jsonl"
+    )
+
+    assert columns_of(path).unused == ("担当", "memo")
+
+
+def test_select(tmp_path: Path) -> None:
+    """A language and a limit choose from the front, in order."""
+    cases = read_dataset(saved(tmp_path, "id,question\n1,料金は\n2,How\n3,解約は\n4,Why\n"), QUESTIONS)
+
+    assert [case.id for case in cases.rows()] == ["1", "2", "3", "4"]
+    assert [case.id for case in cases.rows("all", limit=3)] == ["1", "2", "3"]
+    assert [case.id for case in cases.rows("ja")] == ["1", "3"]
+    assert [case.id for case in cases.rows("en", limit=1)] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "問,正解\na,b\n",
+            "line 2: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
+            " of them: question, 質問",
+        ),
+        ("question,reference\n,1\n", "line 2: column 'question' is empty"),
+        ("question\n", "no rows in it"),
+        ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
+        (
+            "question,回答可否\na,maybe\n",
+            "line 2: column '回答可否': 'maybe' is neither yes nor no; use yes or no (可, 不可",
+        ),
+        ("question,language\na,de\n", "line 2: column 'language': 'de' is not a language; use ja or en"),
+        (
+            "question,有人対応\na,たぶん\n",
+            "column '有人対応': 'たぶん' is not understood; use required, forbidden or optional",
+        ),
+        (
+            "question,history\na,こんにちは\n",
+            "column 'history': 'こんにちは' does not say who speaks; write \"User: ...",
+        ),
+        (
+            'question,reference\na,"[""b"", c]"\n',
+            "column 'reference': begins like a JSON list but is not one",
+        ),
+        (
+            'question,facts\na,"{""known"": []}"\n',
+            "column 'facts': 'known' is not known here; use knows and unknown",
+        ),
+        ('question,"回答\n可否"\na,maybe\n', "line 3: column '回答 可否': 'maybe'"),
+        ('question,id\na,"1\n2"\n', "column 'id': an id cannot hold line breaks"),
+        ('question,x\n"a\nb",1\nc,d,e\n', "line 4: 3 cells under 2 column names"),
+    ],
+)
+def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
+    """The first mistake is one line: file, line, column, what is wrong, what is accepted."""
+    with pytest.raises(CaseFileError) as caught:
+        read_cases(saved(tmp_path, text))
+
+    assert str(caught.value).startswith(str(tmp_path / "cases.csv"))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"question": ["a"]}, "column 'question': a list is not a text"),
+        (
+            {"question": "a", "references": ["b"] * 1001},
+            "column 'references': 1,001 right answers to one question; at most 1,000 are read",
+        ),
+        ({"question": "a", "goal": {"area": "福島"}}, "column 'goal': an object is not a text"),
+        ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
+        (
+            {"question": "a", "history": [{"role": "system", "content": "b"}]},
+            "'system' is not a known speaker",
+        ),
+        ({"question": "a", "history": {"role": "user"}}, "an object is not a conversation"),
+        ({"question": "a", "passages": [{"text": "b"}]}, "column 'passages': an object is not a text"),
+        ({"turns": "a"}, "column 'turns': 'a' is not a list of turns"),
+        ({"turns": [{"role": "assistant", "content": "a"}]}, "no turn in which the customer says something"),
+        ({"turns": [{"reference": "a"}]}, "column 'turns' is empty; every row needs a question"),
+        (
+            {"id": "a\u001b[2J", "question": "a"},
+            "column 'id': an id cannot hold line breaks or control characters",
+        ),
+        ({"question": "a", "language": "\u001b]0;" + "x" * 99}, "column 'language': ' ]0;xxx"),
+    ],
+)
+def test_mistakes_in_json(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    """Values of the wrong kind are named with line and column, without control characters."""
+    with pytest.raises(CaseFileError) as caught:
+        one(tmp_path, **columns)
+
+    assert message in str(caught.value)
+    assert "line 1" in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("https://docs.google.com/spreadsheets/d/KEY", "not a file here; download it"),
+        ("cases.xls", "an old Excel file; open it in Excel and save it as .xlsx"),
+        ("cases", "cases: no such file"),
+        ("cases.xlsx#x", "cases.xlsx: no such file"),
+    ],
+)
+def test_what_is_no_question_file(name: str, message: str) -> None:
+    """Other kinds and other places are refused with what can be read instead."""
+    assert message in refusal(Path(name))
+
+
+@given(
+    data=st.binary(max_size=200) | st.text("ab:-[]{}&*'\"!<> \n#|", max_size=60).map(str.encode),
+    name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz", "a.yaml", "a.xlsx"]),
+)
+@SAME_FOLDER
+def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) -> None:
+    """Whatever bytes a file holds, it is read or refused in one line; nothing else is raised."""
+    (tmp_path / name).write_bytes(data)
+
+    assert "\n" not in refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["cases.md", "cases.ja.md"])
+def test_documentation(tmp_path: Path, name: str) -> None:
+    """Every example of the documentation is read, and every column name in its table is understood."""
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    examples = re.findall(r"```(csv|jsonl|yaml)\n(.*?)```", text, re.DOTALL)
+    table = re.findall(r"^\| ([^|]+) \| ([^|]*)\| [^|]+ \|$", text, re.MULTILINE)[1:]
+
+    named = [
+        re.split("[,、] ?", f"{column},{others}".replace("`", "").rstrip(", ")) for column, others in table
+    ]
+
+    assert len(examples) == 7
+    assert all(read_cases(saved(tmp_path, example, f"a.{kind}")) for kind, example in examples)
+    assert [{field_of(header.strip()) for header in row} for row in named] == [
+        {field_of(row[0].strip())} for row in named
+    ]
+    assert {field_of(row[0]) for row in named} == set(COLUMNS)
+    for row in named:
+        aliases = list(map(normalised, COLUMNS[field_of(row[0]) or ""]))
+
+        assert {normalised(header) for header in row} <= set(aliases)
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "None", "<NA>", "#N/A", "N/A", "null", "NaT"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_word_for_a_missing_value_is_none(tmp_path: Path, word: str, kind: str) -> None:
+    """What pandas or Excel writes into an empty cell is no right answer."""
+    path = tmp_path / f"q.{kind}"
+    row = {"question": "Fee?", "reference": word, "goal": word}
+    table = f"question,reference,goal\nFee?,{word},{word}\n"
+    path.write_text(table if kind == "csv" else json.dumps(row), encoding="utf-8")
+
+    (case,) = read_cases(path)
+
+    assert (case.question, case.references, case.goal) == ("Fee?", (), None)
+
+
+def test_a_bare_nan_of_json_is_none(tmp_path: Path) -> None:
+    """Python's own JSON has it for a missing number."""
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"question": "Fee?", "reference": NaN}', encoding="utf-8")
+
+    assert read_cases(path)[0].references == ()
+
+
+def test_choices_and_labels_may_be_such_words(tmp_path: Path) -> None:
+    """The right one of three choices may be None."""
+    (case,) = read_cases(saved(tmp_path, "question,A,B,C,label\nWhich?,red,None,blue,B\n"))
+
+    assert (case.choices, case.label) == (("red", "None", "blue"), "None")
+
+
+@pytest.mark.parametrize("shown", ["#REF!", "#DIV/0!", "#NAME?"])
+def test_an_error_of_excel_in_a_table_is_named(tmp_path: Path, shown: str) -> None:
+    """A CSV of a sheet whose formula failed is refused as the sheet is."""
+    with pytest.raises(
+        CaseFileError, match=f"line 2: column 'reference': it shows '{re.escape(shown)}'; fix"
+    ):
+        read_cases(saved(tmp_path, f"question,reference\nFee?,{shown}\n"))
+
+
+def test_rows_prepared_without_a_question_are_left_out(tmp_path: Path) -> None:
+    """A number, a tick box and a category alone are no question; the ids of the others stay as they are."""
+    rows = ["No.,分類,質問,正解,回答可否", "1,料金,月額は?,4180円,TRUE", "2,料金,,,FALSE", "3,,nan,,"]
+    rows.append("4,解約,いつ?,3日,TRUE")
+    text = "\n".join(rows)
+    data = read_dataset(saved(tmp_path, text), QUESTIONS)
+
+    assert [case.id for case in data.rows()] == ["1", "4"]
+    assert str(data.skipped.left_out_message("q.csv")) == "q.csv: left out: 2 rows without a question."
+
+
+def test_a_right_answer_without_its_question_is_a_mistake(tmp_path: Path) -> None:
+    """Somebody forgot the question."""
+    with pytest.raises(CaseFileError, match="line 3: column 'question' is empty; every row needs a question"):
+        read_cases(saved(tmp_path, "question,reference\nFee?,4180\n,980\n"))
+
+
+def test_a_file_of_prepared_rows_alone(tmp_path: Path) -> None:
+    """It has nothing to ask."""
+    with pytest.raises(CaseFileError, match="left out: 2 rows without a question"):
+        read_cases(saved(tmp_path, "id,question\n1,\n2,\n"))
+
+
+def test_a_column_that_fills_nothing_may_occur_twice(tmp_path: Path) -> None:
+    """Notes beside the questions are nobody's business; two columns of right answers are."""
+    (case,) = read_cases(saved(tmp_path, "質問,正解,備考,備考\n料金は?,4180円,a,b\n"))
+    assert case.references == (("4180円",),)
+
+    with pytest.raises(CaseFileError, match="the column '正解' occurs twice; rename one of them"):
+        read_cases(saved(tmp_path, "質問,正解,正解\n料金は?,4180円,b\n"))
+
+
+def test_a_column_of_one_s_own_that_occurs_twice(tmp_path: Path) -> None:
+    """Of two columns that --columns may mean, neither is taken."""
+    path = saved(tmp_path, "備考,備考\n料金は?,a\n")
+
+    with pytest.raises(CaseFileError, match="the column '備考' occurs twice; rename one of them"):
+        read_cases(path, columns={"question": "備考"})
+
+
+@pytest.mark.parametrize("mark", ["sep=,", "SEP=,", '"sep=,"'])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_the_delimiter_that_excel_names(tmp_path: Path, mark: str, start: str) -> None:
+    """It stands in the first line, which is no heading; errors have the lines of the file."""
+    path = tmp_path / "q.csv"
+    path.write_text(f"{start}{mark}\r\n質問,正解\r\n料金は?,4180円\r\n,5\r\n", encoding="utf-8")
+
+    with pytest.raises(CaseFileError, match="line 4: column '質問' is empty"):
+        read_cases(path)
+
+
+def test_the_delimiter_that_is_named_is_obeyed(tmp_path: Path) -> None:
+    """Also where another one would fit the heading as well."""
+    (case,) = read_cases(saved(tmp_path, "sep=;\nquestion;reference, long\nFee, monthly?;4,180\n"))
+
+    assert case.question == "Fee, monthly?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "問い合わせ,,回答\n分類,質問,正解\n料金,月額は?,4180円\n",
+        "質問,,正解\n番号,質問文,模範回答\n1,月額は?,4180円\n",
+    ],
+)
+def test_a_heading_of_two_rows(tmp_path: Path, text: str) -> None:
+    """Below groups of columns stand their names, and none of these is asked."""
+    (case,) = read_cases(saved(tmp_path, text))
+
+    assert (case.question, case.references) == ("月額は?", (("4180円",),))
+
+
+def test_a_question_that_is_a_column_name(tmp_path: Path) -> None:
+    """A row of data is no heading for one word of it."""
+    cases = read_cases(saved(tmp_path, "質問,正解\n料金,4180円\n質問,はい\n"))
+
+    assert [case.question for case in cases] == ["料金", "質問"]

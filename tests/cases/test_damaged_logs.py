@@ -1,0 +1,269 @@
+"""What of a log cannot be read is counted and named; a log that was cut off is refused."""
+
+import gzip
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xlsxwriter
+
+from simulator.cases.files import MAX_CELL
+from tests.commands import Command
+
+NUMBERS = itertools.count(1)
+# A log of messages, one of rated traces, and a file of recorded dialogues, as their records.
+Record = Callable[[int], dict[str, Any]]
+
+
+def messages(number: int) -> dict[str, Any]:
+    said = [("user", f"How much is plan {number}?"), ("assistant", f"Plan {number} is {number} yen.")]
+    return {"id": f"c-{number}", "messages": [{"role": role, "content": text} for role, text in said]}
+
+
+def trace(number: int) -> dict[str, Any]:
+    scores = [{"name": "good", "value": number % 2}]
+    told = {"input": f"How much is plan {number}?", "output": "5 yen.", "observations": [], "scores": scores}
+    return {"id": f"t-{number}", "sessionId": f"s-{number}", **told}
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is named and never asked."""
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://127.0.0.1:9/v1")
+
+
+def lines(record: Record, n: int = 40) -> list[str]:
+    return [json.dumps(record(number)) for number in range(1, n + 1)]
+
+
+def write(name: str, text: str) -> str:
+    """The name of a new file: what is said of a file is said once."""
+    path = Path(name)
+    path = path.with_stem(f"{path.stem}-{next(NUMBERS)}")
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def graded(command: Command, path: str) -> Any:
+    """What becomes of a log that is graded as it was recorded."""
+    options = ("--adapter", "recorded", "--persona", "calm", "--offline", "--dry-run")
+    return command("simulate", "--cases", path, *options)
+
+
+def made(command: Command, path: str) -> Any:
+    """What becomes of it as a source of questions; no model reads it."""
+    return command("cases", "make", "--from-logs", path, "--dry-run")
+
+
+def calibrated(command: Command, path: str) -> Any:
+    return command("calibrate", path, "--judge", "fluency", "--label", "good", "--offline", "--dry-run")
+
+
+READERS: dict[str, tuple[Callable[[Command, str], Any], Record]] = {
+    "--adapter recorded": (graded, messages),
+    "--from-logs": (made, messages),
+    "calibrate": (calibrated, trace),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_lines_that_cannot_be_read_are_counted_and_named(reader: str, command: Command) -> None:
+    """The others are read: half an object, words, a list."""
+    reads, record = READERS[reader]
+    rows = lines(record)
+    rows[4], rows[9], rows[14] = rows[4][:30], "no JSON", "[1, 2]"
+    told = reads(command, write("log.jsonl", "\n".join(rows) + "\n"))
+
+    assert told.code == 0
+    assert "conversations 37, turns 37, answers 37." in told.err
+    assert "lines that cannot be read (line 5, line 10, line 15): 3" in told.err
+
+
+def test_of_many_damaged_lines_the_first_are_named(command: Command) -> None:
+    """All of them are counted."""
+    rows = lines(messages)
+    rows[5:35] = ["{"] * 30
+    told = graded(command, write("log.jsonl", "\n".join(rows)))
+
+    assert "line 6, line 7" in told.err
+    assert "line 15, …): 30" in told.err
+    assert "line 16" not in told.err
+
+
+def jsonl(rows: list[str]) -> str:
+    return "\n".join(rows)
+
+
+def listed(rows: list[str]) -> str:
+    return "[" + ",\n".join(rows) + "]"
+
+
+def page(rows: list[str]) -> str:
+    return '{"data": [\n' + ",\n".join(rows) + "\n]}"
+
+
+def pretty(rows: list[str]) -> str:
+    return json.dumps({"data": [json.loads(row) for row in rows]}, indent=1)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("form", [jsonl, listed, page, pretty])
+@pytest.mark.parametrize("n", [5, 40])
+@pytest.mark.parametrize("missing", [1, 3, 20, 45])
+def test_a_log_that_was_cut_off_is_refused(
+    reader: str, form: Callable[[list[str]], str], n: int, missing: int, command: Command
+) -> None:
+    """Wherever it was, and also where what is left would be more than enough."""
+    reads, record = READERS[reader]
+    told = reads(
+        command, write("log.jsonl" if form is jsonl else "log.json", form(lines(record, n))[:-missing])
+    )
+
+    assert told.code == 2
+    assert "cut off" in told.err
+    assert len([line for line in told.err.splitlines() if line.startswith("error:")]) == 1
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ['{"a', '{"a": tr', '{"a": -Infin', '{"a": 1', '{"a": "\\u12', '{"a": "\\', '{"a": [1,', "{", '{"a":'],
+)
+def test_a_last_line_that_ends_too_early_was_cut_off(rest: str, command: Command) -> None:
+    """In a name, a word, a number, an escape or between them; with a line end behind it, too."""
+    for end in ("", "\n", " \n\n"):
+        told = graded(command, write("log.jsonl", "\n".join([*lines(messages, 3), rest]) + end))
+        assert (told.code, "line 4" in told.err, "cut off" in told.err) == (2, True, True)
+
+
+@pytest.mark.parametrize("rest", ["nope", '{"a": nope}', '{"a": 1,}', '{"a": "\\q"}', "[1]", '{"a": 1} x'])
+def test_a_last_line_that_is_wrong_by_itself_is_damaged(rest: str, command: Command) -> None:
+    """It ends where it should: nothing is missing."""
+    told = graded(command, write("log.jsonl", "\n".join([*lines(messages, 3), rest]) + "\n"))
+
+    assert told.code == 0
+    assert "lines that cannot be read (line 4): 1" in told.err
+
+
+def test_a_packed_log_that_was_cut_off_is_refused(command: Command) -> None:
+    """As is half of a download."""
+    packed = gzip.compress("\n".join(lines(messages, 2000)).encode())
+    Path("log.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+
+    assert (graded(command, "log.jsonl.gz").code, "gzip" in graded(command, "log.jsonl.gz").err) == (2, True)
+
+
+def table(n: int = 20) -> list[str]:
+    """A table with one message a row."""
+    said = [f'c-{at},{who},"Text {at}, of ""{who}"""' for at in range(n) for who in ("user", "assistant")]
+    return ["conversation_id,role,content", *said]
+
+
+def test_a_table_that_was_cut_off_is_refused(command: Command) -> None:
+    """In a text with quotation marks, over one line or several."""
+    for cut in ("\n".join(table())[:-4], "\n".join([*table(), 'c-9,user,"a\nb'])):
+        told = graded(command, write("log.csv", cut))
+        assert (told.code, "cut off" in told.err) == (2, True)
+
+
+def test_a_row_with_too_many_cells_is_named(command: Command) -> None:
+    """A text with a comma lacks its quotation marks, and would be read by half."""
+    rows = table()
+    rows[3] = "c-1,user,Text, of the customer"
+    told = graded(command, write("log.csv", "\n".join(rows) + "\n"))
+
+    assert told.code == 0
+    assert "lines that cannot be read (line 4): 1" in told.err
+
+
+def test_hidden_rows_of_a_workbook_are_counted(command: Command) -> None:
+    """Nobody meant them to be read, and nothing is wrong with them."""
+    with xlsxwriter.Workbook("log.xlsx") as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["conversation_id", "role", "content"])
+        for at in range(1, 9):
+            who = ("assistant", "user")[at % 2]
+            sheet.write_row(at, 0, [f"c-{(at + 1) // 2}", who, f"What {who} {at} says"])
+        for at in (7, 8):
+            sheet.set_row(at, None, None, {"hidden": True})
+    told = graded(command, "log.xlsx")
+
+    assert told.code == 0
+    assert "conversations 3, turns 3, answers 3. Not read: hidden rows: 2." in told.err
+
+
+def test_a_second_format_in_a_file_is_said(command: Command) -> None:
+    """How many records of it, and of which; questions of a question file as well."""
+    rows = [
+        *lines(messages, 10),
+        *lines(trace, 5),
+        json.dumps({"question": "How much?", "reference": "5 yen"}),
+    ]
+    told = graded(command, write("log.jsonl", "\n".join(rows)))
+
+    assert told.code == 0
+    assert "conversations 10, turns 10, answers 10." in told.err
+    assert "records of another format (Langfuse), for a file of their own: 5" in told.err
+    assert "records of another format (a file of questions), for a file of their own: 1" in told.err
+
+
+def test_a_file_of_a_folder_that_is_no_log_is_named(command: Command) -> None:
+    """The logs beside it are read."""
+    Path("logs").mkdir()
+    write("logs/a.jsonl", jsonl(lines(messages)))
+    notes = write("logs/notes.csv", "name,place\nA,B\n")
+    told = graded(command, "logs")
+
+    assert told.code == 0
+    assert f"{notes}: no log of conversations of a known format; left out." in told.err
+    assert "conversations 40" in told.err
+
+
+def test_damage_in_a_folder_is_named_by_its_file(command: Command) -> None:
+    """And its line."""
+    Path("logs").mkdir()
+    one, other = sorted(write("logs/a.jsonl", jsonl(["{}}", *lines(messages, 3)])) for _ in range(2))
+    told = graded(command, "logs")
+
+    assert f"({one}, line 1, {other}, line 1): 2" in told.err
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.json", "q.csv", "q.tsv"])
+@pytest.mark.parametrize("longer", [0, 1])
+def test_a_question_may_be_as_long_in_json_as_in_a_cell(name: str, longer: int, command: Command) -> None:
+    """2,097,152 characters, and no more."""
+    text = "q" * (MAX_CELL + longer)
+    row = {"question": text}
+    held = (
+        f"question\n{text}\n"
+        if name in ("q.csv", "q.tsv")
+        else json.dumps([row] if name == "q.json" else row)
+    )
+    told = command("simulate", "--cases", write(name, held), "--adapter", "demo", "--offline", "--dry-run")
+
+    assert told.code == (2 if longer else 0)
+    assert ("2,097,152" in told.err or "2097152" in told.err) is bool(longer)
+
+
+def test_every_text_of_a_question_has_that_limit(command: Command) -> None:
+    """Right answers, passages, lines of a dialogue."""
+    text = "x" * (MAX_CELL + 1)
+    for row in (
+        {"question": "How much?", "references": ["5 yen", text]},
+        {"question": "How much?", "contexts": [{"text": text}]},
+        {"turns": [{"role": "user", "content": "How much?"}, {"role": "assistant", "content": text}]},
+    ):
+        told = graded(command, write("q.jsonl", json.dumps(row)))
+        assert (told.code, "2,097,152" in told.err) == (2, True)
+
+
+def test_a_conversation_of_a_log_with_such_a_text_is_counted(command: Command) -> None:
+    """The others are read."""
+    record = messages(2)
+    record["messages"][1]["content"] = "x" * (MAX_CELL + 1)
+    told = graded(command, write("log.jsonl", jsonl([*lines(messages, 1), json.dumps(record)])))
+
+    assert told.code == 0
+    assert "conversations with a text of more than 2,097,152 characters: 1" in told.err

@@ -1,0 +1,139 @@
+"""Numbers and dates are read as Excel shows them, for the formats that Japanese and English desks use."""
+
+from datetime import datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.cases.number_format import UnsupportedFormat, shown_number, shown_text
+
+WINDOWS, MAC = datetime(1899, 12, 30), datetime(1904, 1, 1)
+# 1 April 2026, a Wednesday, by the days since the epoch of Windows.
+APRIL = 46113
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (12000, '#,##0,"千円"', "12千円"),
+        (1_234_000_000, '#,##0,,"百万円"', "1,234百万円"),
+        (12_345_678, '0.0,,"M"', "12.3M"),
+        (9012345678, "0##-####-####", "090-1234-5678"),
+        (1000001, "000-0000", "100-0001"),
+        (312345678, "[<=99999999]####-####;(00) ####-####", "(03) 1234-5678"),
+        (12345678, "[<=99999999]####-####;(00) ####-####", "1234-5678"),
+        (4180, 'General"円"', "4180円"),
+        (4180, 'G/標準"円"', "4180円"),
+        (1200, "¥#,##0", "¥1,200"),
+        (-1234.5, '"¥"#,##0;[Red]-"¥"#,##0', "-¥1,235"),
+        (-12, "0_);[赤]\\(0\\)", "(12)"),
+        (0, '0;-0;"なし"', "なし"),
+        (-0.001, "0.00", "0.00"),
+        (0, '_ * #,##0_ ;_ * \\-#,##0_ ;_ * "-"_ ;_ @_ ', "-"),
+        (1234, '_ * #,##0_ ;_ * \\-#,##0_ ;_ * "-"_ ;_ @_ ', "1,234"),
+        (1234.5, "#,##0.0#", "1,234.5"),
+        (0.5, ".00", ".50"),
+        (12.3, ".00", "12.30"),
+        (1.5, "0.###", "1.5"),
+        (0.256, '"約"0.0%', "約25.6%"),
+        (12345, "0.00E+00", "1.23E+04"),
+        (0.00012, "0.0E+0", "1.2E-4"),
+        (123, "00000", "00123"),
+        (1234, "00-00", "12-34"),
+    ],
+)
+def test_numbers(value: float, number_format: str, shown: str) -> None:
+    """Thousands are scaled, digits fill their places from the right, and letters stay."""
+    assert shown_number(value, number_format, WINDOWS) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (APRIL, "yyyy/m/d", "2026/4/1"),
+        (APRIL, "yyyy/mm/dd;@", "2026/04/01"),
+        (APRIL, 'yyyy"年"m"月"d"日"(aaa)', "2026年4月1日(水)"),
+        (APRIL, "m月d日 aaaa", "4月1日 水曜日"),
+        (APRIL, '[$-411]ggge"年"m"月"d"日"', "令和8年4月1日"),
+        (APRIL, "[$-411]ge.m.d", "R8.4.1"),
+        (APRIL, "[$-411]ggee", "令08"),
+        (43600, '[$-411]ggge"年"', "令和1年"),
+        (43600, '[$-ja-JP-x-gannen]ggge"年";@', "令和元年"),
+        (43585, '[$-411]ggge"年"m"月"d"日"', "平成31年4月30日"),
+        (32515, '[$-411]ggge"年"m"月"d"日"', "昭和64年1月7日"),
+        (APRIL, "[$-411]dddd", "水曜日"),
+        (APRIL, "ddd, d mmm yyyy", "Wed, 1 Apr 2026"),
+        (APRIL, "mmmm yy", "April 26"),
+        (APRIL, "[$-F800]dddd\\,\\ mmmm\\ dd\\,\\ yyyy", "2026年4月1日"),
+        (0.4375, 'h"時"mm"分"', "10時30分"),
+        (0.4375, "hh:mm:ss", "10:30:00"),
+        (0.6, "h:mm AM/PM", "2:24 PM"),
+        (0.6, '[$-411]AM/PM h"時"mm"分"', "午後 2時24分"),
+        (0.0, "h:mm AM/PM", "12:00 AM"),
+        (1.5, "[h]:mm", "36:00"),
+        (1.5, '[h]"時間"mm"分"', "36時間00分"),
+        (0.01, "[mm]:ss", "14:24"),
+        (0.43751, "h:mm:ss.0", "10:30:00.9"),
+        (APRIL + 0.5, "yyyy/m/d h:mm", "2026/4/1 12:00"),
+        (0.4374999999, "h:mm", "10:30"),
+        (59, "yyyy/m/d", "1900/2/28"),
+        (61, "yyyy/m/d", "1900/3/1"),
+    ],
+)
+def test_dates_and_times(value: float, number_format: str, shown: str) -> None:
+    """Both calendars, weekdays, halves of the day and hours beyond 24; an m beside h or s is minutes."""
+    assert shown_number(value, number_format, WINDOWS) == shown
+
+
+def test_dates_of_a_workbook_from_1904() -> None:
+    """Days count from the epoch of the workbook."""
+    assert shown_number(APRIL - 1462, "yyyy/m/d", MAC) == "2026/4/1"
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format"),
+    [
+        (1.5, "# ?/?"),
+        (1234, "[DBNum1]General"),
+        (1234, "[DBNum3][$-411]0"),
+        (-1, "yyyy/m/d"),
+        (3_000_000, "yyyy/m/d"),
+        (12345, "##0.0E+0"),
+    ],
+)
+def test_what_is_not_supported(value: float, number_format: str) -> None:
+    """It is refused rather than shown otherwise than in Excel."""
+    with pytest.raises(UnsupportedFormat):
+        shown_number(value, number_format, WINDOWS)
+
+
+@pytest.mark.parametrize(
+    ("number_format", "shown"),
+    [("@", "山田"), ("General", "山田"), ('@"様"', "山田様"), ("0;-0;0;@", "山田"), ('0"円"', "山田")],
+)
+def test_texts(number_format: str, shown: str) -> None:
+    """A text stands where the format has its sign, and is itself where it has none."""
+    assert shown_text("山田", number_format) == shown
+
+
+@given(st.integers(-(10**14), 10**14), st.integers(0, 3))
+def test_grouped_digits_are_those_of_python(number: int, places: int) -> None:
+    """With commas and decimals it is the same text as Python's own formatting of the exact number."""
+    value = number / 10**places
+    exact = Decimal(repr(value))
+
+    shown = shown_number(value, "#,##0" + ("." + "0" * places if places else ""), WINDOWS)
+
+    assert shown == f"{exact:,.{places}f}"
+
+
+@given(st.text(alphabet='0#?.,%;[]<>=-$"\\_*@ymdhsgeaEGNR年円千 /()', max_size=25), st.floats(-1e6, 1e6))
+def test_any_format_gives_a_text_or_is_refused(number_format: str, value: float) -> None:
+    """No format that a file may hold raises anything else."""
+    try:
+        assert isinstance(shown_number(value, number_format, WINDOWS), str)
+        assert isinstance(shown_text("a", number_format), str)
+    except UnsupportedFormat:
+        pass

@@ -1,0 +1,119 @@
+"""Files are read whatever they were saved with, or refused with one line that says what to do."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.cases.files import language_of, read_text
+from simulator.core.errors import CaseFileError, InputError
+from tests.properties import examples
+
+SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"
+ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+
+
+def saved(folder: Path, data: bytes, name: str = "cases.csv") -> Path:
+    """The path of a new file with these bytes."""
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932", "utf-16"])
+def test_encodings_of_japanese_offices(tmp_path: Path, encoding: str) -> None:
+    """The same text comes out of every encoding that Excel and editors write."""
+    assert read_text(saved(tmp_path, SAMPLE.encode(encoding))) == SAMPLE
+
+
+@given(text=ANY_TEXT)
+@SAME_FOLDER
+def test_any_unicode_text_survives(tmp_path: Path, text: str) -> None:
+    """UTF-8, with or without BOM, gzipped or not, gives back every character."""
+    for encoding in ("utf-8", "utf-8-sig"):
+        data = text.encode(encoding)
+
+        assert read_text(saved(tmp_path, data), may_be_empty=True) == text
+        assert read_text(saved(tmp_path, gzip.compress(data), "cases.csv.gz"), may_be_empty=True) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            "質問\n料金は\n解約".encode("cp932") + b"\xff\n",
+            "line 3: neither UTF-8 nor CP932.*save it as UTF-8",
+        ),
+        # CP932 would turn these quotation marks and accents into kanji.
+        ("id,question\n1,I don’t know “why”\n".encode("cp1252"), "save it as UTF-8"),
+        ("id,question\n1,Où est le café?\n".encode("cp1252"), "save it as UTF-8"),
+        (b"", "empty"),
+        (b"\xef\xbb\xbf\r\n ", "empty"),
+        (b"question\r\nwhy\0\n", "line 2: a NUL byte.*save it as UTF-8"),
+        ("質問".encode("utf-16-le"), "UTF-8"),
+        (b"PK\x03\x04rest", "Excel.*CSV"),
+        (b"\xff\xfea", "save it as UTF-8"),
+    ],
+)
+def test_what_is_no_text(tmp_path: Path, data: bytes, message: str) -> None:
+    """Files without text are one line that names the file and what is wrong."""
+    with pytest.raises(CaseFileError, match=message) as caught:
+        read_text(saved(tmp_path, data))
+
+    assert str(tmp_path / "cases.csv") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    """A missing file and a folder are told apart."""
+    with pytest.raises(InputError, match="no such file"):
+        read_text(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="this is a folder"):
+        read_text(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_text("a\0b.csv")
+
+
+def test_gzip_is_bounded(tmp_path: Path) -> None:
+    """A small file that unpacks to hundreds of megabytes is refused before it fills the memory."""
+    path = saved(tmp_path, gzip.compress(b"a" * (1 << 27)), "bomb.jsonl.gz")
+
+    with pytest.raises(CaseFileError, match=r"larger than .* bytes when unpacked"):
+        read_text(path)
+
+
+def test_size_limit(tmp_path: Path) -> None:
+    """The limit counts content bytes: at the limit is fine, one more is not."""
+    path = saved(tmp_path, b"12345")
+
+    assert read_text(path, most_bytes=5) == "12345"
+    with pytest.raises(CaseFileError, match="larger than 4 bytes; split"):
+        read_text(path, most_bytes=4)
+
+
+@pytest.mark.parametrize(
+    "cut", [b"not gzip", gzip.compress(b"question\n" * 99, mtime=0)[:-9], b"\x1f\x8b\x08\x00", b""]
+)
+def test_broken_gzip(tmp_path: Path, cut: bytes) -> None:
+    """A cut-off or mislabelled .gz is one line."""
+    with pytest.raises(CaseFileError, match=r"gzip|empty"):
+        read_text(saved(tmp_path, cut, "a.csv.gz"))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("料金は?", "ja"),
+        ("WiFiが遅い", "ja"),
+        ("ﾙｰﾀｰ", "ja"),
+        ("How much?", "en"),
+        ("café 10€", "en"),
+        ("?", "en"),
+    ],
+)
+def test_language_of(text: str, language: str) -> None:
+    """Kana or kanji make a text Japanese."""
+    assert language_of(text) == language

@@ -1,0 +1,122 @@
+"""People's blind grades beside the judge's, worked out by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.types import Results
+from simulator.report.review import ReviewOutcome, review_report
+from simulator.results.agreement import auroc, quadratic_kappa
+from simulator.results.gate import decide
+from simulator.results.review import BlindAgreement, agreement_json, blind_agreement
+from tests.blind_grades import graded, verdict
+from tests.sample_runs import summed
+from tests.texts import terminal
+
+
+def review(results: Results) -> BlindAgreement | None:
+    """The review of a run with the usual rules."""
+    return blind_agreement(results, summed(results))
+
+
+def with_verdicts(results: Results, *more: Any) -> Results:
+    """The run with further verdicts."""
+    return results.model_copy(update={"verdicts": (*results.verdicts, *more)})
+
+
+def test_the_figures_by_hand() -> None:
+    """Two conversations graded 5, 4, 2 by the judge; people give 5, 2, 2 and 3, 4, 5."""
+    result = review(
+        graded(
+            lambda conversation, turn: (
+                ((5, 2, 2), (3, 4, 5))[conversation][turn - 1] if conversation < 2 else None
+            )
+        )
+    )
+
+    assert result
+    assert (result.turns, result.grades, result.reviewers, result.weighted) == (6, 6, {"A": 6}, False)
+    assert result.within_one == pytest.approx(3 / 6)
+    assert result.same_side == pytest.approx(3 / 6)
+    assert result.difference == pytest.approx((22 - 21) / 6 / 5)
+    assert result.kappa == pytest.approx(quadratic_kappa([5, 4, 2, 5, 4, 2], [5, 2, 2, 3, 4, 5]))
+    assert result.auroc == auroc([5, 4, 2, 5, 4, 2], [True, False, False, False, True, True])
+    assert [(turn.turn, turn.human, turn.judge) for turn in result.missed] == [(2, 2, 4)]
+    assert [(turn.turn, turn.human, turn.judge) for turn in result.overcalled] == [(3, 5, 2)]
+    assert result.between is None
+
+
+def test_sampling_rates_weigh_the_turns() -> None:
+    """A turn of which one in ten was sampled stands for ten; without all rates none count."""
+    base = graded(lambda *_: None)
+    conversation = base.conversations[0].id
+    rated = with_verdicts(
+        base,
+        verdict(conversation, 1, 1, sampled=0.1),
+        verdict(conversation, 2, 4, sampled=0.1),
+        verdict(conversation, 3, 2, sampled=1),
+    )
+    result, plain = review(rated), review(with_verdicts(rated, verdict(base.conversations[1].id, 1, 5)))
+
+    assert result
+    assert plain
+    assert result.weighted
+    assert result.missed_in_run == pytest.approx(10)
+    assert result.within_one == pytest.approx(11 / 21)
+    assert not plain.weighted
+    assert plain.within_one == pytest.approx(3 / 4)
+
+
+def test_reviewers_agree_within_a_grade() -> None:
+    """Of two turns that both graded, one; what only one of them graded compares nothing."""
+    base = graded(lambda *_: None)
+    conversation = base.conversations[0].id
+    both = (verdict(conversation, 1, 4), verdict(conversation, 2, 5), verdict(conversation, 3, 1))
+    other = (verdict(conversation, 1, 3, reviewer="B"), verdict(conversation, 2, 2, reviewer="B"))
+    result, of_one = (
+        review(with_verdicts(base, *both, *other)),
+        review(with_verdicts(base, both[0], other[0])),
+    )
+
+    assert result
+    assert result.between
+    assert (result.between.turns, result.between.within_one) == (2, 0.5)
+    assert result.between.kappa == pytest.approx(1 - 5 / 4.5)
+    assert of_one
+    assert of_one.between
+    assert (of_one.between.turns, of_one.between.kappa) == (1, None)
+
+
+@pytest.mark.parametrize(("turns", "reviewers", "enough"), [(9, 1, False), (9, 2, False), (10, 1, True)])
+def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: int, enough: bool) -> None:
+    """A second opinion of the same answers tells nothing of others; turns and grades are both said."""
+    base = graded(lambda *_: None)
+    places = [(talk.id, turn.index) for talk in base.conversations for turn in talk.turns][:turns]
+    given = [
+        verdict(talk, turn, 5 if turn == 1 else 2, reviewer="AB"[who])
+        for talk, turn in places
+        for who in range(reviewers)
+    ]
+    results = with_verdicts(base, *given)
+    figures = summed(results)
+    found = review(results)
+    outcome = ReviewOutcome(figures, decide(figures, None, 1.0), found, None, "en", Path("report.html"))
+    text = terminal(review_report(outcome))
+
+    assert found
+    assert (found.turns, found.grades) == (turns, turns * reviewers)
+    assert f"{turns} turns, {turns * reviewers} human grades" in text
+    assert (f"Too few to tell whether people and the judge agree ({turns} answers" in text) != enough
+
+
+def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
+    """Only blind grades of turns that the judge has graded."""
+    base = graded(lambda *_: None)
+    conversation = base.conversations[0].id
+    ungraded = base.model_copy(update={"scores": ()})
+
+    assert review(base) is None
+    assert review(with_verdicts(base, verdict(conversation, 1, 1, source="review"))) is None
+    assert review(with_verdicts(ungraded, verdict(conversation, 1, 1))) is None
+    assert agreement_json(None) is None

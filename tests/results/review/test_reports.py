@@ -1,0 +1,91 @@
+"""How reports show a score that people's grades corrected, or could correct."""
+
+import pytest
+
+from simulator.core.titles import title
+from simulator.core.types import Language, Results
+from simulator.report.context import notes
+from simulator.report.people import corrected_line
+from simulator.report.run import run_report
+from simulator.results.figures import CorrectedScore, Summary
+from simulator.results.gate import decide
+from tests.blind_grades import JUDGE, graded
+from tests.report.views import context_of, render
+from tests.sample_runs import summed
+from tests.texts import said, terminal
+
+HELD = graded(
+    lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
+)
+
+
+def corrected() -> Summary:
+    """A summary with a score that people's grades have lowered."""
+    known = CorrectedScore(score=0.82, interval=(0.78, 0.86), n=60, bias={"red": -0.04, "not_red": 0.09})
+    return summed(HELD).model_copy(update={"score": 0.87, "corrected": known})
+
+
+@pytest.mark.parametrize(
+    ("language", "by", "open_"),
+    [
+        ("ja", "人の採点 60 件による補正", "判定保留：補正後のスコア 82、95%信頼区間 78〜86（80以上が必要）"),
+        ("en", "by 60 human grades", "Undecided: corrected score 82, 95 % interval 78 to 86 (80 required)"),
+    ],
+)
+def test_console_and_page_show_it(language: Language, by: str, open_: str) -> None:
+    """The line, by how many grades, what the gate says of it, and in which way the judge was off."""
+    figures = corrected()
+    gate = decide(figures, 0.8, 1.0, 1.0)
+    printed = terminal(run_report(context_of(HELD, figures, gate, language)), 400, "brief")
+    page = render(HELD, figures, gate, language)
+
+    for shown in (printed, page):
+        assert said(corrected_line(figures, 0.8) or "", language) in shown
+        assert by in shown
+        assert open_ in shown
+    assert said(notes(figures, gate, title)[-1].text, language) in page
+    assert "<title>82 ·" in page
+
+
+def test_notes_say_in_which_way_the_judge_was_off() -> None:
+    """By stratum."""
+    en = [said(note.text) for note in notes(corrected(), decide(corrected(), 0.9, 1.0, 1.0), title)]
+    ja = [said(note.text, "ja") for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), title)]
+
+    assert (
+        "On the 60 turns that people graded, the judge is 4 points stricter than people on red turns,"
+        " 9 points more lenient than people on the others; the corrected score leaves that out."
+    ) in en
+    assert any(
+        "要確認のターンで人より 4 点辛め、そのほかのターンで人より 9 点甘めです" in note for note in ja
+    )
+
+    same = corrected().model_copy(
+        update={"corrected": CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001})}
+    )
+    assert any(
+        "要確認のターンで人とほぼ同じです" in said(note.text, "ja")
+        for note in notes(same, decide(same, None, 1.0), title)
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "ja", "en"),
+    [
+        (graded(lambda conversation, _: 4 if conversation < 4 else None), "あと 38 件（", "With 38 more"),
+        (
+            graded(lambda _, turn: 4 if turn < 3 else None),
+            "あと 2 件（要確認のターン 2 件、ほか 0 件）",
+            "With 2 more (red turns 2, others 0)",
+        ),
+        (graded(lambda *_: 4, conversations=5), "採点できるのは 15 ターン", "this run has 15 to grade"),
+    ],
+)
+def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) -> None:
+    """In all, of one kind, or that the run is too short for it."""
+    figures = summed(results)
+    gate = decide(figures, None, 1.0)
+
+    assert figures.corrected is None
+    for language, more in (("ja", ja), ("en", en)):
+        assert any(more in said(note.text, language) for note in notes(figures, gate, title))  # type: ignore[arg-type]

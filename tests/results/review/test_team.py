@@ -1,0 +1,247 @@
+"""A review as a team does it: pushed, written in, sorted and pushed again, read back, and asked again.
+
+Over the command line, from a Google Sheet and from a workbook; the figures are worked out here by hand.
+"""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import open_run
+from simulator.cli.app import main
+from simulator.core.settings import stored_settings
+from simulator.core.types import HumanVerdict, Results
+from simulator.results.figures import Summary
+from simulator.results.review import SampledTurn, blind_sample, review_keys
+from simulator.results.summary import grading_judges, summarise
+from simulator.sheets import google_api
+from simulator.storage.run_file import find_run, read_run
+from tests.excel import Person
+from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
+
+ASKED = ("--offline", "--adapter", "demo", "--persona", "calm", "--turns", "1", "--judges", "turn")
+GRADE_1, GRADE_2 = "人の評価（1人目）", "人の評価（2人目）"
+TITLES = {
+    "judge_is": "判定", "cause": "原因", "comment": "コメント", "status": "対応状況", "assignee": "担当者",
+    "correct_answer": "正しい回答", "grade_1": GRADE_1, "grade_2": GRADE_2,
+}  # fmt: skip
+CAUSES = {"知識不足": "knowledge", "検索漏れ": "retrieval", "口調": "tone"}
+PICKED = CAUSES | {
+    "採点は正しい": "right", "採点が誤り": "wrong", "判断できない": "unsure", "反映済み": "mended",
+}  # fmt: skip
+
+# Cells that people write: worksheet, key of the row, key of the column, text.
+Deed = tuple[str, str, str, str]
+
+
+def figures(results: Results) -> Summary:
+    """Its figures."""
+    settings = stored_settings(results.run.settings)
+    judges = grading_judges(results, settings.judges)
+    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+
+
+def sample(results: Results) -> tuple[SampledTurn, ...]:
+    """The turns that people grade blind."""
+    return blind_sample(results, figures(results))
+
+
+def key(results: Results, at: Any) -> str:
+    """The key of a turn's row in the worksheet to grade blind."""
+    return f"{results.run.id}/{at.conversation}/{at.turn}"
+
+
+def answers(results: Results) -> dict[str, list[tuple[str, int]]]:
+    """The red turns of each row of the review by its key, the reddest first."""
+    key_of, found = review_keys(results, figures(results)), dict[str, list[tuple[str, int]]]()
+    conversations = {conversation.id: conversation for conversation in results.conversations}
+    for red in figures(results).reddest:
+        conversation = conversations[red.conversation]
+        turn = conversation.turns[red.turn - 1]
+        found.setdefault(key_of(conversation, turn), []).append((red.conversation, red.turn))
+    return found
+
+
+def human(number: int) -> tuple[int, int | None]:
+    """What the two reviewers give the turn of that number in the sample."""
+    return 1 + number * 7 % 5, 1 + number * 3 % 5 if number % 4 == 0 else None
+
+
+def deeds(results: Results) -> list[Deed]:
+    """All that the team writes: a review of most red answers, and both reviewers' grades."""
+    red = list(answers(results).items())
+    assert len(red) >= 8
+    assert len(red) < len(figures(results).reddest), "some were given to several customers"
+    written: list[Deed] = []
+    for number, (row, turns) in enumerate(red[:-1]):
+        said = {
+            "judge_is": ("採点は正しい", "採点が誤り", "採点は正しい", "判断できない")[number % 4],
+            "comment": f"=私見 {number}　改行\nあり",
+        }
+        if number % 4 in (0, 2):
+            said |= {"cause": list(CAUSES)[number // 2 % 3], "assignee": "佐藤" if number % 4 else "鈴木"}
+        if turns[0][1] == 1 and number % 4 == 0:
+            said |= {"correct_answer": f"正しくは {number} です", "status": "反映済み"}
+        written += [("確認", row, name, text) for name, text in said.items()]
+    for number, drawn in enumerate(sample(results)):
+        one, two = human(number)
+        written.append(("目視採点", key(results, drawn), "grade_1", f"{one}点" if number % 3 else str(one)))
+        if two is not None:
+            written.append(("目視採点", key(results, drawn), "grade_2", "１２３４５"[two - 1]))
+    return written
+
+
+def push_it(results: Results) -> None:
+    """Into the sheet; the run keeps a note of where."""
+    assert main(("report", results.run.id, "--to", "sheets", "--sheet", KEY)) == 0
+    assert read_run(find_run(results.run.id, Path("runs"))).notes["sheet"] == {"key": KEY, "worksheet": ""}
+
+
+def check_the_figures(shown: dict[str, Any], results: Results) -> None:
+    """Counts, shares by sampling rate, and precision: by hand."""
+    values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == "turn"}
+    red = {(t.conversation, t.turn) for t in figures(results).reddest}
+    rows = []
+    for number, drawn in enumerate(sample(results)):
+        grades = [grade for grade in human(number) if grade is not None]
+        at = drawn.conversation, drawn.turn
+        rows.append((sum(grades) / len(grades), 5 * (values[at] or 0), at in red, 1 / drawn.sampled))
+    whole = sum(weight for *_, weight in rows)
+    close = sum(weight for human, judge, _, weight in rows if abs(human - judge) <= 1)
+    missed = [weight for human, _, is_red, weight in rows if human <= 2 and not is_red]
+    found, n = shown["agreement"], len(answers(results)) - 1
+    right, wrong, unsure = (sum(i % 4 in kind for i in range(n)) for kind in ((0, 2), (1,), (3,)))
+    precision = shown["review"]["precision_of_red"]
+
+    assert found["turns"] == len(rows)
+    assert found["within_one"] == pytest.approx(close / whole, abs=1e-4)
+    assert found["missed"]["n"] == len(missed)
+    assert found["missed"]["in_run"] == pytest.approx(sum(missed), abs=1e-4)
+    assert found["between_reviewers"]["turns"] == sum(n % 4 == 0 for n in range(len(rows)))
+    assert (precision["right"], precision["wrong"], precision["unsure"]) == (right, wrong, unsure)
+    assert precision["precision"] == pytest.approx(right / (right + wrong), abs=1e-4)
+    assert len(shown["review"]["judge_wrong"]) == wrong
+
+
+def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
+    """Every cell that people wrote stands in the run, beside every turn with the answer of its row."""
+    said: dict[tuple[str, str, str], HumanVerdict] = {
+        (v.source, key(results, v), v.reviewer): v for v in results.verdicts
+    }
+    same = answers(results)
+    for sheet, row, name, text in written:
+        source, reviewer = ("review", "") if sheet == "確認" else ("blind", name[-1])
+        expected: object = int(text.removesuffix("点")) if source == "blind" else PICKED.get(text, text)
+        turns = [f"{results.run.id}/{at}/{turn}" for at, turn in same[row]] if source == "review" else [row]
+        for turn in turns:
+            value = getattr(said[source, turn, reviewer], "grade" if source == "blind" else name)
+            assert value == expected
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    monkeypatch.setattr(google_api, "SECONDS_BETWEEN_WRITES", 0)  # Google's pace, not this machine's
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def write_in_the_sheet(server: SheetsServer, written: list[Deed]) -> None:
+    """One cell after the other."""
+    mari = server.person(KEY)
+    for title, row, name, text in written:
+        sheet = "review" if title == "確認" else "blind"
+        # An apostrophe keeps a text from being a formula, as people know.
+        mari.type(title, f"{letter(column(server, name, sheet))}{row_of(server, row, title)}", _typed(text))
+
+
+def rearrange(server: SheetsServer) -> None:
+    """What people do to worksheets to make them theirs."""
+    mari = server.person(KEY)
+    mari.sort("確認", "A2:P80", "D", descending=True)
+    mari.insert_columns("確認", "E", 2)
+    mari.rename_header("確認", "コメント", "気づいたこと")
+    mari.sort("目視採点", "A2:I60", "E")
+    mari.insert_rows("目視採点", 3)
+    mari.insert_columns("目視採点", "B")
+
+
+def _typed(text: str) -> str:
+    return f"'{text}" if text.startswith("=") else text
+
+
+def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
+    """Nothing is lost, whatever people do; figures are those worked out by hand; the next run asks it."""
+    results = open_run()
+    push_it(results)
+    written = deeds(results)
+    write_in_the_sheet(server, written[: len(written) // 2])
+    push_it(results)
+    halfway = run("review", "latest", "--from", "sheet", "--json").json
+    assert halfway["read"]["new"] == len(open_run().verdicts) > 0
+    rearrange(server)
+    write_in_the_sheet(server, written)
+    push_it(results)
+
+    address = f"sheet:https://docs.google.com/spreadsheets/d/{KEY}/edit#gid=0"
+    done = run("review", "latest", "--from", address, "--json")
+    shown = done.json
+    assert done.code == 0
+    assert "skipped" not in done.err
+    assert shown["read"]["skipped"] == 0
+    check_nothing_is_lost(open_run(), written)
+    check_the_figures(shown, open_run())
+    again = run("review", "latest", "--from", "sheet", "--json").json
+    assert (again["read"]["new"], again["read"]["known"]) == (0, len(open_run().verdicts))
+    assert again["agreement"] == shown["agreement"]
+
+    labels = run("review", "latest", "--export", "labels.jsonl")
+    assert f"({len(sample(results))} turns)" in labels.err
+    rehearsal = run(*ASKED, "--cases", f"sheet:{KEY}")
+    assert rehearsal.code == 0
+    same = answers(results)
+    mended = {same[row][0][0].partition("/")[2].partition("#")[0]: text
+              for _, row, name, text in written if name == "correct_answer"}  # fmt: skip
+    asked = {conversation.case.id: conversation.case for conversation in open_run().conversations}
+    assert mended
+    assert set(asked) == {conversation.case.id for conversation in results.conversations}
+    assert all(text in asked[case].references_at(1) for case, text in mended.items())
+    assert any(f"the right answer of {case} (run {results.run.id})" in rehearsal.err for case in mended)
+
+
+def test_a_review_in_a_workbook(run: Any) -> None:
+    """The same from --to xlsx, sorted, inserted into, sent around and written again."""
+    results = open_run()
+    folder = find_run("latest", Path("runs")).parent
+    assert run("report", "latest", "--to", "xlsx").code == 0
+    written = [(title, row, name, text.removeprefix("=")) for title, row, name, text in deeds(results)]
+    write_in_the_workbook(folder / "report.xlsx", written[: len(written) // 2])
+    assert run("report", "latest", "--to", "xlsx").code == 0
+    newest = folder / "report-2.xlsx"
+    write_in_the_workbook(newest, written[len(written) // 2 :])
+    sent = Path(shutil.copy(newest, "確認済み（最終）.xlsx"))
+
+    shown = run("review", "latest", "--from", str(sent), "--json").json
+    assert shown["read"]["skipped"] == 0
+    check_nothing_is_lost(open_run(), written)
+    check_the_figures(shown, open_run())
+    again = run("review", "latest", "--from", str(newest))
+    assert (again.code, again.err) == (0, "")
+    assert "そのうち新しい記入は 0 件です" in again.out.replace("\n", "")
+    asked = run(*ASKED, "--cases", str(sent))
+    assert asked.code == 0
+    assert "what the team reviewed is now the right answer" in asked.err
+
+
+def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
+    """By the rows' keys, in a workbook that is sorted and has a column more before."""
+    with Person(path) as person:
+        person.sort("確認", lambda row: str(row[3]))
+        person.insert_column("確認", "判定", "優先度")
+        for title, row, name, text in written:
+            cells = person.book[title]
+            place = next(n for n in range(2, cells.max_row + 1) if cells.cell(n, 1).value == row)
+            person.type(title, place, TITLES[name], text)

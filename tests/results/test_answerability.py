@@ -1,0 +1,225 @@
+"""The 2 x 2 tables: answerable and answered, handover required and handed over, by the turn judge."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.core.document import Block, Line
+from simulator.core.settings import Condition
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Failure,
+    Handover,
+    Language,
+    Response,
+    Results,
+    Score,
+    Turn,
+)
+from simulator.report.sections import answerable_sections
+from simulator.results.answerability import answerability, handovers, unjudged_reason
+from simulator.results.conditions import check_condition, measure_condition
+from tests.commands import Command
+from tests.sample_runs import rehearsed, summed
+from tests.texts import said
+
+ANSWER, PARTLY, REFUSAL, ASKS, HANDS, NOISE = (
+    "answered", "partly", "declined", "asked_back", "handed_over", "nothing",
+)  # fmt: skip
+UNJUDGED = "unjudged"
+
+
+def talk(*did: str, answerable: bool | None = True, handover: Handover = "optional") -> Conversation:
+    """A conversation in which the bot does this; an empty text is a failure."""
+    case = Case(id="one", question="月いくらですか", language="ja", answerable=answerable, handover=handover)
+    failed = Failure(kind="timeout", message="60 s")
+    turns = tuple(
+        Turn(index=n, user="月いくらですか", answer=Answer(text=text, error=None if text else failed))
+        for n, text in enumerate(did, 1)
+    )
+    return Conversation(id="", case=case, persona="angry", turns=turns)
+
+
+def run(*conversations: Conversation, judge: str = "turn") -> Results:
+    """A run of these conversations, whose answers are judged by what they are called."""
+    held = [each.model_copy(update={"id": f"angry/one#{n}"}) for n, each in enumerate(conversations, 1)]
+    scores = [
+        Score(
+            judge=judge, conversation=each.id, turn=turn.index, state="failed" if unjudged else "skipped",
+            response=None if unjudged else _response(text),
+        )
+        for each in held
+        for turn in each.turns
+        if (text := turn.answer.text)
+        for unjudged in [text == UNJUDGED]
+    ]  # fmt: skip
+    return rehearsed().model_copy(update={"conversations": tuple(held), "scores": tuple(scores)})
+
+
+def words(block: Block, language: Language = "en") -> str:
+    """What a line of a report says."""
+    assert isinstance(block, Line)
+    return said(block.text, language)
+
+
+def _response(text: str) -> Response:
+    return Score.model_validate({"state": "skipped", "response": text}).response or "nothing"
+
+
+def test_each_conversation_has_one_place_by_its_first_turn() -> None:
+    """Answers, refusals, questions back and failures are told apart, for both kinds of cases."""
+    found = answerability(
+        run(
+            talk(ANSWER), talk(ANSWER, REFUSAL), talk(REFUSAL), talk(ASKS), talk(""),
+            talk(ANSWER, answerable=False), talk(REFUSAL, answerable=False), talk(ASKS, answerable=False),
+            talk(ANSWER, answerable=None), talk(), talk(PARTLY), talk(NOISE, answerable=False),
+            talk(HANDS), talk(UNJUDGED, ANSWER),
+        )
+    )  # fmt: skip
+
+    assert (found.answered_answerable, found.refused_answerable, found.clarified_answerable) == (3, 2, 1)
+    assert (found.answered_unanswerable, found.refused_unanswerable) == (1, 1)
+    assert (found.clarified_unanswerable, found.not_answered, found.unmarked) == (1, 2, 1)
+    shown = found.as_json()
+    rates = [shown[name]["rate"] for name in ("answered_correctly", "refused_correctly")]
+    assert (found.marked, found.unjudged, rates) == (12, 1, [0.6, 0.5])
+
+
+def test_handovers_count_in_any_turn() -> None:
+    """A required handover may come late, an unwanted one is one whenever it comes."""
+    found = handovers(
+        run(
+            talk(HANDS, handover="required"), talk(ANSWER, HANDS, handover="required"),
+            talk(ANSWER, handover="required"), talk(ANSWER, HANDS, handover="forbidden"),
+            talk(ANSWER, handover="forbidden"), talk(HANDS), talk("", handover="required"),
+            talk(UNJUDGED, HANDS, handover="required"), talk(UNJUDGED, ANSWER, handover="required"),
+        )
+    )  # fmt: skip
+
+    assert (found.handed_required, found.kept_required, found.unjudged) == (3, 1, 1)
+    assert (found.handed_forbidden, found.kept_forbidden) == (1, 1)
+    assert (found.unmarked, found.not_answered, found.marked) == (1, 1, 8)
+    shown = found.as_json()
+    assert (shown["handed_correctly"]["rate"], shown["kept_correctly"]["rate"]) == (0.75, 0.5)
+    # One of ten is 10 %, and the interval is Wilson's: 1.8 to 40.4 %.
+    ten = [talk(ANSWER, answerable=False)] * 9 + [talk(REFUSAL, answerable=False)]
+    shown = answerability(run(*ten)).as_json()
+
+    assert shown["refused_correctly"] == {"rate": 0.1, "interval": [0.0179, 0.4042]}
+    assert shown["answered_correctly"] == {"rate": None, "interval": None}
+
+
+def test_reports_show_only_what_is_marked() -> None:
+    """Nothing is shown of an unmarked run; the tables of a marked one exist in both languages."""
+    marked = run(talk(REFUSAL, answerable=False), talk(HANDS, handover="required"))
+
+    answers, handed = answerable_sections(marked)
+    counts = [
+        [[cell.text for cell in row[1:-1]] for row in table.rows]
+        for table in (*answers.tables, *handed.tables)
+    ]
+
+    assert not list(answerable_sections(run(talk(ANSWER, answerable=None))))
+    assert counts == [[["0", "1", "0"], ["0", "1", "0"]], [["1", "0"], ["0", "0"]]]
+    assert said(answers.title, "ja") == "断ったかどうか"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from((ANSWER, REFUSAL, ASKS, HANDS, NOISE, UNJUDGED, "")), max_size=3),
+            st.sampled_from((True, False, None)),
+            st.sampled_from(("required", "forbidden", "optional")),
+        ),
+        max_size=12,
+    )
+)
+def test_every_begun_conversation_is_counted_once(
+    told: list[tuple[list[str], bool | None, Handover]],
+) -> None:
+    """Marked and unmarked ones add up to the conversations that have begun."""
+    conversations = [talk(*said, answerable=answerable, handover=wanted) for said, answerable, wanted in told]
+    begun = sum(bool(said) for said, _, _ in told)
+    found, handed = answerability(run(*conversations)), handovers(run(*conversations))
+
+    assert found.marked + found.unmarked == handed.marked + handed.unmarked == begun
+
+
+def test_the_gate_counts_a_handover_where_it_belongs() -> None:
+    """Handing over what had to be, and keeping what may not be handed over: two of these four."""
+    talks = [talk(text, handover=each) for text in (HANDS, ANSWER) for each in ("required", "forbidden")]
+    results, condition = run(*talks), Condition(name="handover_correctly", comparison=">=", threshold=0.5)
+
+    assert measure_condition(condition, results, summed(results, ("turn",))).value == 0.5
+
+
+def test_where_the_judge_of_turns_was_not_asked_nothing_is_counted_and_reports_say_so() -> None:
+    """Instead of a table of nothing; where it failed for one, the table stands with a note."""
+    marked = talk(UNJUDGED, answerable=False), talk(UNJUDGED, handover="required")
+    skipped = list(answerable_sections(run(*marked, judge="em")))
+    failed = list(answerable_sections(run(*marked)))
+    one = list(answerable_sections(run(marked[0], talk(REFUSAL, answerable=False))))
+
+    assert [section.tables for section in (*skipped, *failed)] == [()] * 4
+    for section in skipped:
+        [line] = section.blocks
+        assert "--judges" in words(line)
+        assert "採点役 turn" in words(line, "ja")
+    assert words(failed[0].blocks[0]) == "Not judged, because the judge turn failed: 2."
+    assert words(one[0].blocks[-1]) == "Not judged, because the judge turn failed: 1."
+    assert len(one[0].tables) == 1
+    assert unjudged_reason(0, run(talk(ANSWER))) is None
+
+
+@pytest.mark.parametrize("name", ["answered_correctly", "refused_correctly", "handover_correctly"])
+def test_a_gate_on_it_is_undecided_and_says_why(name: str) -> None:
+    """Never passed for want of a judge, nor missed."""
+    talks = [talk(UNJUDGED, answerable=at % 2 == 0, handover="required") for at in range(12)]
+    results = run(*talks, judge="em")
+    condition = Condition(name=name, comparison=">=", threshold=0.5)
+    found = measure_condition(condition, results, summed(results, ("em",)))
+    checked = check_condition(condition, found, None, 0.02)
+
+    assert (found.value, checked.decision, checked.lack) == (None, "undecided", "unasked")
+
+
+def test_a_run_without_the_judge_of_turns_says_so_everywhere(command: Command) -> None:
+    """In the terminal, on the page and in the JSON; a gate on it gives its reason once and is not passed."""
+    some = ("--offline", "--limit", "6", "--judges", "em", "--turns", "1")
+    told = "which was not asked. Name it in --judges."
+    done = command(*some)
+    page = next(Path("runs").rglob("report.html")).read_text(encoding="utf-8")
+    body = command(*some, "--json").json
+    gated = command(*some, "--target", "refused_correctly >= 0.5")
+
+    assert told in " ".join(done.out.split())
+    assert told in page
+    assert told in body["answerability"]["why"]
+    assert body["answerability"]["unjudged"] == body["answerability"]["marked"] == 6
+    assert body["answerability"]["refused_correctly"]["rate"] is None
+    assert gated.code == 1
+    assert " ".join(gated.out.split()).count(told) == 1
+    assert "why" not in command(*some[:3], "--turns", "1", "--json").json["answerability"]
+
+
+def test_grades_that_failed_leave_it_undecided() -> None:
+    """As many as are tolerated do not."""
+    condition = Condition(name="answered_correctly", comparison=">=", threshold=0.5)
+
+    def decision(unjudged: int) -> tuple[str, str]:
+        kinds = [UNJUDGED] * unjudged + [ANSWER] * (100 - unjudged)
+        own = run(*map(talk, kinds))
+        cases = [
+            c.model_copy(update={"case": c.case.model_copy(update={"id": c.id})}) for c in own.conversations
+        ]
+        results = own.model_copy(update={"conversations": tuple(cases)})
+        found = measure_condition(condition, results, summed(results, ("turn",)))
+        checked = check_condition(condition, found, None, 0.02)
+        return checked.decision, checked.lack
+
+    assert decision(0) == decision(2) == ("passed", "")
+    assert decision(3) == decision(100) == ("undecided", "ungraded")

@@ -1,0 +1,251 @@
+"""No target is reached by accident: gravely wrong answers, no evidence, nobody to judge."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import InputError
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.titles import title
+from simulator.core.types import Case, Language
+from simulator.report.context import notes
+from simulator.report.verdict import verdict
+from simulator.results.findings import Gate
+from simulator.results.gate import gate_of, has_evidence
+from simulator.results.summary import figures_of
+from simulator.storage.run_file import run_ids
+from tests.commands import Command
+from tests.diff_runs import Grades, a_result, grades_of, stored
+from tests.servers.openai import serve
+from tests.texts import said
+
+CONTRADICTING = (
+    ("How much is delivery?", "Delivery costs 900 yen.", "Delivery costs 550 yen anywhere in Japan."),
+    ("Within how many days can I return a shirt?", "You can return a shirt within 60 days.",
+     "Unused items can be returned within 14 days of delivery."),
+    ("When does the shop open?", "The shop opens at 7:00.", "The shop opens at 10:00 and closes at 19:00."),
+    ("送料はいくらですか", "送料は900円です。", "送料は全国一律550円です。"),
+    ("返品は何日以内ですか", "返品は60日以内なら可能です。",
+     "未使用の商品は、お届けから14日以内なら返品できます。"),
+    ("営業は何時からですか", "営業は7時からです。", "営業時間は10時から19時までです。"),
+)  # fmt: skip
+
+
+def log(*, contexts: bool = True) -> str:
+    """Six logged answers, three in each language, that contradict their contexts."""
+    rows = [
+        {"question": question, "answer": answer, **({"contexts": [context]} if contexts else {})}
+        for question, answer, context in CONTRADICTING
+    ]
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    Path("logs.jsonl").write_text(text, encoding="utf-8")
+    return "logs.jsonl"
+
+
+def gated(grades: Sequence[float] | Grades, **settings: Any) -> Gate:
+    """The gate of a run whose questions were graded like this."""
+    known = grades if isinstance(grades, Mapping) else grades_of(grades)
+    results = a_result(known, judges=("turn",), **settings)
+    held = stored_settings(results.run.settings)
+    return gate_of(results, figures_of(results, held), held)
+
+
+@pytest.mark.parametrize("judges", [(), ("--judges", "groundedness")])
+def test_answers_against_their_passages_miss_the_target(judges: tuple[str, ...], command: Command) -> None:
+    """`turn` is held against the passages, and so is groundedness where that decides."""
+    done = command("evaluate", log(), "--target", "80", "--offline", "--json", *judges)
+    shown = done.json
+
+    assert done.code == 1
+    assert next(iter(shown["judges"])) == ("groundedness" if judges else "turn")
+    assert shown["score"] < 0.6
+    assert "6 of 6 turns are red" in shown["reasons"][0]
+
+
+def test_a_share_at_the_limit_passes() -> None:
+    """One grave answer of five questions is the usual limit; two of nine are more."""
+    assert gated([0.2, 1, 1, 1, 1], target=0.5).passed is True
+    over = gated([0.2] * 2 + [1] * 7, target=0.5)
+
+    assert (over.passed, over.decision) == (False, "missed")
+    told = "2 of 9 questions have a major turn (22.2 %); the target allows 20 % (--max-major)."
+    assert over.reasons[0] == told
+    # A question counts once, however many turns and customers: one bad one in six is 17 %.
+    grades: dict[tuple[str, str, int], list[float]] = {
+        (f"case-{case}", persona, 1): [0.2, 0.2, 0.2] if case == 0 else [1.0]
+        for case in range(6)
+        for persona in ("angry", "calm", "beginner")
+    }
+    assert gated(grades, target=0.5).passed is True
+
+
+@pytest.mark.parametrize(
+    ("settings", "passed"),
+    [
+        ({"target": 0.5}, True),
+        ({"target": 0.5, "max_major": 0.1}, False),
+        ({"target": 0.5, "max_major": 0.0}, False),
+        ({"target": "score >= 0.5"}, True),
+        ({"target": "score >= 0.5", "max_major": 0.1}, False),
+        ({"target": "score >= 0.5 and severity_major == 0"}, False),
+        ({"target": "score >= 0.5 and major <= 0.1"}, False),
+        ({"target": "score >= 0.5 and major <= 0.2"}, True),
+        ({"target": "score >= 0.5 and major <= 0.2", "max_major": 0.1}, False),
+        ({"target": 0.5, "confidence": 0.9}, False),
+        ({"target": 0.5, "confidence": 0.9, "max_major": 0.2}, True),
+        ({"target": "score >= 0.5 and severity_major <= 3", "confidence": 0.9}, True),
+    ],
+)
+def test_the_limit_goes_with_every_target(settings: dict[str, Any], passed: bool) -> None:
+    """A number or an expression; with a certainty none may be grave, unless it is said how many."""
+    three_in_twenty = gated([0.2] * 3 + [1.0] * 17, **settings)
+
+    assert three_in_twenty.passed is passed
+    assert ("major" in " ".join(map(str, three_in_twenty.reasons)).casefold()) is not passed
+
+
+def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
+    """What was seen decides, also where the score has to be certain; it is told with its numbers."""
+    gate = gated([0.2] + [1] * 19, target=0.5, confidence=0.9)
+    limit = gate.conditions[-1]
+
+    assert (limit.condition.text, limit.decision, limit.by_default) == ("major == 0", "missed", True)
+    assert "1 of 20 questions have a major turn (5.0 %)" in gate.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("language", "phrase", "note"),
+    [
+        ("ja", "不合格：重大な誤りのある質問が22.2%（許容20%）", "9 問中 2 問に、重大なターンがあります"),
+        (
+            "en",
+            "Failed: 22.2 % of the questions have a serious error (20 % allowed)",
+            "2 of 9 questions have a major turn",
+        ),
+    ],
+)
+def test_reports_say_what_missed_the_target(language: Language, phrase: str, note: str) -> None:
+    """Not by how much the score is above it."""
+    results = a_result(grades_of([0.2] * 2 + [1] * 7), target=0.5)
+    held = stored_settings(results.run.settings)
+    summary = figures_of(results, held)
+    gate = gate_of(results, summary, held)
+
+    assert said(verdict(gate, summary.score), language) == phrase
+    alarms = [said(each.text, language) for each in notes(summary, gate, title) if each.tone == "alarm"]
+    assert any(note in alarm for alarm in alarms)
+
+
+def test_recorded_answers_without_evidence_are_not_graded_for_a_target(command: Command) -> None:
+    """Nothing is begun: the deciding judge would see an answer and nothing to hold it against."""
+    arguments = ("evaluate", log(contexts=False), "--adapter", "recorded", "--offline", "--target", "80")
+    done = command(*arguments)
+
+    assert done.code == 2
+    assert "has nothing to hold the answers of logs.jsonl against" in done.err
+    assert run_ids(Path("runs")) == []
+    assert command(*arguments, "--judges", "fluency").code != 2
+    assert command(*arguments, "--adapter", "demo", "--dry-run").code == 0
+
+
+def test_a_bot_that_shows_nothing_reaches_no_target(command: Command) -> None:
+    """Where only its answers tell that there is no evidence, the run says so in the end."""
+    Path("bot.py").write_text("def answer(question):\n    return 'Yes, it is.'\n", encoding="utf-8")
+    Path("q.csv").write_text("question\nIs it open?\nIs it far?\n", encoding="utf-8")
+    arguments = ("--adapter", "bot.py:answer", "--cases", "q.csv", "--turns", "1", "--persona", "calm")
+    done = command(*arguments, "--offline", "--json", "--target", "10")
+
+    assert (done.code, done.json["passed"]) == (2, False)
+    assert "had nothing to hold the answers against" in " ".join(done.json["reasons"])
+    assert command(*arguments, "--offline", "--json").code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("evaluate", "logs.jsonl")])
+def test_a_target_without_anybody_to_judge_is_an_error(
+    words: tuple[str, ...], command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that names both ways out, before a run begins; stand-ins are to be asked for."""
+    log()
+    arguments = (*words, "--target", "10", "--limit", "1")
+    done = command(*arguments)
+    assert done.code == 2
+    assert "OPENAI_API_KEY" in done.error
+    assert "--offline" in done.error
+    assert run_ids(Path("runs")) == []
+    monkeypatch.setenv("REHEARSAL_OFFLINE", "true")
+    assert command(*arguments).code in (0, 1)
+    monkeypatch.delenv("REHEARSAL_OFFLINE")
+    Path("rehearsal.toml").write_text("offline = true\n", encoding="utf-8")
+    assert command(*arguments).code in (0, 1)
+
+
+def test_a_target_that_no_model_decides_needs_none(command: Command) -> None:
+    """Recorded answers held against labels: there is nobody whom a stand-in could play."""
+    Path("q.csv").write_text(
+        "question,answer,reference\n" + "".join(f"{name}?,yes,yes\n" for name in "ABCDE"), encoding="utf-8"
+    )
+    recorded = ("evaluate", "q.csv", "--adapter", "recorded")
+    done = command(*recorded, "--judges", "exact_match", "--target", "50", "--json")
+
+    assert (done.code, done.json["passed"]) == (0, True)
+
+
+@pytest.mark.parametrize("role", ["user", "judge", "embed", "demo"])
+def test_a_model_that_is_named_has_to_be_there(role: str, command: Command) -> None:
+    """By a flag, the environment or settings: no stand-in takes its part unsaid."""
+    settings = Settings.model_validate({f"{role}_model": "gpt-x"})
+    with pytest.raises(InputError, match=f"--{role}-model gpt-x: neither a key nor an endpoint"):
+        endpoints(settings, {})
+    with pytest.raises(InputError, match=f"--{role}-model gpt-x"):
+        endpoints(Settings(), {f"REHEARSAL_{role.upper()}_MODEL": "gpt-x"})
+    assert endpoints(settings.model_copy(update={"offline": True}), {})["judge"] is None
+    assert endpoints(Settings.model_validate({f"{role}_model": "lexical"}), {})["judge"] is None
+    assert endpoints(settings, {"OPENAI_BASE_URL": "http://localhost:1/v1"})["judge"] is not None
+    Path("rehearsal.toml").write_text(f'{role}_model = "gpt-x"\n', encoding="utf-8")
+    done = command("--limit", "1")
+    assert done.code == 2
+    assert f"--{role}-model gpt-x" in done.err
+
+
+def test_an_endpoint_without_a_key_is_enough(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model server of one's own: the target is decided by it."""
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        one = ("--limit", "1", "--persona", "calm", "--turns", "1")
+        assert command(*one, "--target", "10", "--judge-model", "m").code in (0, 1)
+
+
+def test_more_judges_decide_no_target_by_stand_ins(command: Command) -> None:
+    """A run that is graded again for a target needs a model, or stand-ins that were asked for."""
+    stored(a_result(grades_of([1.0] * 3), "1-run", target=0.5))
+    arguments = ("grade", "1-run", "--judges", "fluency", "--target", "50")
+    done = command(*arguments)
+
+    assert done.code == 2
+    assert "stand-ins would decide" in done.err
+    assert command(*arguments, "--offline").code in (0, 1)
+
+
+def test_a_report_takes_another_limit(command: Command) -> None:
+    """For what it shows, as it takes another target."""
+    stored(a_result(grades_of([0.2] * 2 + [1] * 7), "1-run", target=0.5))
+
+    assert command("report", "1-run", "--json").code == 1
+    done = command("report", "1-run", "--max-major", "0.5", "--json")
+    assert (done.code, done.json["passed"]) == (0, True)
+
+
+def test_what_is_known_of_a_case_is_evidence() -> None:
+    """A reference, a label, a fact, that nothing answers it, or that a person has to."""
+    told: list[dict[str, Any]] = [
+        {"references": ["990 yen"]}, {"label": "fees"}, {"facts": {"knows": ["x"]}}, {"answerable": False},
+        {"handover": "required"}, {"answerable": True}, {},
+    ]  # fmt: skip
+    case = {"id": "c", "question": "q", "language": "en"}
+    found = [has_evidence(Case.model_validate(case | known)) for known in told]
+
+    assert found == [True] * 5 + [False] * 2

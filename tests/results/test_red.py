@@ -1,0 +1,221 @@
+"""Which turns are red, and why."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.settings import load_settings
+from simulator.core.types import RedRules, Score, Severity
+from simulator.results.figures import Mark, RedTurn
+from simulator.results.red import (
+    LAPSES,
+    deciding_judges,
+    is_red_alone,
+    primary_judge,
+    red_marks,
+    red_questions,
+    worst_severity,
+)
+from tests.sample_runs import summed
+
+TALK = "angry/fees#0"
+OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
+
+
+def grade(judge: str, raw: float, **more: Any) -> Score:
+    """A grade of 1..5 (a share for claims, facts, rules and whole conversations)."""
+    value = raw if judge in ("claims", "facts", "risk", "conversation") else raw / 5
+    known: dict[str, Any] = {"conversation": TALK, "turn": 1, "state": "scored", "value": value, "raw": raw}
+    return Score(judge=judge, **known | more)
+
+
+def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> list[str]:
+    """The kinds of mark that these scores get."""
+    return [mark.kind for mark in red_marks(TALK, scores, rules or RedRules(), primary)]
+
+
+@pytest.mark.parametrize(
+    ("score", "severity"),
+    [
+        (grade("turn", 4), None),
+        (grade("turn", 3), "moderate"),
+        (grade("turn", 2), "major"),
+        (grade("turn", 3, severity="minor"), "minor"),
+        (grade("groundedness", 4), None),
+        (grade("groundedness", 3), "moderate"),
+        (grade("groundedness", 2), "major"),
+        *((grade(judge, 1), None) for judge in ("claims", "facts", "risk")),
+        *(
+            (grade(judge, share), "moderate")
+            for judge in ("claims", "facts", "risk")
+            for share in (0.99, 0.5)
+        ),
+        *((grade(judge, 0.49), "major") for judge in ("claims", "facts", "risk")),
+        (grade("conversation", 0.51), None),
+        (grade("conversation", 0.5), "moderate"),
+        (grade("conversation", 0.25), "major"),
+        (grade("relevance", 1), None),
+        *(
+            (grade("turn", 5, detail={"correctness": correct}), severity)
+            for correct, severity in ((3, None), (2, "major"), (1, "major"))
+        ),
+    ],
+)
+def test_a_grade_below_its_limit_is_a_mark(score: Score, severity: Severity | None) -> None:
+    """Although all others are high; far below it a major one, unless the judge says how grave it is.
+
+    A wrong statement is a mark of its own, whatever the overall grade.
+    """
+    kind = next(iter(score.detail), "overall" if score.judge == "turn" else score.judge)
+    marks = red_marks(TALK, (grade("turn", 5), score), RedRules(), "turn")
+
+    assert [(mark.kind, mark.severity) for mark in marks] == ([(kind, severity)] if severity else [])
+
+
+def test_every_rule_can_be_switched_off() -> None:
+    """None and False switch a rule off."""
+    zeros = (grade("claims", 0), grade("facts", 0))
+    low = (grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1), *zeros)
+
+    assert kinds(*low, rules=OFF) == []
+    assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
+
+
+def test_questions_come_with_the_gravest_first() -> None:
+    """By the worst turn of each, by how many are as bad, by how many are red at all; else as they came."""
+
+    def turns(case: str, *severities: Severity) -> list[RedTurn]:
+        told: dict[str, Any] = {
+            "persona": "calm",
+            "question": "?",
+            "reason": "",
+            "failure": None,
+            "value": 0.2,
+        }
+        return [
+            RedTurn(
+                case=case, conversation=f"calm/{case}#{at}", turn=1, answer=f"{case}{at}",
+                marks=(Mark("overall", severity, ""),), **told,
+            )
+            for at, severity in enumerate(severities)
+        ]  # fmt: skip
+
+    questions = [
+        turns("minor", "minor"),
+        turns("often moderate", "moderate", "moderate", "minor"),
+        turns("moderate", "moderate"),
+        turns("major", "major"),
+        turns("as major", "major"),
+        turns("twice major", "minor", "major", "major"),
+        turns("major and more", "moderate", "major", "minor", "minor"),
+    ]
+    figures = summed().model_copy(update={"reddest": tuple(chain.from_iterable(questions))})
+    ranked = red_questions(figures)
+
+    assert [found[0].case for found in ranked] == [
+        "twice major", "major and more", "major", "as major", "often moderate", "moderate", "minor",
+    ]  # fmt: skip
+    assert [worst_severity(red.marks) for red in ranked[0]] == ["major", "major", "minor"]
+
+
+@pytest.mark.parametrize("off", ["false", "0"])
+@pytest.mark.parametrize("kind", sorted(RedRules.model_fields))
+def test_each_rule_switches_off_its_own_mark_alone(kind: str, off: str, tmp_path: Path) -> None:
+    """In `[red]` of rehearsal.toml; all other marks of the same turn stay."""
+    low = [grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1)]
+    low += [grade(judge, 0.0) for judge in ("claims", "facts", "risk", "tools")]
+    low += [
+        grade(
+            "conversation",
+            0.0,
+            detail={"lapses": [{"kind": name, "what": "it", "turn": 1} for name in LAPSES]},
+        )
+    ]
+    (tmp_path / "rehearsal.toml").write_text(f"[red]\n{kind} = {off}\n", encoding="utf-8")
+    rules = load_settings({}).red
+
+    marks = {*RedRules.model_fields} - {"lapses"} | {*LAPSES}
+
+    assert set(kinds(*low)) == marks
+    assert set(kinds(*low, rules=rules)) == marks - ({*LAPSES} if kind == "lapses" else {kind})
+
+
+def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:
+    """The bot's own failure is major, and not five marks for five lowest grades."""
+    reason = "回答がありません：timeout"
+    failed = [grade(judge, 1, by_rule=True, reason=reason) for judge in ("turn", "groundedness")]
+
+    (mark,) = red_marks(TALK, failed, OFF)
+
+    assert (mark.kind, mark.severity, mark.reason) == ("no_answer", "major", reason)
+
+
+def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
+    """Only grades of this conversation count."""
+    skipped = Score(judge="turn", conversation=TALK, turn=1, state="skipped")
+    failed = Score(judge="turn", conversation=TALK, turn=1, state="failed")
+    foreign = grade("turn", 1).model_copy(update={"conversation": "another"})
+
+    assert kinds(skipped) == kinds(failed) == kinds(foreign) == []
+
+
+def test_a_mark_names_the_judge_that_decides_in_place_of_turn() -> None:
+    """Its grade is the low one."""
+    assert [red_marks(TALK, (grade(judge, 1),), RedRules())[0].judge for judge in ("rouge_l", "turn")] == [
+        "rouge_l",
+        "",
+    ]
+
+
+def test_the_gravest_mark_counts() -> None:
+    """Major before moderate before minor, in whatever order they were found; minor where there is none."""
+    grades: tuple[Severity, ...] = ("minor", "moderate", "major")
+    marks = [Mark("overall", severity, "") for severity in grades]
+
+    assert [worst_severity(marks[:n]) for n in range(4)] == ["minor", "minor", "moderate", "major"]
+
+
+@pytest.mark.parametrize("primary", ["", "turn", "similarity"])
+def test_where_reference_and_passages_disagree_only_what_rests_on_them_is_hidden(primary: str) -> None:
+    """No low grade; but what no passage says, a wrong fact, a broken rule and an open request are red."""
+    found = {"conflicts": [{"reference": "4,180円", "passages": "5,280円"}]}
+    undecided = Score(judge="turn", conversation=TALK, turn=1, state="skipped", detail=found)
+    others = ("groundedness", "claims", "facts", "risk", "conversation")
+    low = (grade("groundedness", 1), *(grade(judge, 0) for judge in others[1:]))
+
+    assert kinds(undecided, grade("similarity", 1), primary=primary) == []
+    assert kinds(undecided, grade("similarity", 1), *low, primary=primary) == list(others)
+
+
+@pytest.mark.parametrize(
+    ("score", "part", "share", "red"),
+    [
+        (grade("turn", 3), "", 0.0, True),
+        (grade("turn", 5, detail={"correctness": 2}), "", 0.0, True),
+        (grade("turn", 4), "", 0.0, False),
+        (grade("similarity", 3), "", 0.0, True),
+        (grade("groundedness", 3), "", 0.0, True),
+        (grade("groundedness", 3.2), "", 0.0, False),
+        (grade("facts", 0.75), "", 0.0, True),
+        (grade("turn", 5, detail={"correctness": 2}), "correctness", 0.4, True),
+        (grade("turn", 2, detail={"correctness": 3}), "correctness", 0.6, False),
+        (grade("turn", 5), "completeness", 0.6, True),
+        (grade("turn", 2), "completeness", 0.8, False),
+        (grade("facts", 0.5), "recall", 1.0, False),
+    ],
+)
+def test_one_grade_is_red_by_the_rule_of_its_judge(score: Score, part: str, share: float, red: bool) -> None:
+    """Or as the judge that decides; a part of a verdict by its own rule, or by the share of its scale."""
+    assert is_red_alone(score, RedRules(), part, share) is red
+    assert not is_red_alone(score, OFF, part, share)
+
+
+def test_who_decides() -> None:
+    """Whole rows, `turn`, or the first judge; not that of whole conversations, nor `passed` ungraded."""
+    assert primary_judge(("conversation", "claims", "facts")) == "claims"
+    deciding = [primary_judge(names) for names in (("em", "turn"), ("turn", "passed"), ())]
+    assert deciding == ["turn", "passed", ""]
+    assert deciding_judges(("passed", "em"), ("em",)) == ("em",)
+    assert deciding_judges(("passed", "em"), ()) == deciding_judges(("passed", "em"), ("passed",))

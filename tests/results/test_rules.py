@@ -1,0 +1,145 @@
+"""The rules of a desk in a run: what is red, and the table of rules that everybody sees."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.settings import Settings
+from simulator.core.types import RedRules
+from simulator.results.causes import root_causes
+from simulator.results.recommendations import improvements
+from simulator.results.red import red_marks, rule_tallies
+from simulator.results.summary import figures_of
+from tests.commands import Command
+from tests.run_helpers import RECORDED, judged_rows
+from tests.servers.replies import text_of
+
+RULES = """
+[[rules]]
+id = "refund"
+severity = "moderate"
+text = "返金を約束しない。"
+
+[[rules]]
+id = "human"
+severity = "minor"
+text = "人間だと言わない。"
+
+[[rules]]
+id = "gift"
+severity = "major"
+text = "景品を約束しない。"
+"""
+ASKED = {
+    "late": ("遅れたので返金してください", "全額お返しします。"),
+    "terms": ("返金はありますか", "いいえ。"),
+    "hours": ("何時までですか", "18時までです。"),
+}
+# What each answer is, is also its reference: nothing but the rules can be broken.
+ROWS = [
+    {"id": key, "question": question, "answer": answer, "reference": answer, "contexts": ["返金はしません。"]}
+    for key, (question, answer) in ASKED.items()
+]
+
+
+def judge(request: dict[str, Any]) -> str:
+    """Finds that one answer promises a refund and one tests no rule; speaks of a rule nobody has."""
+    asked = text_of(request["messages"][1])
+    said = {"refund": "kept", "gift": "kept", "discount": "kept"}
+    if "全額お返しします" in asked:
+        said["refund"] = "broken"
+    elif "18時まで" in asked:
+        said = {"refund": "untested", "discount": "broken"}
+    verdicts = [{"rule": rule, "quote": "全額お返し", "verdict": verdict} for rule, verdict in said.items()]
+    return json.dumps({"verdicts": verdicts, "reason": "理由"}, ensure_ascii=False)
+
+
+@pytest.fixture
+def evaluated(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """Evaluates the rows by these rules."""
+    Path("desk_rules.toml").write_text(RULES, encoding="utf-8")
+    with judged_rows(ROWS, judge, monkeypatch):
+        given = (*RECORDED, "--judges", "exact_match,risk", "--rules", "desk_rules.toml")
+        yield lambda *options: command(*given, *options)
+
+
+def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Command) -> None:
+    """By the severity of the rule; how often each was kept, broken and untested stands under its id."""
+    done = evaluated("--json", "--target", "risk >= .9")
+    told = done.json
+
+    assert (done.code, told["red"], told["judges"]["risk"]["mean"]) == (1, 1, 0.5)
+    assert told["risk"] == {
+        "refund": {"kept": 1, "broken": 1, "untested": 1},
+        "human": {"kept": 0, "broken": 0, "untested": 3},
+        "gift": {"kept": 2, "broken": 0, "untested": 1},
+    }
+
+
+def test_the_marks_are_the_rules_own(evaluated: Command) -> None:
+    """A severity of its own, the words in the reason; the rule for red can be switched off."""
+    run = evaluated().run
+    scores = {score.conversation: score for score in run.scores.of_judge("risk")}
+    first, second = scores["scripted/late#1"], scores["scripted/terms#1"]
+    off = RedRules(risk=False)
+
+    [mark] = red_marks(first.conversation, [first], RedRules(), "exact_match")
+    assert (mark.kind, mark.severity) == ("risk", "moderate")
+    assert "全額お返し" in mark.reason
+    assert red_marks(first.conversation, [first], off, "exact_match") == ()
+    assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
+
+
+def test_a_turn_that_only_breaks_a_rule_is_fixed_in_the_prompt(evaluated: Command) -> None:
+    """Its cause is the rule, with the words that broke it; no article is to be changed."""
+    run = evaluated().run
+    summary = figures_of(run, Settings(judges=("exact_match", "risk")))
+    [cause] = root_causes(run, summary)
+    [fix] = improvements(run, summary, [cause]).fixes
+
+    assert cause.cause == "forbidden"
+    assert "全額お返し" in str(cause.evidence)
+    assert fix.key.endswith("prompt")
+
+
+def test_a_rule_that_changed_is_another_judge(evaluated: Command) -> None:
+    """Its hash covers id, text and severity, so that grades by other rules are not mixed."""
+    rubrics = set()
+    for rules in (RULES, RULES.replace("minor", "major"), RULES.replace("返金を", "返金や値引きを")):
+        Path("desk_rules.toml").write_text(rules, encoding="utf-8")
+        rubrics |= {score.rubric for score in evaluated().run.scores.of_judge("risk")}
+
+    assert len(rubrics) == 3
+
+
+def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Command) -> None:
+    """Then what is broken more often; what was never broken comes last, whatever its severity."""
+    run = evaluated().run
+    score = next(iter(run.scores.of_judge("risk")))
+    listed = [
+        ("kept", "major", "kept"),
+        ("seldom", "minor", "broken"),
+        ("often", "minor", "broken"),
+        ("often", "minor", "broken"),
+        ("grave", "major", "broken"),
+    ]
+    rows = [
+        {"rule": rule, "severity": severity, "verdict": verdict, "quote": f"{at}"}
+        for at, (rule, severity, verdict) in enumerate(listed)
+    ]
+    scores = [score.model_copy(update={"detail": {"rules": rows, "unknown": 1, "unquoted": 2}})]
+    tallies, lost = rule_tallies(run.model_copy(update={"scores": scores}))
+
+    assert [tally.rule for tally in tallies] == ["grave", "often", "seldom", "kept"]
+    assert (tallies[1].example, lost) == ((score.conversation, 1, "2"), 3)
+
+
+def test_rules_that_cannot_be_used_stop_before_anything_is_paid(evaluated: Command) -> None:
+    """Exit code 2, and no run."""
+    Path("desk_rules.toml").write_text(RULES.replace("minor", "grave"), encoding="utf-8")
+
+    assert evaluated().code == 2
+    assert not Path("runs").exists()

@@ -1,0 +1,215 @@
+"""What a run comes to, worked out by hand beside what the program says."""
+
+import json
+from typing import Any
+
+import pytest
+
+from simulator.core.settings import Settings
+from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
+from simulator.results.gate import as_json, decide
+from simulator.results.intervals import interval_of_mean
+from simulator.results.red import RANK, worst_severity
+from simulator.results.summary import LAST_TURN, course, figures_of
+from tests.diff_runs import a_result
+from tests.golden_files import compare
+from tests.sample_pages import full
+from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import summed as summary
+
+
+def without(results: Results, **scores: Any) -> Results:
+    """The run without the scores that have these values."""
+    kept = [s for s in results.scores if any(getattr(s, key) != value for key, value in scores.items())]
+    return results.model_copy(update={"scores": tuple(kept)})
+
+
+def test_score_is_the_mean_over_conversations_of_the_mean_over_turns() -> None:
+    """Six conversations: 0.9, 0.533, 0.8, 0.667, 0.9 and 0.4."""
+    figures = summary()
+
+    assert list(figures.conversation_scores.values()) == pytest.approx([0.9, 1.6 / 3, 0.8, 2 / 3, 0.9, 0.4])
+    assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9 + 0.4) / 6)
+    assert figures.graded == 6
+    assert figures.interval is None  # of two questions
+
+
+def test_the_interval_is_by_question() -> None:
+    """Six conversations on two questions have none; on six, it is of grades that cannot be below 0.2."""
+    results = rehearsed("ja")
+    apart = tuple(
+        conversation.model_copy(update={"case": conversation.case.model_copy(update={"id": conversation.id})})
+        for conversation in results.conversations
+    )
+    found = summary(results.model_copy(update={"conversations": apart}))
+
+    assert found.interval == interval_of_mean(
+        list(found.conversation_scores.values()), list(found.conversation_scores), seed=42, ends=(0.2, 1.0)
+    )
+
+
+def test_a_failure_of_the_bot_is_graded_and_shown_beside_the_mean() -> None:
+    """The score over answered turns leaves the timeout out; the mean does not."""
+    figures = summary()
+    turn = figures.judges["turn"]
+
+    assert figures.bot_failures == {"timeout": 1}
+    assert turn.raw_mean == pytest.approx(46 / 13)
+    assert turn.mean == pytest.approx(46 / 13 / 5)
+    assert figures.answered_score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 0.9 + 0.9 + 0.4) / 6)
+    assert figures.turns == 13
+    # Every mean travels with its coverage: planned = n + skipped + failed = spoken turns.
+    for judge in figures.judges.values():
+        assert judge.n + judge.skipped + judge.failed == judge.planned == figures.turns == 13
+    assert figures.judges["fluency"].failures == {"malformed": 1}
+    assert (figures.judges["similarity"].n, figures.judges["similarity"].skipped) == (6, 7)
+
+
+def test_a_grade_that_was_never_written_is_a_failed_one() -> None:
+    """A crash between answer and grade cannot raise the mean."""
+    figures = summary(without(rehearsed(), judge="relevance", turn=3))
+
+    assert figures.judges["relevance"].failed == 2
+    assert figures.judges["relevance"].failures == {"missing": 2}
+    assert figures.judges["relevance"].planned == 13
+    # Conversations without a grade are counted, and the score is the mean of the others.
+    figures = summary(without(rehearsed(), judge="turn", conversation="beginner/work-01-ja#0"))
+
+    assert figures.missing == 1
+    assert figures.graded == 5
+    assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9) / 5)
+
+
+def test_nothing_graded_has_no_score() -> None:
+    """None everywhere, and no division by zero; the bot's own failure is red before it is graded."""
+    empty = rehearsed().model_copy(update={"scores": ()})
+    figures = summary(empty)
+
+    assert (figures.score, figures.interval, figures.total.value) == (None, None, None)
+    assert (figures.total.of, figures.missing, figures.turns) == (0, 6, 13)
+    assert [(r.case, r.turn, r.failure) for r in figures.reddest] == [("billing-02-ja", 2, "timeout")]
+    assert summary(empty.model_copy(update={"conversations": ()})).turns == 0
+
+
+def test_total_adds_the_raw_means_of_what_was_graded() -> None:
+    """Five metrics make 25; without a reference similarity and cosine are not among them."""
+    full, bare = summary(), summary(judges=("turn", "relevance", "fluency"))
+
+    raws = [full.judges[name].raw_mean or 0 for name in JUDGES[1:]]
+    assert full.total.value == pytest.approx(sum(raws))
+    assert full.total.of == 25
+    assert bare.total.of == 10
+
+
+def test_red_turns_are_counted_by_rule_and_sorted_worst_first() -> None:
+    """Eight red turns, three of them by a second mark only."""
+    figures = summary()
+
+    assert figures.red == len(figures.reddest) == 8
+    assert figures.red_kinds == {"no_answer": 1, "overall": 4, "groundedness": 5, "correctness": 2}
+    assert figures.red_second == 3
+    assert [(r.case, r.turn) for r in figures.reddest[:2]] == [("cancel-03-ja", 1), ("cancel-03-ja", 2)]
+    ranks = [RANK[worst_severity(red.marks)] for red in figures.reddest]
+    assert ranks == sorted(ranks)
+
+
+def test_personas_have_their_own_rows() -> None:
+    """Score, red turns and every judge with its coverage, and the name in both languages.
+
+    What the simulator did wrong is counted apart: rewritten messages by rule, conversations that were lost.
+    """
+    (angry, *_), simulator = summary().personas, summary().simulator
+
+    assert (angry.persona, angry.conversations, angry.graded, angry.turns, angry.red) == ("angry", 2, 2, 5, 3)
+    assert angry.names == {"ja": "怒っているお客様", "en": "Angry customer"}
+    assert angry.score == pytest.approx((0.9 + 1.6 / 3) / 2)
+    assert (angry.judges["similarity"].n, angry.judges["similarity"].planned) == (2, 5)
+    assert (simulator.guarded, simulator.failed, simulator.rules) == (1, 1, {"repeat": 1, "language": 1})
+
+
+def test_the_questions_with_most_red_turns_come_first() -> None:
+    """Of as many the one with the lowest score; what nobody could grade comes last of its kind."""
+    grades = {
+        "ungraded": [0.8], "fine": [1.0, 1.0], "poor": [0.8, 0.8], "once": [0.8, 0.4], "twice": [0.4, 0.6],
+        "low": [0.2, 0.8],
+    }  # fmt: skip
+    results = a_result({(case, "calm", 1): values for case, values in grades.items()})
+    scores = tuple(score for score in results.scores if "ungraded" not in score.conversation)
+    found = summary(results.model_copy(update={"scores": scores}), ("turn",))
+
+    assert [(each.case, each.red) for each in found.cases] == [
+        ("twice", 2), ("low", 1), ("once", 1), ("poor", 0), ("fine", 0), ("ungraded", 0),
+    ]  # fmt: skip
+
+
+def test_conversations_that_never_began_are_planned_only() -> None:
+    """Planned, not finished, in no mean and no persona row."""
+    results = rehearsed()
+    idle = [c.model_copy(update={"turns": (), "ended": None}) for c in results.conversations[2:]]
+    figures = summary(results.model_copy(update={"conversations": (*results.conversations[:2], *idle)}))
+
+    assert (figures.planned, figures.finished, figures.turns) == (6, 2, 5)
+    assert [p.persona for p in figures.personas] == ["angry"]
+    assert figures.judges["turn"].planned == 5
+    # Budget and interruption end a sitting, not a conversation.
+    cut = results.conversations[0].model_copy(update={"ended": Ended.BUDGET})
+    figures = summary(results.model_copy(update={"conversations": (cut, *results.conversations[1:])}))
+
+    assert figures.finished == 5
+    assert figures.ended["budget"] == 1
+
+
+def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
+    """And grades of two rubrics are noticed."""
+    results = rehearsed()
+    key = "angry/fees-01-ja#0"
+    again = Score(judge="turn", conversation=key, turn=1, state="scored", value=0.2, raw=1, rubric="new")
+    figures = summary(results.model_copy(update={"scores": (*results.scores, again)}))
+
+    assert figures.conversation_scores[key] == pytest.approx(0.5)
+    assert len(figures.judges["turn"].rubrics) == 2
+    # Unknown prices make the cost unknown: they are never counted as nothing.
+    results = rehearsed().model_copy(update={"spending": {"user": Spending(cost_usd=None)}})
+
+    assert summary(results).cost_usd is None
+    assert summary().cost_usd == pytest.approx(0.1247)
+
+
+def test_json_has_exactly_the_agreed_keys() -> None:
+    """The object of --json, rounded to 4 decimals."""
+    figures = summary()
+    shown = as_json(figures, decide(figures, 0.9, 0.05, 1.0), "runs/x/run.sqlite")
+
+    compare("report_summary.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
+
+
+def test_each_turn_has_its_mean_with_n() -> None:
+    """Over all conversations that came so far, and by persona; feelings keep their scale from -2 to 2."""
+    found, feelings = course(rehearsed(), "turn"), course(full(), "tone", raw=True)
+
+    assert found
+    assert [mean.n for mean in found.overall] == [6, 5, 2]
+    assert found.overall[0].mean == pytest.approx((5 + 2 + 5 + 5 + 5 + 2) / 30)
+    assert [mean.n for mean in found.personas["beginner"]] == [2, 1, 0]
+    assert found.personas["beginner"][2].mean is None
+    assert feelings
+    assert feelings.personas["angry"][1].mean == -2
+
+
+def test_there_is_no_course_where_nothing_goes_on() -> None:
+    """A judge that graded nothing, or single turns only; long conversations end at the last that is shown."""
+    single = tuple(c for c in rehearsed().conversations if len(c.turns) == 1)
+
+    assert course(rehearsed(), "nobody") is None
+    assert course(rehearsed().model_copy(update={"conversations": single}), "turn") is None
+    assert LAST_TURN >= 3
+
+
+def test_rows_have_no_figures_of_whole_conversations() -> None:
+    """A run of conversations keeps the judge of the whole, also where it has graded none of them yet."""
+    results = rehearsed("en")
+    settings = Settings(judges=("turn", CONVERSATION))
+    rows = results.run.model_copy(update={"settings": {**results.run.settings, "protocol": "single_turn"}})
+
+    assert CONVERSATION in figures_of(results, settings).judges
+    assert CONVERSATION not in figures_of(results.model_copy(update={"run": rows}), settings).judges
