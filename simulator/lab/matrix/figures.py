@@ -26,11 +26,12 @@ from simulator.core.types import Case, Language, Results, Value
 from simulator.lab.matrix.plan import CellId
 from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.models.pricing import total_spending
-from simulator.results.comparison import FEWEST_CASES, wilcoxon
+from simulator.results.comparison import FEWEST_CASES
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
 from simulator.results.intervals import LEVEL
+from simulator.results.significance import wilcoxon
 from simulator.results.summary import bot_usage, figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run
