@@ -30,11 +30,11 @@ def command(
     """Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression.
 
     Conversations of the same case and customer are paired. It is a regression if the score fell beyond its
-    interval; if more cases turned red than green, beyond chance; or if a case tagged must-not-break (壊さない,
-    必須) is red now and was not in RUN. Too few data are reported, and are no regression. Where a run was cut
-    short, or has no grade of a must-not-break case, nobody can tell: exit code 3, unless it is worse already.
-    If the deciding judge used another rubric, the scores are not compared: grade RUN again first;
-    must-not-break still counts.
+    interval; if more cases turned red than green, beyond chance; or if a case tagged must-not-break
+    (壊さない, 必須) is red now and was not in RUN. Too few data are reported, and are no regression. Where a
+    run was cut short, or has no grade of a must-not-break case, nobody can tell: exit code 3, unless it is
+    worse already. If the deciding judge used another rubric, the scores are not compared: grade RUN again
+    first; must-not-break still counts.
     """
     settings = load_settings(flags)
     compared = difference(before, after, settings.runs)
