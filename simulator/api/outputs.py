@@ -7,12 +7,12 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import ReportOutput, write_report
-from simulator.cases.files import write_atomically
 from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
+from simulator.core.writing import write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
 from simulator.report.run import run_report

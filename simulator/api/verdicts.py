@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.api.outputs import page_html, report_context, report_language
-from simulator.cases.files import write_atomically
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Results
+from simulator.core.writing import write_atomically
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results import review
 from simulator.results.review import blind_agreement, review_findings

@@ -8,13 +8,13 @@ whether the page could be written, or on whether anybody reads what is printed.
 from typing import Any
 
 from simulator.api.comparison import difference
-from simulator.cases.files import write_atomically
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, unread_output_allowed
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _, say
 from simulator.core.settings import load_settings
+from simulator.core.writing import write_atomically
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown as as_markdown
 

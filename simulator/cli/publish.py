@@ -23,11 +23,11 @@ from simulator.api.destinations import write_reports
 from simulator.api.outputs import RunOutputs
 from simulator.api.progress import only_the_verdict
 from simulator.api.run import FinishedRun
-from simulator.cases.files import REPORT_AGAIN, write_atomically
 from simulator.cli.terminal import ExitCode, print_json, say, say_stopped
 from simulator.core.errors import RehearsalError, Unforeseen
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings
+from simulator.core.writing import REPORT_AGAIN, write_atomically
 from simulator.report.painters.console import print_report
 from simulator.results.findings import Gate
 
