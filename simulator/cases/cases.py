@@ -63,7 +63,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, ngettext, printable, quote, restored, sentences, stored
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]

@@ -32,7 +32,7 @@ from xml.parsers import expat
 
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, printable, system_error
-from simulator.text.segments import KANA_OR_KANJI
+from simulator.text.typography import KANA_OR_KANJI
 
 
 @contextmanager

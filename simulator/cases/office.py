@@ -19,7 +19,7 @@ from simulator.cases.documents import Document, text_document
 from simulator.cases.files import MAX_LINE, read_archive, read_bytes, readable_or_error
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 
 # Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
 # codes, and copies of text boxes for old programs.

@@ -9,7 +9,7 @@ from simulator.core.shelves import DEMO
 from simulator.core.types import Passage
 from simulator.results.articles import Shelf
 from simulator.runner.masking import redactor_of
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 
 
 def articles_of(settings: Settings) -> Shelf:

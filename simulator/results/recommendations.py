@@ -41,7 +41,7 @@ from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.knowledge import articles_of
 from simulator.results.red import RANK, gravest_reason, placed_scores, red_marks, worst_severity
 from simulator.results.summary import MAX_QUOTED, heading_of
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "case", "rows", "bot", "simulator", "open"]
 # Conversation and turn.

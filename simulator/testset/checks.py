@@ -24,7 +24,8 @@ from simulator.grading.lexical import agreement, grade_of
 from simulator.testset.plan import OUT_OF_SCOPE, Article, Kind
 from simulator.testset.prompts import Check, FollowUpQuestionCheck, OutsideCheck, PairCheck
 from simulator.text.figures import differing, figures
-from simulator.text.segments import language_of, normalise, tokens
+from simulator.text.segments import normalise, tokens
+from simulator.text.typography import language_of
 
 Reason = Literal[
     "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",

@@ -27,7 +27,8 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Language, Passage
 from simulator.text.figures import figures
 from simulator.text.overlap import content
-from simulator.text.segments import language_of, sentences
+from simulator.text.segments import sentences
+from simulator.text.typography import language_of
 
 # The last five are out of scope: the right answer is to decline.
 Kind = Literal[

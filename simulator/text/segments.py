@@ -15,7 +15,6 @@ normalised, for they are compared.
 import re
 from functools import lru_cache
 
-from simulator.core.types import Language
 from simulator.text.typography import cut, nfkc, straight
 
 # Kana, kanji and their iteration and length marks: scripts without spaces, in which a character is a token.
@@ -23,8 +22,6 @@ CJK = (
     "\u3005\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# Kana and kanji with their iteration marks, half-width kana, and the rare planes.
-KANA_OR_KANJI = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 # A comma before three digits groups thousands; a word that starts with a letter keeps its digits (ipv6).
 _TOKEN = re.compile(
     rf"[{CJK}]"
@@ -48,14 +45,6 @@ _ABBREVIATION = re.compile(
 )
 # At a comma, but not that of 1,000; and before but, although and because.
 _CLAUSE_END = re.compile(r"(?<=[、，;；])(?!\d)|(?<=,)\s{1,4}|\s{1,4}(?=but\b|although\b|because\b)")
-
-
-def language_of(text: str) -> Language:
-    """Japanese for a text with any kana or kanji, else English.
-
-    "OK" is English, "OKです" Japanese; so is a Chinese text, for which there are no prompts.
-    """
-    return "ja" if KANA_OR_KANJI.search(text) else "en"
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.cases.files import read_text
 from simulator.core.errors import CaseFileError, InputError
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 from tests.properties import examples
 
 SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"

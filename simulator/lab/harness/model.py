@@ -44,7 +44,7 @@ from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
 from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import HARNESS_NOTE, RunFile
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 from simulator.users.scripted import MixedUser
 
 LogprobSource = Callable[[str], Awaitable[Tokens]]

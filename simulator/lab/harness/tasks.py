@@ -48,7 +48,7 @@ from simulator.core.types import (
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.masking import masked_case
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.

@@ -37,7 +37,8 @@ from simulator.grading.lexical import expected_response
 from simulator.lab.judging.bias import EXPECTED, Probe, without_language
 from simulator.lab.judging.entities import numbers_in
 from simulator.results.judge_trust import Kind
-from simulator.text.segments import language_of, normalise
+from simulator.text.segments import normalise
+from simulator.text.typography import language_of
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")
 _PLAIN = str.maketrans("０１２３４５６７８９，：－", "0123456789,:-")

@@ -11,7 +11,7 @@ from simulator.lab.judging.bias import Probe
 from simulator.lab.judging.entities import numbers_in
 from simulator.lab.judging.plan import bundled, probes
 from simulator.report.judges import same_family
-from simulator.text.segments import language_of
+from simulator.text.typography import language_of
 from tests.properties import examples
 
 CASES, KNOWLEDGE = bundled()
