@@ -74,7 +74,7 @@ def difference(before: str, after: str, runs: Path) -> Difference:
         raise InputError(sentences(same, previous))
     # The later run first: its rules for red hold for both.
     later = _figures(paths[1])
-    pairs = PairedRuns(_figures(paths[0], later.summary.rules), later)
+    pairs = PairedRuns(_figures(paths[0], later.summary.red.rules), later)
     seed = later.results.run.settings.get("seed")
     changes = compare_runs(pairs, seed=seed if isinstance(seed, int) else 42)
     if not changes.paired:

@@ -99,7 +99,7 @@ def _publish(path: Path, settings: Settings) -> int:
     if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
         say(_("No browser was found; open {path} yourself.", path=context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
-    is_uncounted = summary.offline and context.gate.asked is None and summary.score is None
+    is_uncounted = summary.offline and context.gate.asked is None and summary.scores.score is None
     return (ExitCode.DONE if is_uncounted else _exit_code(context.gate)) or (
         ExitCode.INCOMPLETE if is_silent else ExitCode.DONE
     )

@@ -62,5 +62,7 @@ def _export(review: Review, path: Path) -> None:
         path=path, n=lines.count("\n"),
     )  # fmt: skip
     say(saved)
-    command = as_called(f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human")
+    command = as_called(
+        f"python run.py calibrate {path} --judge {outcome.summary.scores.primary} --label human"
+    )
     sys.stderr.write(safe_text(f"  {command}\n"))

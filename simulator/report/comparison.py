@@ -152,7 +152,7 @@ def comparison_report(
     parts = _Parts(changes, summary, language)
     sections = list(parts.verdict())
     if gate and gate.decision:
-        line = verdict(gate, summary.score, trial=summary.trial)
+        line = verdict(gate, summary.scores.score, trial=summary.trial)
         by_itself = Line(_("The later run by itself: {verdict}", verdict=line))
         sections.append(Section("gate", "", (by_itself,), views=TEXT | BRIEF | PAGE))
     if changes.regression:
@@ -423,11 +423,11 @@ class _Parts:
         rows: tuple[tuple[Text, ...], ...] = (
             (_("Questions needing review"), *(f"{n:,}" for n in self.changes.change.questions)),
             (_("Score"), *map(points, self.changes.change.score)),
-            (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
+            (_("Red turns"), *(f"{s.red.count:,} / {s.turns:,}" for s in (before.summary, after.summary))),
         )
         # Entries with the place at which they stand: by colour, then by how much the score fell.
         numbers, items, order = Counter[tuple[bool, bool]](), [], list(_CHANGES)
-        was, became = (side.summary.conversation_scores for side in (before, after))
+        was, became = (side.summary.scores.by_conversation for side in (before, after))
         # The page of the later run has them under their number in its plan.
         places = {key: anchor(at) for at, key in enumerate(after.results.conversations.ids, 1)}
         for earlier, later in ((runs.earlier[key], runs.later[key]) for key in runs.both):

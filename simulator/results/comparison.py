@@ -123,7 +123,9 @@ def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
 
 def change(before: RunFigures, after: RunFigures) -> Change:
     """The pair of numbers of two runs."""
-    asked = {case.case for case in before.summary.cases} & {case.case for case in after.summary.cases}
+    asked = {case.case for case in before.summary.scores.cases} & {
+        case.case for case in after.summary.scores.cases
+    }
     (red, score), (red_now, score_now) = (_figures_on(side, asked) for side in (before, after))
     return Change(
         earlier=before.results.run.id,
@@ -137,10 +139,10 @@ def change(before: RunFigures, after: RunFigures) -> Change:
 def _figures_on(side: RunFigures, cases: Collection[str]) -> tuple[int, float | None]:
     """How many of these questions need review, and the score on them."""
     summary = side.summary
-    red = sum(case.red > 0 for case in summary.cases if case.case in cases)
-    if len(cases) == len(summary.cases):
-        return red, summary.score
-    scores = summary.conversation_scores
+    red = sum(case.red > 0 for case in summary.scores.cases if case.case in cases)
+    if len(cases) == len(summary.scores.cases):
+        return red, summary.scores.score
+    scores = summary.scores.by_conversation
     counted = [scores[c.id] for c in side.results.conversations if c.case.id in cases and c.id in scores]
     return red, fmean(counted) if counted else None
 
@@ -163,7 +165,7 @@ class PairedRuns:
         self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
         was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
-            {(red.conversation, red.turn): red for red in side.summary.reddest}
+            {(red.conversation, red.turn): red for red in side.summary.red.answers}
             for side in (self.before, self.after)
         )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
@@ -416,7 +418,9 @@ def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
     By the hashes of their rubrics. A judge that graded nothing in one of the runs, or all by rule, has none,
     and is not accused.
     """
-    earlier, later = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
+    earlier, later = (
+        {name: set(j.rubrics) for name, j in side.scores.judges.items()} for side in (before, after)
+    )
     return tuple(n for n, now in later.items() if now and earlier.get(n) and now != earlier[n])
 
 
@@ -560,7 +564,10 @@ def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
 def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     """The turns that turned red (or green), those of guarded cases first, then by how much."""
     before, after = (
-        {(s.conversation, s.turn): s for s in side.results.scores.of_judge(pairs.after.summary.primary)}
+        {
+            (s.conversation, s.turn): s
+            for s in side.results.scores.of_judge(pairs.after.summary.scores.primary)
+        }
         for side in (pairs.before, pairs.after)
     )
     changes = []
@@ -606,7 +613,7 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     earlier = {c.case.id for c in pairs.earlier.values() if c.turns}
     broken = []
     for case in (case for case in pairs.guarded if case in earlier and case not in red_before):
-        if red := [r for r in pairs.after.summary.reddest if r.case == case]:
+        if red := [r for r in pairs.after.summary.red.answers if r.case == case]:
             question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
             places = tuple((r.conversation, r.turn) for r in red)
             broken.append(BrokenCase(case=case, question=excerpt(question), turns=places, why=red[0].reason))
@@ -619,7 +626,7 @@ def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
     The caller sees to that: those of the later run. `seed` is for the bootstrap.
     """
     before, after = pairs.before, pairs.after
-    primary = after.summary.primary
+    primary = after.summary.scores.primary
     earlier, later = means_by_customer(pairs.before), means_by_customer(pairs.after)
     # Of every customer that both runs have: the case, and the means before and after.
     means = {
@@ -627,7 +634,7 @@ def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
             (key[0], earlier[judge][key], later[judge][key])
             for key in sorted(earlier[judge].keys() & later[judge].keys())
         ]
-        for judge in sorted(after.summary.judges, key=lambda name: name != primary)
+        for judge in sorted(after.summary.scores.judges, key=lambda name: name != primary)
         if judge in earlier and judge in later
     }
     judges = differences(means, seed=seed, apart=other_rubrics(before.summary, after.summary))
@@ -637,8 +644,11 @@ def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
         ComparedRun(
             run=side.results.run.id,
             replay_of=replay_of(side.results.run),
-            conversations=side.summary.graded,
-            **side.summary.model_dump(include={"score", "red", "turns", "offline"}),
+            conversations=side.summary.scores.graded,
+            score=side.summary.scores.score,
+            red=side.summary.red.count,
+            turns=side.summary.turns,
+            offline=side.summary.offline,
             trial=side.summary.trial,
         )
         for side in (before, after)
@@ -673,9 +683,9 @@ def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
 
 def _seen_cases(side: RunFigures) -> set[str]:
     """The questions of which a run can say whether they broke: a turn is red, or the judge graded one."""
-    graded = side.summary.conversation_scores
+    graded = side.summary.scores.by_conversation
     seen = {conversation.case.id for conversation in side.results.conversations if conversation.id in graded}
-    return seen | {red.case for red in side.summary.reddest}
+    return seen | {red.case for red in side.summary.red.answers}
 
 
 def _is_cut_short(side: RunFigures) -> bool:

@@ -25,14 +25,13 @@ from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
-from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Results, Status, Value
 from simulator.results.comparison import RunFigures
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
 from simulator.results.significance import Direction, Trend, trend
-from simulator.results.summary import figures_of, grading_judges, summarise
+from simulator.results.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
 
@@ -52,12 +51,12 @@ class RunKind(Value):
     @classmethod
     def of(cls, results: Results, summary: Summary) -> "RunKind":
         """The kind of a run; `rubric` are the hashes of the deciding judge's rubrics."""
-        deciding = summary.judges.get(summary.primary)
+        deciding = summary.scores.judges.get(summary.scores.primary)
         return cls(
-            cases=frozenset(case.case for case in summary.cases),
-            customers=frozenset(person.persona for person in summary.personas),
+            cases=frozenset(case.case for case in summary.scores.cases),
+            customers=frozenset(person.persona for person in summary.scores.personas),
             adapter=str(results.run.settings.get("adapter", "")),
-            primary=summary.primary,
+            primary=summary.scores.primary,
             rubric=tuple(sorted(deciding.rubrics)) if deciding else (),
         )
 
@@ -140,12 +139,7 @@ def past_run(path: Path) -> PastRun:
     """One run as a row of the history, with the score that its reports show."""
     results = read_run(path)
     run, settings = results.run, stored_settings(results.run.settings)
-    # How the customers were played takes long to find out; only where spoilt turns are left out it matters.
-    if settings.customer_faults == "exclude":
-        summary = figures_of(results, settings)
-    else:
-        judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
-        summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    summary = figures_of(results, settings, customers=False)
     languages = Counter(conversation.case.language for conversation in results.conversations)
     return PastRun(
         run=run.id,
@@ -156,8 +150,12 @@ def past_run(path: Path) -> PastRun:
         limited=run.settings.get("limit") is not None,
         language="en" if languages["en"] > languages["ja"] else "ja",
         replay_of=replay_of(run),
-        questions=sum(case.red > 0 for case in summary.cases),
-        **summary.model_dump(include={"score", "interval", "red", "turns", "graded"}),
+        questions=sum(case.red > 0 for case in summary.scores.cases),
+        score=summary.scores.score,
+        interval=summary.scores.interval,
+        red=summary.red.count,
+        turns=summary.turns,
+        graded=summary.scores.graded,
         gate=gate_of(results, summary, settings),
     )
 
@@ -180,9 +178,9 @@ def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:
         asked = [(side.settings.get("adapter"), side.settings.get("limit")) for side in (run, results.run)]
         if results.run.status != "finished" or asked[0] != asked[1]:
             continue
-        settings = stored_settings(results.run.settings, red=later.summary.rules)
+        settings = stored_settings(results.run.settings, red=later.summary.red.rules)
         summary = figures_of(results, settings)
-        if summary.score is not None and RunKind.of(results, summary) == kind:
+        if summary.scores.score is not None and RunKind.of(results, summary) == kind:
             return RunFigures(results, summary)
     return None
 

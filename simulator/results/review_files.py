@@ -406,7 +406,7 @@ def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple
     row.
     """
     results, turns_by_key = target.results, dict[str, dict[tuple[str, int], bool]]()
-    red = {(turn.conversation, turn.turn) for turn in target.summary.reddest}
+    red = {(turn.conversation, turn.turn) for turn in target.summary.red.answers}
     key_of = review_keys(results, target.summary)
     for conversation in results.conversations:
         for turn in conversation.turns:

@@ -177,12 +177,16 @@ def test_the_figures_are_those_of_the_report() -> None:
         results, past = read_run(each), past_run(each)
         summary = figures_of(results, stored_settings(results.run.settings))
 
-        assert past.score == pytest.approx(summary.score)
-        assert past.interval == pytest.approx(summary.interval)
-        assert (past.red, past.turns, past.graded) == (summary.red, summary.turns, summary.graded)
-        assert past.kind.primary == summary.primary
-        assert past.kind.cases == {case.case for case in summary.cases}
-        assert set(past.kind.rubric) == set(summary.judges["turn"].rubrics)
+        assert past.score == pytest.approx(summary.scores.score)
+        assert past.interval == pytest.approx(summary.scores.interval)
+        assert (past.red, past.turns, past.graded) == (
+            summary.red.count,
+            summary.turns,
+            summary.scores.graded,
+        )
+        assert past.kind.primary == summary.scores.primary
+        assert past.kind.cases == {case.case for case in summary.scores.cases}
+        assert set(past.kind.rubric) == set(summary.scores.judges["turn"].rubrics)
         assert past.replay_of == replay_of(results.run)
 
 

@@ -189,7 +189,7 @@ def test_the_pair_of_numbers_by_hand() -> None:
     assert (found.earlier, found.later, found.asked) == ("before", "after", 4)
     assert found.questions == (2, 1)
     assert found.score == pytest.approx((0.65, 0.8))
-    assert found.score == (before.summary.score, after.summary.score)
+    assert found.score == (before.summary.scores.score, after.summary.scores.score)
 
 
 def test_the_pair_of_numbers_counts_what_both_runs_asked() -> None:
