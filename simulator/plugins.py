@@ -45,7 +45,7 @@ reports have the section, `list` shows the judge and `doctor` the package. Only 
 Python API ask this module; what the other parts of the program need of a plug-in they are given.
 """
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -54,12 +54,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simulator.cases.formats import Format, offer_formats
-from simulator.core.choosing import Chooser, MakeChooser, Post, offer_choosing
+from simulator.core.choosing import Choosing, offer_choosing
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings
 from simulator.core.shelves import offer_judges
-from simulator.grading.outputs import offer_outputs
+from simulator.grading.offered import offer_grading
 from simulator.results.offered import GateFigure, offer_figures
 
 if TYPE_CHECKING:  # a page of help needs none of these
@@ -67,7 +67,7 @@ if TYPE_CHECKING:  # a page of help needs none of these
 
     from simulator.core.document import Line, Section
     from simulator.core.types import Conversation, Results
-    from simulator.grading.outputs import Outputs
+    from simulator.grading.offered import Outputs
     from simulator.results.figures import Summary
     from simulator.runner.context import RunContext
     from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory
@@ -190,9 +190,10 @@ class Plugin:
     as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs, `figures`
     what a target may name beside judges, `engines` values of `--engine`. `settings` are options, variables
     and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has them in its settings.py, which
-    imports nothing else of it. `outputs` reads the file of `--outputs`, `chooser` weighs choices by their
-    log-likelihoods. `check` raises InputError for settings that cannot be used together, before anything is
-    read; `settled` returns the settings as its run has them. `printed` is None for a run that prints its
+    imports nothing else of it. `outputs` are those that the answers of a run are graded by, `choosing` how a
+    prompt's choices are weighed, `panel` the models that grade as well. `arguments` are what judges may ask
+    for as a parameter. `check` raises InputError for settings that cannot be used together, before anything
+    is read; `settled` returns the settings as its run has them. `printed` is None for a run that prints its
     summary.
     """
 
@@ -210,8 +211,10 @@ class Plugin:
     preparation: Preparing | None = None
     check: Callable[[Settings], None] | None = None
     settled: Callable[[Settings], Settings] | None = None
-    outputs: "Callable[[str], Outputs] | None" = None
-    chooser: MakeChooser | None = None
+    outputs: "Callable[[Settings], Outputs | None] | None" = None
+    choosing: Callable[[Settings], Choosing | None] | None = None
+    panel: Callable[[Settings], Sequence[str]] | None = None
+    arguments: Mapping[str, Callable[[Settings], str | Sequence[str]]] = field(default_factory=dict)
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
@@ -223,16 +226,16 @@ class Plugin:
 class Room:
     """What asks for a room of the lab.
 
-    Words of the command line, each with the first line of its help; settings that are set, and settings of
-    which only its `reports` have something to say; judges by name; notes of a run, and `graded`, judges by
-    the last part of their names, that its reports show. `remarks` where it looks at every run with customers
+    Words of the command line, each with the first line of its help; settings that are set, and `arguments`
+    that a judge asks for; judges by name; notes of a run, and `graded`, judges by the last part of their
+    names, that its reports show. `remarks` where it looks at every run with customers
     that a model judged, `lines` where it looks at all in which customers said so many after the first ones.
     `readers` where it reads logs.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
-    reports: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
@@ -245,7 +248,7 @@ class Room:
         """Whether its sections may have something to say of this run."""
         return (
             any(note in results.notes for note in self.notes)
-            or any(_is_set(settings, name) for name in (*self.settings, *self.reports))
+            or any(is_set(settings, name) for name in self.settings)
             or (self.lines is not None and lines >= self.lines)
             or any(judge.rpartition(".")[2] in self.graded for judge in results.scores.judges)
         )
@@ -269,7 +272,8 @@ LAB: Mapping[str, Room] = {
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},
-        settings=("outputs", "scoring", "choosing", "positive"),
+        settings=("outputs", "scoring", "choosing", "positive", "tokenizer"),
+        arguments=("tokenizer",),
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),
@@ -282,8 +286,8 @@ LAB: Mapping[str, Room] = {
         notes=("harness",),
     ),
     "judging": Room(
-        settings=("check",),
-        reports=("panel",),
+        settings=("check", "panel", "ng_words"),
+        arguments=("ng_words",),
         judges=("answer_relevancy", "facts", "keigo", "language_match"),
     ),
     # With fewer lines the figure would be refused as too small.
@@ -322,7 +326,7 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
     """
     asked = []
     for name, room in LAB.items():
-        given = [flag(key) for key in room.settings if _is_set(settings, key)]
+        given = [flag(key) for key in room.settings if is_set(settings, key)]
         given += [f"--engine {engine}" for engine in room.engines if engine == settings.engine]
         if given:
             asked.append(_asked(name, given[0]))
@@ -399,13 +403,36 @@ class Judges:
         return next((p.judges[name] for p in third_party() if name in p.judges), None)
 
 
+class Grading:
+    """What plug-ins add to the grading of a run (`grading.offered.offer_grading`)."""
+
+    def outputs(self, settings: Settings) -> "Outputs | None":
+        """Those of the first plug-in that has any for this run."""
+        plugins = (plugin.outputs(settings) for plugin in asked_by(settings) if plugin.outputs)
+        return next(filter(None, plugins), None)
+
+    def models(self, settings: Settings) -> Sequence[str]:
+        """Those of all plug-ins."""
+        return [model for plugin in asked_by(settings) if plugin.panel for model in plugin.panel(settings)]
+
+    def arguments(self, settings: Settings, names: Collection[str]) -> Mapping[str, str | Sequence[str]]:
+        """The values of all plug-ins that have one of these parameters; those of a room by its table."""
+        rooms = (_room(key) for key, room in LAB.items() if not {*room.arguments}.isdisjoint(names))
+        return {
+            name: value(settings)
+            for plugin in (*filter(None, rooms), *third_party())
+            for name, value in plugin.arguments.items()
+            if name in names
+        }
+
+
 def offer() -> None:
     """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
     offer_judges(Judges())
     offer_settings(AddedByPlugins())
-    offer_outputs(_outputs)
+    offer_grading(Grading())
     if _is_there("datasets"):
-        offer_choosing(_chooser)
+        offer_choosing(_choosing)
     offer_formats(_formats)
     offer_figures(_figures)
 
@@ -421,13 +448,8 @@ def _figures() -> Mapping[str, GateFigure]:
     return {name: figure for plugin in third_party() for name, figure in plugin.figures.items()}
 
 
-def _chooser(body: Mapping[str, Any], post: Post, where: str, *, top_logprobs: int) -> Chooser:
-    make = _part(_asked("datasets", "--choosing").chooser)
-    return make(body, post, where, top_logprobs=top_logprobs)
-
-
-def _outputs(path: str) -> "Outputs":
-    return _part(_asked("datasets", "--outputs").outputs)(path)
+def _choosing(settings: Settings) -> Choosing | None:
+    return _part(_asked("datasets", "--choosing").choosing)(settings)
 
 
 def evaluated(
@@ -476,12 +498,6 @@ def missing_setting(name: str) -> InputError | None:
     """What is said of a setting of a room that is not there; None for any other name."""
     room = next((key for key, room in LAB.items() if name in room.settings), None)
     return missing(flag(name), room) if room and not _is_there(room) else None
-
-
-def _is_set(settings: Settings, name: str) -> bool:
-    if name == "check":  # its other values say how grades are shown
-        return settings.calibration_file is not None
-    return is_set(settings, name)
 
 
 def _part(part: Part | None) -> Part:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import SecretStr
 
+from simulator import plugins
 from simulator.core import shelves
 from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
@@ -175,7 +176,9 @@ def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False)
 
 def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: Any) -> RunContext:
     """Everyone a run needs: models at the fake endpoint, or stand-ins."""
-    told = Settings(**({"cache": "off", "judges": RUBRICS} | settings))
+    plugins.offer()
+    added = {name: settings.pop(name) for name in set(settings) - Settings.model_fields.keys()}
+    told = Settings(**({"cache": "off", "judges": RUBRICS, "added": added} | settings))
     roles: tuple[Role, ...] = get_args(Role)
     endpoints = {role: endpoint(server, role, key) if server else None for role in roles}
     for role, known in endpoints.items():

@@ -348,7 +348,7 @@ def test_importing_one_public_name_loads_no_engine() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
 
     # What a plug-in may offer: no judge, and no reader.
-    offered = {"simulator.grading", "simulator.grading.outputs", "simulator.cases", "simulator.cases.formats"}
+    offered = {"simulator.grading", "simulator.grading.offered", "simulator.cases", "simulator.cases.formats"}
     offered |= {"simulator.results", "simulator.results.offered"}
     loaded = {name.split(".")[1] for name in {*done.stdout.split()} - offered}
     assert loaded <= {"api", "core", "plugins", "shelves"}

@@ -37,7 +37,7 @@ from simulator.core.roles import check_players, endpoints, with_judging_for
 from simulator.core.settings import Protocol, Settings, foreign_settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
-from simulator.grading.outputs import outputs_of
+from simulator.grading.offered import outputs_of
 from simulator.models.pricing import Ledger, money
 from simulator.results.asking import ask_after_run
 from simulator.results.red import primary_judge, red_marks
@@ -101,7 +101,7 @@ def run_settings(settings: Settings, protocol: Protocol) -> Settings:
     if protocol == "single_turn":
         values["turns"] = 1
     # `passed` is the judge of a row's outputs, and means nothing of a conversation.
-    elif settings.outputs:
+    elif PASSED in settings.judges:
         judges = tuple(name for name in settings.judges if name != PASSED)
         values["judges"] = judges or Settings.model_fields["judges"].get_default()
     settings = settings.model_copy(update=values)
@@ -280,7 +280,7 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
     planned = read_plan(settings, objects.cases)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.confidence is not None:
-        outputs = outputs_of(settings.outputs)
+        outputs = outputs_of(settings)
         check_gate(settings, outputs.files if outputs else lambda _name: False)
     for line in planned.messages():
         say(line)

@@ -23,7 +23,13 @@ from unicodedata import normalize
 
 from pydantic import JsonValue
 
-from simulator.cases.files import read_archive, readable_or_error, too_large
+from simulator.cases.files import (
+    printable,
+    quote,
+    read_archive,
+    readable_or_error,
+    too_large,
+)
 from simulator.cases.number_format import (
     GENERAL,
     FormattedText,
@@ -43,7 +49,7 @@ from simulator.cases.values import (
     is_lower_heading,
 )
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, encodable, printable, quote
+from simulator.core.messages import _, encodable
 
 if TYPE_CHECKING:
     from simulator.cases.openpyxl_reader import Styles

@@ -30,7 +30,8 @@ def command(
     check_destinations(today)
     graded = grade_run(run, flags, again=again)
     settings = graded.settings
-    judges = ",".join(name for name in graded.judges if not settings.outputs or name != PASSED)
-    outputs = f" --outputs {shlex.quote(settings.outputs)}" if settings.outputs else ""
+    judges = ",".join(name for name in graded.judges if name != PASSED)
+    given = str(settings.added.get("outputs") or "")
+    outputs = f" --outputs {shlex.quote(given)}" if given else ""
     resume = f"grade {{run}}{f' --judges {judges}' if judges else ''}{outputs}"
     return publish(graded.path, settings, graded.stopped, resume)

@@ -44,12 +44,11 @@ MODEL_WORK = (
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
 # in `--turns N`, `--cases FILE`.
 _SHAPES = {
-    "FILE": "cases guidelines contacts ng_words rules check prices script outputs",
+    "FILE": "cases guidelines contacts rules prices script",
     "KEY=VALUE": "set",
     "CASE=FILE,...": "columns",
     "REGEX": "redact_patterns",
     "NAME,...": "judges to labels",
-    "MODEL,...": "panel",
     "RUN": "resume replay",
     "FOLDER": "runs",
     "KEY": "sheet",

@@ -16,11 +16,9 @@ from simulator.storage.run_file import find_run, read_run
 
 # How to report it; all other settings stay those of the run, but for what the command line names.
 REPORTING = (
-    "to", "sheet", "worksheet", "check", "json_output", "verbose", "quiet",
+    "to", "sheet", "worksheet", "check_cells", "json_output", "verbose", "quiet",
     "open_page", "runs",
 )  # fmt: skip
-# No run follows for which a judge could be checked.
-TEXTS = {"check": "`json`: check columns of a sheet as the judge's own JSON."}
 
 
 @takes(
@@ -32,7 +30,6 @@ TEXTS = {"check": "`json`: check columns of a sheet as the judge's own JSON."}
     "customer_faults",
     "knowledge",
     "likeness",
-    texts=TEXTS,
 )
 def command(flags: dict[str, Any], run: str = RUN) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.

@@ -7,6 +7,8 @@ endpoint may tell log-likelihoods takes a parameter `choosing`, and is given wha
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from simulator.core.messages import Message
+from simulator.core.settings import Settings
 from simulator.core.types import Answer, Query
 
 Messages = Sequence[Mapping[str, str]]
@@ -49,20 +51,31 @@ class MakeChooser(Protocol):
 
 
 class Choosing(NamedTuple):
-    """How choices are weighed: `is_required` where a run must not go on without log-likelihoods."""
+    """How choices are weighed.
+
+    `refusal` is what is said of an adapter that cannot do it; None where the model may write its answers
+    instead.
+    """
 
     chooser: MakeChooser
-    is_required: bool
+    refusal: Message | None = None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a run must not go on without log-likelihoods."""
+        return self.refusal is not None
 
 
-_MAKERS: list[MakeChooser] = []
+# How the choices of a run are weighed; None where the model writes its answers.
+ChoosingFor = Callable[[Settings], Choosing | None]
+_OFFERED: list[ChoosingFor] = []
 
 
-def offer_choosing(make: MakeChooser) -> None:
+def offer_choosing(choosing: ChoosingFor) -> None:
     """Makes known who chooses by log-likelihood; said by whoever starts the program."""
-    _MAKERS[:] = [make]
+    _OFFERED[:] = [choosing]
 
 
-def choosing_for(how: str) -> Choosing | None:
-    """What an adapter is given for `--choosing`; None where the model writes its answers."""
-    return Choosing(_MAKERS[0], how == "likelihood") if _MAKERS and how != "generation" else None
+def choosing_for(settings: Settings) -> Choosing | None:
+    """What an adapter is given for a run whose prompt has choices; None where the model writes them."""
+    return _OFFERED[0](settings) if _OFFERED else None

@@ -294,10 +294,12 @@ def _bare(model: str) -> str:
     return _DATED.sub("", name.rpartition("/")[2].casefold())
 
 
-def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
-    """The models of `--panel`, each at the judge's address unless its name says which provider's it is."""
+def further_judges(
+    names: Sequence[str], settings: Settings, environ: Mapping[str, str] = os.environ
+) -> tuple[Endpoint, ...]:
+    """Models that grade as well, each at the judge's address unless its name says which provider's it is."""
     endpoints_of_panel = []
-    for name in settings.panel:
+    for name in names:
         endpoint = _endpoint("judge", settings.model_copy(update={"judge_model": name}), environ)
         if endpoint is None:
             msg = _(

@@ -49,13 +49,9 @@ class RunOptions(TypedDict, total=False):
     demo_model: str
     causes: Literal["model", "ids"]
     retest: float
-    panel: Names
     guidelines: File
     contacts: File
-    ng_words: File
     rules: File
-    tokenizer: str
-    check: Names
     red: Table
     # The gate
     target: float | str
@@ -84,8 +80,6 @@ class RunOptions(TypedDict, total=False):
     # Rows of a data set
     prompt: str
     shots: int
-    choosing: Literal["auto", "likelihood", "generation"]
     labels: Names
-    outputs: File
     sample: int | str
     strict: bool

@@ -31,7 +31,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from typing import Protocol as TypingProtocol
 
 from pydantic import (
@@ -52,7 +52,7 @@ from simulator.core.errors import InputError, UnknownName, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.templates import read_toml
-from simulator.core.types import CONVERSATION, PASSED, Language, RedRules, Value
+from simulator.core.types import CONVERSATION, Language, RedRules, Value
 
 Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
@@ -458,7 +458,7 @@ def _read_labels(value: Any) -> Any:
     return {label: (label,) for label in listed if label}
 
 
-def _read_names(value: Any) -> Any:
+def read_names(value: Any) -> Any:
     """'a,b' and ['a', 'b'] mean the same."""
     given = _texts(value)
     if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
@@ -523,7 +523,6 @@ class RowSettings(BaseModel):
 
     protocol: Protocol = setting("Whether customers talk, or each row is asked once.", "dialogue")
     prompt: str | None = setting("Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
-    outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).")
     sample: Annotated[str | None, BeforeValidator(_read_sample)] = setting(
         "Only N random rows: N, or N:SEED (default seed: 0)."
     )
@@ -531,27 +530,9 @@ class RowSettings(BaseModel):
     shots: Annotated[int, Field(ge=0, le=100)] | None = setting(
         "Examples shown before each row, instead of the prompt's own number."
     )
-    choosing: Literal["auto", "likelihood", "generation"] = setting(
-        "How a label is chosen: by its log-likelihood where the endpoint tells, or written.", "auto"
-    )
     labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = setting(
         "All labels (default: of the prompt or data).", {}
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _deciding(cls, values: Any) -> Any:
-        """Where outputs have judges of their own, all having passed counts; others grade the whole answer.
-
-        The first judge decides score and gate, so PASSED goes first: ("fluency",) -> ("passed", "fluency").
-        """
-        # Runs before validation, so the judges are as they were given: text, list or nothing.
-        named = values.get("judges", ()) if isinstance(values, dict) and values.get("outputs") else None
-        if isinstance(named, str):
-            named = named.split(",")
-        if not isinstance(named, (list, tuple)):
-            return values
-        return {**values, "judges": [PASSED, *(name for name in named if name != PASSED)]}
 
 
 PREFIX = "REHEARSAL_"
@@ -565,9 +546,8 @@ NOT_STORED = frozenset({
     "engine",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
-CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_read_names)]
+Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
 Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -621,18 +601,11 @@ class Settings(RowSettings):
         "model",
     )
     retest: Share = setting("Share of turns graded twice, to see how often a verdict changes.", 0.0)
-    panel: Names = setting("More models that grade as well, to see how far they agree.", ())
     contacts: str | None = setting("Your desk's phone numbers, address, hours (judge facts).")
-    ng_words: str | None = setting("Words your desk must not say, bad => better (for keigo).")
     rules: str | None = setting("What your desk must not say: id, text, severity (for risk).")
-    tokenizer: str = setting(
-        "Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ...", "cjk-char"
-    )
     guidelines: str | None = setting("Your desk's rules of conduct for judges (text, TOML).")
-    check: Names = setting(
-        "Before the run, whether a judge still grades as when it was calibrated: its "
-        "label file. `json`: check columns of a sheet as the judge's own JSON.",
-        (),
+    check_cells: CheckFormat = setting(
+        "What the check columns of a sheet show of a grade: its reason, or the judge's own JSON.", "text"
     )
     offline: bool = setting("No model at all: lexical stand-ins play every role.", False)
     language: Literal["ja", "en", "all"] | None = setting(
@@ -748,8 +721,7 @@ class Settings(RowSettings):
         """`--judging small` names its judges, unless judges are named or chosen otherwise."""
         if not isinstance(values, dict) or values.get("judging") != "small":
             return values
-        chosen = values.get("judges") or values.get("outputs")
-        return values if chosen else {**values, "judges": SMALL_JUDGES}
+        return values if values.get("judges") else {**values, "judges": SMALL_JUDGES}
 
     @property
     def redacts(self) -> bool:
@@ -762,19 +734,9 @@ class Settings(RowSettings):
         return self.language if self.language in ("ja", "en") else None
 
     @property
-    def calibration_file(self) -> str | None:
-        """The label file of `--check`; None where only a format is given."""
-        return next((name for name in self.check if name not in CHECK_FORMATS), None)
-
-    @property
     def view(self) -> Literal["verdict", "brief", "terminal"]:
         """How much a terminal is shown of a result."""
         return "verdict" if self.quiet else "terminal" if self.verbose else "brief"
-
-    @property
-    def check_format(self) -> CheckFormat:
-        """How a sheet's check columns are written."""
-        return "json" if "json" in self.check else "text"
 
     def stored_values(self) -> dict[str, Any]:
         """The values that are stored with a run, without secrets, and what `--resume` continues with.
@@ -813,17 +775,16 @@ GROUPS = {
     ),
     "Judges": (
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",
-        "causes", "retest", "panel", "guidelines", "contacts", "ng_words", "rules", "tokenizer", "check",
+        "causes", "retest", "guidelines", "contacts", "rules",
     ),
     "Gate": ("target", "max_major", "confidence", "max_failed", "min_graded"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
         "cache", "max_tokens", "prices", "jpy_per_usd", "engine",
     ),
-    "Rows": ("prompt", "shots", "choosing", "labels", "outputs", "sample", "strict"),
+    "Rows": ("prompt", "shots", "labels", "sample", "strict"),
     "Output": (
-        "runs", "to", "sheet", "worksheet", "json_output", "verbose", "quiet",
-        "open_page",
+        "runs", "to", "sheet", "worksheet", "check_cells", "json_output", "verbose", "quiet", "open_page",
     ),
 }  # fmt: skip
 
@@ -858,7 +819,8 @@ class AddedSettings(BaseModel):
 
     `group` is the title under which help shows them, `protocol` the only kind of run that has them (None:
     any), `shapes` what their values look like there (`N`, `SECONDS`), `unstored` the names of those that say
-    how to start a run, not what it is. `of` reads them from the settings of a run.
+    how to start a run, not what it is, `files` of those that name a file. `of` reads them from the settings
+    of a run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -867,6 +829,15 @@ class AddedSettings(BaseModel):
     protocol: ClassVar[Protocol | None] = None
     shapes: ClassVar[Mapping[str, str]] = {}
     unstored: ClassVar[frozenset[str]] = frozenset()
+    files: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def implied(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What these settings decide of the others of a run, as people write them: {"judges": "turn"}.
+
+        `values` are all that were given, as they were.
+        """
+        return {}
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -899,6 +870,11 @@ def offer_settings(added: AddedBy) -> None:
 def added_settings() -> Sequence[type[AddedSettings]]:
     """The settings of plug-ins, each as a model."""
     return [model for added in _ADDED_BY for model in added.models()]
+
+
+def added_files() -> frozenset[str]:
+    """The settings of plug-ins that name a file."""
+    return frozenset(name for model in added_settings() for name in model.files)
 
 
 def setting_fields() -> dict[str, FieldInfo]:
@@ -1025,6 +1001,8 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
             missing = next(filter(None, (added.missing(key) for added in _ADDED_BY)), None)
             raise missing or UnknownName(_("setting"), key, fields, where)
     try:
+        for model in added_settings():
+            values = {**values, **model.implied(values)}
         of_core = {key: value for key, value in values.items() if key in Settings.model_fields}
         added: dict[str, Any] = {}
         for model in added_settings():

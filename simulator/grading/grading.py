@@ -4,13 +4,13 @@ From names (--judges turn,em,mine.py:strict) to calls:
 
     a rubric, with a model          ModelJudge: one call for all rubrics (combined), or one for each
     a rubric, without one           LexicalStandIn: counted where counting can judge it, else skipped
-    a function of the shelf         FunctionJudge, given what its parameters name: embed, fill, contacts ...
+    a function of the shelf         FunctionJudge, given what its parameters name: embed, fill, rules ...
     a function of the user's own    the same
-    --panel MODEL                   every rubric once more, asked of that model; scores `turn@MODEL`
-    --outputs FILE                  OutputPanel, which puts each output before its judges (lab/datasets)
+    --panel MODEL (lab/judging)     every rubric once more, asked of that model; scores `turn@MODEL`
+    --outputs FILE (lab/datasets)   OutputPanel, which puts each output before its judges
     --retest SHARE                  a second call, with another seed, for the turns that were drawn
 
-Everything is read and checked here, before the run file is made: lists, tokenizer, guidelines, rules, forms.
+Everything is read and checked here, before the run file is made: lists, guidelines, rules, forms.
 """
 
 import functools
@@ -23,14 +23,14 @@ from simulator.cases.files import read_text
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import JUDGE_TEMPERATURE, panelists
+from simulator.core.roles import JUDGE_TEMPERATURE, further_judges
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
 from simulator.core.version import __version__
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
-from simulator.grading.outputs import outputs_of
+from simulator.grading.offered import added_arguments, further_models, outputs_of
 from simulator.grading.panel import (
     NO_RETEST,
     FunctionJudge,
@@ -54,7 +54,6 @@ from simulator.models.by_role import Models
 from simulator.models.client import Model
 from simulator.models.limiter import GRADING
 from simulator.text.embedding import hash_embed
-from simulator.text.normalise import tokenizer
 
 
 class Grading:
@@ -65,20 +64,19 @@ class Grading:
         self.settings, self.models = settings, models
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
-        self.outputs = outputs_of(settings.outputs)
+        self.outputs = outputs_of(settings)
         self.answer_judges = _load_judges(
             # `passed` is made of the outputs' scores; without outputs it is an unknown judge.
             [name for name in settings.judges if not self.outputs or name != PASSED],
             short=settings.judging == "small",
         )
-        self.lists = {
-            "contacts": contacts_of(settings),
-            "ng_words": read_list(settings.ng_words, "--ng-words"),
-        }
+        functions = (judge for judge in self.judges.values() if not isinstance(judge, Rubric))
+        names = {name for function in functions for name in inspect.signature(function).parameters}
+        # Read before anything is paid: a list that is not there is reported at once.
+        self.lists = {"contacts": contacts_of(settings), **added_arguments(settings, names)}
         self.rules = read_rules(settings.rules)
         self.load_form = functools.cache(functools.partial(load_form, rules=self.rules))
-        tokenizer(settings.tokenizer)  # an unknown or missing one is reported before anything is paid
-        self.panelists = panelists(settings)
+        self.panelists = further_judges(further_models(settings), settings)
         # Judges of whole conversations are called once, when it is over.
         of_turns, of_conversations = (
             {n: j for n, j in self.answer_judges.items() if self._is_whole(j) is whole}
@@ -205,7 +203,6 @@ class Grading:
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
             "fill": FormFiller(self.load_form, self.frame, model, seed) if model else None,
-            "tokenizer": self.settings.tokenizer,
             "labels": self.settings.labels,
             "rules": self.rules,
             **self.lists,
@@ -227,11 +224,16 @@ class Grading:
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
         parameters = inspect.signature(judge).parameters
-        lists = [line for key, lines in self.lists.items() if key in parameters for line in lines]
+        lists = [
+            line
+            for key, value in self.lists.items()
+            if key in parameters
+            for line in ([value] if isinstance(value, str) else value)
+        ]
         if "rules" in parameters:
             lists += [text for rules in self.rules.values() for rule in rules for _, text in rule]
         lists += [" = ".join((label, *texts)) for label, texts in self.settings.labels.items()]
-        return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *sources, *lists)
+        return fingerprint(name, __version__, embed, grading, *sources, *lists)
 
 
 def contacts_of(settings: Settings) -> tuple[str, ...]:

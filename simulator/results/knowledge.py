@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from simulator.cases.files import language_of
 from simulator.cases.knowledge import read_knowledge
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
@@ -9,7 +10,6 @@ from simulator.core.shelves import DEMO
 from simulator.core.types import Passage
 from simulator.results.articles import Shelf
 from simulator.runner.masking import redactor_of
-from simulator.text.typography import language_of
 
 
 def articles_of(settings: Settings) -> Shelf:

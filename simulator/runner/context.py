@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core import shelves
-from simulator.core.choosing import choosing_for
+from simulator.core.choosing import Choosing, choosing_for
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
 from simulator.core.roles import OPENAI, USER_TEMPERATURE, Endpoint, host_of, players
@@ -283,19 +283,14 @@ class RunContext:
         return hosts.get(host_of(url))
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
-        """Raises InputError for an unknown adapter, invalid `--set`, or `--choosing` that it cannot do."""
+        """Raises InputError for an unknown adapter, invalid `--set`, or choosing that it cannot do."""
         connect = shelves.connector(self.settings.adapter, self.settings.set, self.given_bot)
         bound = shelves.adapter_arguments(
             self.settings.adapter, connect, self.settings.set, self.offered(plan)
         )
-        if self.settings.choosing == "likelihood" and (
-            self.applied_prompt is None or "choosing" not in bound
-        ):
-            msg = _(
-                "--choosing likelihood needs a --prompt, and an adapter that returns log-likelihoods"
-                " (openai_chat)."
-            )
-            raise InputError(msg)
+        choosing = self._choosing()
+        if choosing and choosing.refusal and "choosing" not in bound:
+            raise InputError(choosing.refusal)
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError if a prompt has changed since `run` began."""
@@ -322,8 +317,12 @@ class RunContext:
         is_cached = not self.settings.redacts and self.settings.repeats == 1
         if model := self.model_factory.role("demo", cached=is_cached):
             chat = model.say
-        settings = {"choosing": choosing_for(self.settings.choosing), "patience": self.settings.patience}
+        settings = {"choosing": self._choosing(), "patience": self.settings.patience}
         return {"chat": chat, "cases": cases_of_plan(plan), **settings}
+
+    def _choosing(self) -> Choosing | None:
+        """How choices are weighed; only a prompt names any."""
+        return choosing_for(self.settings) if self.applied_prompt else None
 
     def models(self) -> dict[str, str]:
         """The model's name of each role that is played, or LEXICAL for a stand-in; several with commas."""
@@ -343,7 +342,7 @@ class RunContext:
         if role == "embed":
             return any(map(embeds, grading.judges.values()))
         of_rows = {"user": False, "demo": self.settings.adapter == "demo"}
-        return of_rows.get(role, bool(grading.rubrics or grading.forms or self.settings.outputs))
+        return of_rows.get(role, bool(grading.rubrics or grading.forms or grading.outputs))
 
     def fingerprints(self) -> dict[str, str]:
         """Hashes of every prompt in use, for the run file.

@@ -454,7 +454,7 @@ def _is_like(context: RunContext, run: Run) -> bool:
         run.status == "finished"
         and not run.offline
         and all(run.models.get(role) == models.get(role) for role in roles)
-        and all(run.settings.get(name) == settings[name] for name in _DECISIVE_SETTINGS)
+        and all(run.settings.get(name) == settings.get(name) for name in _DECISIVE_SETTINGS)
     )
 
 

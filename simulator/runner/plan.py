@@ -43,7 +43,7 @@ from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
 from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
-from simulator.grading.outputs import outputs_of
+from simulator.grading.offered import outputs_of
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.runner.masking import masked_case, masked_conversations, redactor_of
 from simulator.runner.prompts import AppliedPrompt
@@ -336,7 +336,7 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
             )
             raise InputError(msg)
         settings = settings.model_copy(update={"labels": all_labels})
-    outputs = outputs_of(settings.outputs)
+    outputs = outputs_of(settings)
     if outputs is None:
         names = [shelves.judge_name(name) for name in settings.judges]
         data.check([_needs(name) for name in settings.judges], names)

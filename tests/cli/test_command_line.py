@@ -60,7 +60,7 @@ def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
     """Of a run that is over no judge is checked before, and its bot is known."""
     for word, said in (
         ("history", "Only the runs of this bot."), ("cross-examine", "The bot to ask. Default: that of"),
-        ("report", "`json`: check columns"), ("merge", "`json`: check columns"),
+        ("report", "What the check columns"), ("merge", "What the check columns"),
     ):  # fmt: skip
         shown = run(word, "--help").out
         assert said in shown

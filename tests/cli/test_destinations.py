@@ -14,8 +14,7 @@ import asyncio
 
 def send(summary, worksheets, folder):
     """Says what it was given."""
-    text = f"{summary.red.count} red, {len(worksheets)} worksheets"
-    (folder / "posted.txt").write_text(text, encoding="utf-8")
+    (folder / "posted.txt").write_text(f"{summary.red} red, {len(worksheets)} worksheets", encoding="utf-8")
     return "posted"
 
 

@@ -54,26 +54,6 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     assert {scores[name].state for name in ("context_precision", "context_recall")} == {"skipped"}
 
 
-def test_a_panel_without_an_endpoint_is_refused() -> None:
-    """Before anything starts, with what to set."""
-    with pytest.raises(InputError, match="--panel other: no endpoint"):
-        a_stage(None, panel=("other",))
-
-
-async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch: Any) -> None:
-    """Each by its own name, and its grades carry it; functions, which ask no model, grade once."""
-    async with OpenAIServer() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        stage = a_stage(server, judges=("turn", "fluency", "cosine"), panel=("other",))
-        scores = await stage.panel.grade(an_exhibit())
-        await stage.close(None)
-        asked = {request.body["model"] for request in server.requests if "messages" in request.body}
-
-    assert [score.judge for score in scores] == ["turn", "fluency", "cosine", "turn@other", "fluency@other"]
-    assert {score.judge for score in scores} == set(stage.grading.names)
-    assert asked == {"judge-model", "other"}
-
-
 async def handover(context: GradingContext, **fields: int) -> Score:
     """The judge handover, with a model that says this."""
     said = json.dumps({"reason": "見ました。"} | fields, ensure_ascii=False)

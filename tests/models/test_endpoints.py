@@ -10,8 +10,8 @@ from simulator.core.roles import (
     OPENAI,
     Endpoint,
     endpoints,
+    further_judges,
     is_small_model,
-    panelists,
     with_judging_for,
 )
 from simulator.core.secrets import known_secrets, used_secrets
@@ -146,13 +146,13 @@ def test_requests_and_tokens_a_minute_are_given_for_all_or_for_one_role() -> Non
     """The role's own variable goes before --rpm and --tpm; panel and provider models have them, too."""
     limits = {"REHEARSAL_USER_RPM": "30", "REHEARSAL_JUDGE_TPM": "9000", "REHEARSAL_EMBED_RPM": "1"}
     environ = {"OPENAI_API_KEY": "sk-x"} | limits
-    settings = Settings(rpm=500, tpm=80_000, panel=("other",), demo_model="anthropic:claude")
+    settings = Settings(rpm=500, tpm=80_000, demo_model="anthropic:claude")
     found = endpoints(settings, environ)
 
     given = {role: (endpoint.rpm, endpoint.tpm) for role, endpoint in found.items() if endpoint}
     rest = {"embed": (1, 80_000), "demo": (500, 80_000)}
     assert given == {"user": (30, 80_000), "judge": (500, 9000)} | rest
-    assert [(each.rpm, each.tpm) for each in panelists(settings, environ)] == [(500, 9000)]
+    assert [(each.rpm, each.tpm) for each in further_judges(("other",), settings, environ)] == [(500, 9000)]
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
@@ -219,7 +219,7 @@ def test_headers_and_fields_are_given_by_role_and_shared_at_one_address() -> Non
     assert more(judges | apart) == {
         "user": (both[0], {}), "judge": both, "embed": (both[0], {"dimensions": 256}), "demo": ({}, {}),
     }  # fmt: skip
-    (panelist,) = panelists(Settings(panel=("other",)), judges)
+    (panelist,) = further_judges(("other",), Settings(), judges)
     assert panelist.extra == {"enable_thinking": False}
 
 

@@ -65,7 +65,7 @@ def test_every_row_and_column_has_a_key_of_its_own(language: Language) -> None:
 
 
 def test_a_check_can_be_the_judges_own_form() -> None:
-    """`--check json` gives what the judge filled in, Japanese unescaped."""
+    """`--check-cells json` gives what the judge filled in, Japanese unescaped."""
     cell = sheets(check="json")["conversations"].rows[0].cells["check1"]
 
     assert "overall" in json.loads(cell.text)
@@ -96,7 +96,7 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
 
     assert [row.key for row in sheet.rows if row.cells["severity"].text] == red
     assert [row.key for row in sheet.rows][: len(red)] == red
-    assert ranked != list(context.summary.red.answers)
+    assert ranked != list(context.summary.reddest)
     assert len(sheet.rows) == context.summary.turns
     assert team == {"judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status"}
     assert not any(team & set(row.cells) for row in sheet.rows)

@@ -52,20 +52,6 @@ def test_every_call_of_every_role_is_counted(settings: dict[str, Any], expected:
     assert calls(a_stage(SERVER, **({"judges": ("turn", "relevance", "cosine")} | settings))) == expected
 
 
-def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rubrics are asked of every model; forms of function judges of the first only."""
-    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
-    judges = ("turn", "handover")
-    context = a_stage(SERVER, judges=judges, turns=1, panel=("gpt-4.1", "nobody-knows-it"))
-    found = forecast(context, PLAN[:1]).high
-
-    assert {model: spent.calls for (role, model), spent in found.items() if role == "judge"} == {
-        "judge-model": 2, "gpt-4.1": 1, "nobody-knows-it": 1,
-    }  # fmt: skip
-    assert (found["judge", "gpt-4.1"].cost_usd or 0) > 0
-    assert found["judge", "nobody-knows-it"].cost_usd is None
-
-
 def test_the_range_is_from_one_turn_to_all() -> None:
     """A customer may leave after the first answer, and a bot of one's own may show passages or not."""
     judges = ("groundedness", "fluency")

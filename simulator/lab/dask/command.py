@@ -9,13 +9,13 @@ from typing import Any
 from simulator.api.destinations import check_destinations
 from simulator.cli.options import argument, takes
 from simulator.cli.publish import publish
-from simulator.cli.report import REPORTING, TEXTS
+from simulator.cli.report import REPORTING
 from simulator.core.settings import load_settings, settings_of_run
 from simulator.lab.dask.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
 
 
-@takes(*REPORTING, "target", "max_major", "confidence", "min_graded", "customer_faults", texts=TEXTS)
+@takes(*REPORTING, "target", "max_major", "confidence", "min_graded", "customer_faults")
 def command(
     flags: dict[str, Any],
     parts: list[str] = argument("RUN...", "Runs: ids, folders, run files, or a folder with runs in it.", ...),

@@ -93,7 +93,7 @@ def contest_settings(settings: Settings) -> Settings:
     if DatasetSettings.of(settings).scoring != "contest":
         return settings
     # Outputs have judges of their own, and no total of five metrics.
-    if settings.outputs:
+    if DatasetSettings.of(settings).outputs:
         msg = _("--scoring contest grades whole answers: leave out --outputs, or leave out --scoring.")
         raise InputError(msg)
     # What the user chose stays; only defaults are replaced. A call for each metric is how the contest grades.

@@ -26,13 +26,16 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from simulator.cases.files import quote
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, encodable, listed, quote, shown
+from simulator.core.messages import Message, _, encodable, listed, shown
+from simulator.core.settings import Settings
 from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.grading.panel import JudgeCall, Panel
 from simulator.grading.rubric import Judge, Rubric, load_judge
 from simulator.lab.datasets.metric_file import COMPARING_JUDGES, DEFAULT, Metric, MetricFile, read_metric_file
+from simulator.lab.datasets.settings import DatasetSettings
 from simulator.text.normalise import plain_form
 from simulator.text.numerals import number_text
 
@@ -305,9 +308,10 @@ class OutputJudges:
         self.unnamed = 1
 
     @classmethod
-    def of(cls, path: str) -> "OutputJudges":
-        """The judges of `--outputs`."""
-        return cls(read_metric_file(path))
+    def of(cls, settings: Settings) -> "OutputJudges | None":
+        """The judges of `--outputs`; None without."""
+        path = DatasetSettings.of(settings).outputs
+        return cls(read_metric_file(path)) if path else None
 
     @property
     def decides(self) -> bool:

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 
+from simulator.core.choosing import Choosing
 from simulator.core.document import Section
+from simulator.core.errors import InputError
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.datasets import command
@@ -12,8 +15,10 @@ from simulator.lab.datasets.label import label
 from simulator.lab.datasets.likelihood import LikelihoodChooser
 from simulator.lab.datasets.outputs import OutputJudges
 from simulator.lab.datasets.sections import choices_section, classes_section, contest_section, outputs_section
+from simulator.lab.datasets.settings import DatasetSettings
 from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
 from simulator.results.figures import Summary
+from simulator.text.normalise import tokenizer
 
 
 def printed(results: Results) -> Printed | None:
@@ -22,6 +27,32 @@ def printed(results: Results) -> Printed | None:
         return None
     result = contest_result(results)
     return Printed(printed_result(result), tuple(ungraded_metrics(result)))
+
+
+def choosing(settings: Settings) -> Choosing | None:
+    """How choices are weighed; None where the model writes its answers."""
+    how = DatasetSettings.of(settings).choosing
+    refusal = _(
+        "--choosing likelihood needs a --prompt, and an adapter that returns log-likelihoods (openai_chat)."
+    )
+    return (
+        None if how == "generation" else Choosing(LikelihoodChooser, refusal if how == "likelihood" else None)
+    )
+
+
+def cutting(settings: Settings) -> str:
+    """The name of the tokenizer. Raises InputError for one that is unknown, or not installed."""
+    name = DatasetSettings.of(settings).tokenizer
+    tokenizer(name)
+    return name
+
+
+def check(settings: Settings) -> None:
+    """Raises InputError for an unknown tokenizer, and for choosing without a prompt."""
+    cutting(settings)
+    choice = choosing(settings)
+    if choice and choice.refusal and not settings.prompt:
+        raise InputError(choice.refusal)
 
 
 def of_results(build: Callable[[Results], Section | None]) -> SectionBuilder:
@@ -39,7 +70,9 @@ PLUGIN = Plugin(
     judges={"choice": choice, "label": label},
     sections=tuple(map(of_results, (contest_section, outputs_section, classes_section, choices_section))),
     settled=contest_settings,
+    check=check,
     outputs=OutputJudges.of,
-    chooser=LikelihoodChooser,
+    choosing=choosing,
+    arguments={"tokenizer": cutting},
     printed=printed,
 )

@@ -1,19 +1,42 @@
-"""The settings of classes and of contests."""
+"""The settings of classes, of outputs and of contests."""
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from simulator.core.settings import AddedSettings, setting
+from simulator.core.types import PASSED
 
 
 class DatasetSettings(AddedSettings):
-    """How the rows of a data set are scored beyond what judges say."""
+    """How the rows of a data set are scored beyond what judges say, and how their labels are chosen."""
 
     group = "Rows"
     protocol = "single_turn"
-    shapes: ClassVar = {"positive": "LABEL"}
+    shapes: ClassVar = {"outputs": "FILE", "positive": "LABEL"}
+    files = frozenset({"outputs"})
 
+    choosing: Literal["auto", "likelihood", "generation"] = setting(
+        "How a label is chosen: by its log-likelihood where the endpoint tells, or written.", "auto"
+    )
+    outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).")
     positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.")
     scoring: Literal["contest"] | None = setting("contest: five metrics, 1-5, and a total.")
+    tokenizer: str = setting(
+        "Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ...", "cjk-char"
+    )
+
+    @classmethod
+    def implied(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Where outputs have judges of their own, all having passed counts; others grade the whole answer.
+
+        The first judge decides score and gate, so PASSED goes first: ("fluency",) -> ("passed", "fluency").
+        """
+        # As they were given: text, list or nothing.
+        judges = values.get("judges", ()) if values.get("outputs") else None
+        names = judges.split(",") if isinstance(judges, str) else judges
+        if not isinstance(names, (list, tuple)):
+            return {}
+        return {"judges": [PASSED, *(name for name in names if name != PASSED)]}
 
 
 SETTINGS = DatasetSettings

@@ -23,6 +23,7 @@ from simulator.core.messages import _, say
 from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import JudgeName
+from simulator.lab.judging.settings import JudgingSettings
 from simulator.report.judges import drift_notes
 from simulator.results import judge_trust
 from simulator.results.draws import Draws, drawn_mean, interval
@@ -124,16 +125,15 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
 def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation | None:
     """What a run does first: it grades calibrated answers again, stores the drift of each judge, and says it.
 
-    Nothing if its notes say that the run was checked before. That it takes calls is said at once, because the
-    forecast of the conversations has none of them. Raises InputError where none of the run's judges was
-    calibrated with that file.
+    Nothing without --check, or if its notes say that the run was checked before. That it takes calls is said
+    at once, because the forecast of the conversations has none of them. Raises InputError where none of the
+    run's judges was calibrated with that file.
     """
-    if NOTE in notes:
+    labels = JudgingSettings.of(context.settings).check
+    if labels is None or NOTE in notes:
         return None
     rubrics = {call.rubric_hash for call in context.panel.judge_calls if isinstance(call, ModelJudge)}
-    frozen = frozen_sets(
-        Path(str(context.settings.calibration_file)), list(context.grading.answer_judges), rubrics
-    )
+    frozen = frozen_sets(Path(labels), list(context.grading.answer_judges), rubrics)
     known = [answers.calibration for answers in frozen]
     first_of_all = _(
         "--check: first, {rows} calibrated answers are graded again by {judges}, without the"

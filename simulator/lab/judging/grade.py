@@ -57,7 +57,7 @@ class ProbeRun:
         known = endpoints(settings)
         by_model = known["judge"] is not None
         # Further models are other judges, with probes of their own.
-        plain = settings.model_copy(update={"panel": ()})
+        plain = settings.model_copy(update={"added": {**settings.added, "panel": []}})
         self.settings = judge_settings(plain, *request.judges, by_model=by_model)
         self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))

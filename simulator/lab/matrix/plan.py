@@ -25,6 +25,7 @@ from simulator.core.secrets import is_secret
 from simulator.core.settings import (
     PREFIX,
     Settings,
+    added_files,
     load_settings,
     resolve_path,
     setting_fields,
@@ -36,7 +37,7 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Text, Value
 
 # Settings that name a file, looked up beside the matrix first.
-_FILES = frozenset({"outputs", "guidelines", "contacts", "ng_words", "rules", "knowledge"})
+_FILES = frozenset({"guidelines", "contacts", "rules", "knowledge"})
 
 
 class MatrixData(Value):
@@ -284,7 +285,7 @@ class _MatrixFile:
             # Paths are looked up beside the file, then where the user stands.
             if key == "judges":
                 settings[key] = _resolve_judges(self.path, value)
-            elif key in _FILES and isinstance(value, str):
+            elif key in _FILES | added_files() and isinstance(value, str):
                 settings[key] = resolve_path(self.path, value)
         return settings
 

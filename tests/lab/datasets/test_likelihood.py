@@ -9,6 +9,7 @@ from simulator.shelves.rag_adapters.openai_chat import connect
 
 from simulator import Answer, BotFailure, InputError, Query
 from simulator.core.choosing import choosing_for
+from simulator.core.settings import Settings
 from simulator.lab.datasets.likelihood import LikelihoodToken, Place, scores_of
 from simulator.lab.harness.echo import tokens_of
 from tests.servers.faults import Reply, error
@@ -34,7 +35,12 @@ async def asked(
     server: OpenAIServer, choices: tuple[str, ...] = LABELS, choosing: str = "auto", **settings: Any
 ) -> Answer:
     """One row put to a model that is to choose."""
-    rag = connect(url=server.url, model="fake-chat", choosing=choosing_for(choosing), **settings)
+    rag = connect(
+        url=server.url,
+        model="fake-chat",
+        choosing=choosing_for(Settings(added={"choosing": choosing})),
+        **settings,
+    )
     bot = rag if callable(rag) else await rag
     try:
         answer: Answer = await bot(
@@ -130,7 +136,7 @@ async def test_auto_generates_where_nothing_is_told(
         return error(400, "logprobs are not supported") if refused else Reply("不適切です。")
 
     async with OpenAIServer(reply) as server:
-        rag = connect(url=server.url, model="fake-chat", choosing=choosing_for("auto"))
+        rag = connect(url=server.url, model="fake-chat", choosing=choosing_for(Settings()))
         answers = [await rag(Query(text="文", choices=LABELS)) for _ in range(3)]
         await rag.aclose()
 

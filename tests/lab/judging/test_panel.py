@@ -3,8 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
+from simulator.core.errors import InputError
 from simulator.core.types import Score
 from simulator.lab.judging.panel import panel_agreement
+from simulator.runner.estimate import forecast
+from tests.run_helpers import a_stage, a_talk, an_exhibit
+from tests.servers.openai import OpenAIServer
 
 
 def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:
@@ -23,3 +29,37 @@ def test_models_are_compared_on_the_turns_both_have_graded() -> None:
     assert (same.judge, same.model, same.n, same.kappa, same.shift) == ("turn", "a", 4, 1, 0)
     assert (kinder.model, round(kinder.shift, 6)) == ("b", 0.2)
     assert 0 < (kinder.kappa or 0) < 1
+
+
+def test_a_panel_without_an_endpoint_is_refused() -> None:
+    """Before anything starts, with what to set."""
+    with pytest.raises(InputError, match="--panel other: no endpoint"):
+        a_stage(None, panel=["other"])
+
+
+async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch: Any) -> None:
+    """Each by its own name, and its grades carry it; functions, which ask no model, grade once."""
+    async with OpenAIServer() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        stage = a_stage(server, judges=("turn", "fluency", "cosine"), panel=["other"])
+        scores = await stage.panel.grade(an_exhibit())
+        await stage.close(None)
+        asked = {request.body["model"] for request in server.requests if "messages" in request.body}
+
+    assert [score.judge for score in scores] == ["turn", "fluency", "cosine", "turn@other", "fluency@other"]
+    assert {score.judge for score in scores} == set(stage.grading.names)
+    assert asked == {"judge-model", "other"}
+
+
+def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rubrics are asked of every model; forms of function judges of the first only."""
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
+    judges = ("turn", "handover")
+    context = a_stage(OpenAIServer(), judges=judges, turns=1, panel=["gpt-4.1", "nobody-knows-it"])
+    found = forecast(context, [a_talk()]).high
+
+    assert {model: spent.calls for (role, model), spent in found.items() if role == "judge"} == {
+        "judge-model": 2, "gpt-4.1": 1, "nobody-knows-it": 1,
+    }  # fmt: skip
+    assert (found["judge", "gpt-4.1"].cost_usd or 0) > 0
+    assert found["judge", "nobody-knows-it"].cost_usd is None

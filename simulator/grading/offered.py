@@ -1,12 +1,14 @@
-"""Answers that are graded output by output (--outputs): what the core asks of whoever does it.
+"""What plug-ins may add to the grading of a run: outputs, further models, and arguments of judges.
 
-That is a room of the lab. Whoever starts the program makes it known (`offer_outputs`); `outputs_of` asks it.
+Answers are graded output by output, or by several models, where a room of the lab is asked for it. Whoever
+starts the program makes known what there is (`offer_grading`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from simulator.core.messages import Message
+from simulator.core.settings import Settings
 from simulator.core.types import Case, GradingContext
 
 if TYPE_CHECKING:  # a page of help needs none of these
@@ -74,14 +76,46 @@ class Outputs(Protocol):
         ...
 
 
-_READERS: list[Callable[[str], Outputs]] = []
+class AddedGrading(Protocol):
+    """Knows what plug-ins add to the grading of a run."""
+
+    def outputs(self, settings: Settings) -> Outputs | None:
+        """The outputs that answers are graded by; None where they are graded whole."""
+        ...
+
+    def models(self, settings: Settings) -> Sequence[str]:
+        """The names of further models that grade as the judge's own does."""
+        ...
+
+    def arguments(self, settings: Settings, names: Collection[str]) -> Mapping[str, str | Sequence[str]]:
+        """Those of these parameters that plug-ins have a value for."""
+        ...
 
 
-def offer_outputs(read: Callable[[str], Outputs]) -> None:
-    """Makes known who reads the file of --outputs; said by whoever starts the program."""
-    _READERS[:] = [read]
+_ADDED: list[AddedGrading] = []
 
 
-def outputs_of(path: str | None) -> Outputs | None:
-    """The outputs that the file of --outputs names; None without one. Raises InputError for a wrong one."""
-    return _READERS[0](path) if path else None
+def offer_grading(added: AddedGrading) -> None:
+    """Makes known what plug-ins add; said by whoever starts the program."""
+    _ADDED[:] = [added]
+
+
+def outputs_of(settings: Settings) -> Outputs | None:
+    """The outputs that answers are graded by; None where they are graded whole.
+
+    Raises InputError for a wrong file of them.
+    """
+    return _ADDED[0].outputs(settings) if _ADDED else None
+
+
+def further_models(settings: Settings) -> Sequence[str]:
+    """The models that grade beside the judge's own."""
+    return _ADDED[0].models(settings) if _ADDED else ()
+
+
+def added_arguments(settings: Settings, names: Collection[str]) -> Mapping[str, str | Sequence[str]]:
+    """What plug-ins give to judges for those of these parameters that they know.
+
+    Raises InputError for a wrong value, such as a list that cannot be read.
+    """
+    return _ADDED[0].arguments(settings, names) if _ADDED else {}
