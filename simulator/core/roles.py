@@ -70,8 +70,10 @@ _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
 
 # What is pasted with an address: the end of a request's own.
 _OF_A_REQUEST = re.compile(r"/+(?:chat/completions|completions|embeddings|responses|models)?/*$")
+# What an editor or a chat puts around an address, and signs that nobody sees.
+_AROUND = re.compile(r"^[\s\u200b\ufeff“”‘’«»「」<(]+|[\s\u200b\ufeff“”‘’«»「」>),;.、。]+$")
 # A version as a part of a path: /v1, /v1beta, /api/v3.
-_VERSION = re.compile(r"/v\d+\w*(?=/|$)")
+_VERSION = re.compile(r"/v\d+\w*(?=/|$)", re.IGNORECASE)
 _DEPLOYMENT = re.compile(r"/openai/deployments/[^/]+$")
 # `Name: value` and `"Name": "value"`; a semicolon may also stand in a cookie.
 _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
@@ -344,8 +346,9 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
 
 def _address(text: str) -> str:
     """An address as it was pasted, without quotation marks and the end of a request's own address."""
-    address, question, query = unquoted(text).partition("?")
-    return _OF_A_REQUEST.sub("", address) + question + query
+    address, question, query = unquoted(_AROUND.sub("", text)).partition("?")
+    scheme, mark, rest = _OF_A_REQUEST.sub("", address).rpartition("://")
+    return scheme.lower() + mark + rest + question + query
 
 
 def _with_more(endpoint: Endpoint, environ: Mapping[str, str], *, shares: bool) -> Endpoint:
@@ -490,7 +493,8 @@ def _check(role: Role, url: str, key: str) -> None:
         # secret in it.
         parts = urlsplit(url)
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        sound = sound and "@" not in parts.netloc  # no endpoint reads a password there
+        # No endpoint reads a password there, and nothing behind # is sent.
+        sound = sound and "@" not in parts.netloc and "#" not in url
     except ValueError:
         sound = False
     if not sound or url != "".join(url.split()):

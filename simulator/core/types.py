@@ -141,8 +141,10 @@ def usage_told(counted: Any, model: str) -> Usage | None:
     """
     if not isinstance(counted, dict):
         return None
+    # Some gateways pass on what Anthropic calls them.
     tokens_in, tokens_out, total = (
-        token_count(counted.get(f"{name}_tokens")) for name in ("prompt", "completion", "total")
+        max(token_count(counted.get(f"{name}_tokens")) for name in names)
+        for names in (("prompt", "input"), ("completion", "output"), ("total",))
     )
     details = [counted.get(f"{name}_tokens_details") for name in ("prompt", "completion")]
     of_prompt, of_reply = (detail if isinstance(detail, dict) else {} for detail in details)

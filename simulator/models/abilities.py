@@ -6,7 +6,8 @@ refused: the next call, of any role with this model, begins without it.
 
 What is named is left out from then on, whatever the status: gateways say 404, 500 or 501 of a parameter. A
 5xx teaches only where it says by words that something is not supported, for it may also be a passing fault.
-Names count only in the first words and not in a quoted request, which holds all of them.
+Names count only in the first words and not in a quoted request, which holds all of them; of several the
+first one counts, for those that are supported may follow.
 """
 
 import re
@@ -30,21 +31,26 @@ MOST_LESSONS = len(FORMATS) + len(DROPPABLE) + 1
 MOST_INVALID = 3
 
 # Statuses that say nothing of the request's form: keys, money, pace.
-_OF_THE_ACCOUNT = frozenset({401, 402, 403, 408, 409, 429})
+_OF_THE_ACCOUNT = frozenset({401, 402, 403, 408, 409, 425, 429, 503, 504, 529})
 # Characters of an endpoint's words in which a name counts.
 _FIRST_WORDS = 500
 # A quoted request: from its first key on, an object of some length.
 _QUOTED = re.compile(r'\{\s*"\w+"\s*:.{100,}', re.DOTALL)
 _NOT_SUPPORTED = re.compile(
     r"unsupported|not (?:be )?(?:support|permit|allow|implement|enabl|available|recogni)|n't support"
-    r"|unknown|unrecogni[sz]ed|unexpected|extra (?:input|field)|invalid|deprecated"
+    r"|unknown|unrecogni[sz]ed|unexpected|extra (?:input|field)|invalid|deprecated|unimplemented"
+    r"|(?:failed|unable|not) to (?:parse|compile|initiali[sz]e)|(?:not|n't) (?:parse|compile)"
+    r"|サポートされて|対応して(?:い)?ません|不明な|無効な|不支持"
 )
-_FORM = re.compile(
-    r"response_format|json_?\s?(?:schema|object|mode)|structured output|guided|grammar|json|schema"
-)
+_FORM = re.compile(r"response_?format|json_?\s?(?:schema|object|mode)|structured output|guided|grammar")
+# Of a request that was refused; a server that failed may have met any JSON.
+_OF_A_FORM = re.compile(r"json|schema")
+_LIMIT = re.compile(r"max_?(?:output|new|completion)?_?tokens")
 _SYSTEM = re.compile(
     r"system[ _](?:role|message|prompt|instruction)|role[^a-z]{1,4}(?:is )?[\"'`]?system|[\"'`]system[\"'`]"
     r"|developer instruction|roles must alternate"
+    # "Only user and assistant roles are supported", "a valid role: user, model", "should be 'user' or ...".
+    r"|\broles?\b[^.]{0,40}\buser\b|\buser\b[\"'`]? (?:and|or) [\"'`]?(?:assistant|model)\b"
 )
 
 
@@ -85,16 +91,17 @@ class Abilities:
             self._invalid += 1
             return self._invalid >= MOST_INVALID and self._take_form_down(sent)
         said = _QUOTED.sub(" ", refusal.words)[:_FIRST_WORDS].lower()
-        if refusal.status >= 500 and refusal.status != 501 and not _NOT_SUPPORTED.search(said):
+        has_failed = refusal.status >= 500 and refusal.status != 501
+        if has_failed and not _NOT_SUPPORTED.search(said):
             # A template that fails on a role has words of its own: "roles must alternate".
             return self._do_without_system(said, sent)
+        names_form = "response_format" in refusal.named or bool(_FORM.search(said))
+        names_form = names_form or (not has_failed and bool(_OF_A_FORM.search(said)))
         return (
             self._rename_limit(said, sent)
             or self._drop(said, refusal.named, sent)
             or self._do_without_system(said, sent)
-            or bool(
-                (refusal.named & {"response_format"} or _FORM.search(said)) and self._take_form_down(sent)
-            )
+            or (names_form and self._take_form_down(sent))
         )
 
     def _rename_limit(self, said: str, sent: Mapping[str, Any]) -> bool:
@@ -104,17 +111,19 @@ class Abilities:
                 self._limits_tried |= {name, other}
                 self.limit = other
                 return True
-        if "context length" in said and (limits := sent.keys() & set(LIMITS)):
-            # It counts the limit as if it were written: a long prompt leaves no room for it.
+        limits = sent.keys() & set(LIMITS)
+        if limits and ("context length" in said or (_LIMIT.search(said) and not _named_first(said, sent))):
+            # It counts the limit as if it were written: a long prompt leaves no room for it. And some call
+            # it by the name that it has behind them.
             self.refused |= limits
             return True
         return False
 
     def _drop(self, said: str, named: Collection[str], sent: Mapping[str, Any]) -> bool:
-        for name in DROPPABLE:
-            if name in sent and (name in named or re.search(rf"(?<!\w){name}(?!\w)", said)):
-                self.refused.add(name)
-                return True
+        by_field = (name for name in DROPPABLE if name in sent and name in named)
+        if name := next(by_field, "") or _named_first(said, sent):
+            self.refused.add(name)
+            return True
         # Of embeddings as base64 some name the format, others what they expected in its place.
         if "encoding_format" in sent and "base64" in said:
             self.refused.add("encoding_format")
@@ -137,6 +146,13 @@ class Abilities:
         self.reply_format = max(self.reply_format, following, key=FORMATS.index)
         self._invalid = 0
         return True
+
+
+def _named_first(said: str, sent: Mapping[str, Any]) -> str:
+    """The parameter of a request that may be left out and is named first; "" for none."""
+    names = "|".join(name for name in DROPPABLE if name in sent)
+    met = re.search(rf"(?<!\w)(?:{names})(?!\w)", said) if names else None
+    return met[0] if met else ""
 
 
 def without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:

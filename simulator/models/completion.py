@@ -15,11 +15,10 @@ from pydantic import BaseModel
 
 from simulator.core.messages import Message, _, encodable
 from simulator.models.reading import lone_form, names_key_of
+from simulator.models.refusals import FILTERED
 
 # Fields of a message for what was thought, by servers and gateways.
 REASONING = ("reasoning_content", "reasoning", "thinking")
-# Why a reply ended that a filter of the service took away, or the rest of it.
-FILTERED = ("content_filter", "safety", "refusal")
 # Characters of a reply; a longer one is an error, because no model writes as much at once.
 LONGEST_REPLY = 1_000_000
 
@@ -44,7 +43,9 @@ def text_in(data: Any, reply_form: type[BaseModel] | None) -> Said:
     """The text of a completion. Raises Unusable for a refusal, or where there is none."""
     try:
         choice = data["choices"][0]
-        message, ended = choice["message"], str(choice.get("finish_reason"))
+        ended = str(choice.get("finish_reason"))
+        is_filtered = bool(FILTERED.search(ended))
+        message = choice["message"] if not is_filtered else choice.get("message") or {}
         refusal, text = message.get("refusal"), _text(message.get("content"))
         elsewhere = None
         if not text.strip():
@@ -54,7 +55,7 @@ def text_in(data: Any, reply_form: type[BaseModel] | None) -> Said:
     # Of structured outputs: a model that will not fill in the form says so in a field of its own.
     if refusal:
         raise Unusable("refused", str(refusal))
-    if ended.lower() in FILTERED:
+    if is_filtered:
         msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=ended)
         raise Unusable("refused", msg)
     if elsewhere and reply_form is None:
@@ -96,8 +97,10 @@ def _besides_content(
 
 
 def _text(content: Any) -> str:
-    """The text of a message, also of one that is a list of parts."""
+    """The text of a message, also of one that is a list of parts, or the form itself."""
     # Of reasoning models, what was thought is a part without a text.
     if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content)
+        content = "".join(part if isinstance(part, str) else str(part.get("text") or "") for part in content)
+    elif isinstance(content, dict):
+        content = json.dumps(content, ensure_ascii=False)
     return str(encodable(str(content or "")))

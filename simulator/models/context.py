@@ -137,6 +137,6 @@ def tokens_read(data: Any) -> int:
     if not isinstance(counted, dict):
         return 0
     # Anthropic leaves those of its cache out of the sum.
-    names = ("prompt_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    counts = [counted.get(name) for name in names]
+    whole = "prompt_tokens" if counted.get("prompt_tokens") else "input_tokens"
+    counts = [counted.get(name) for name in (whole, "cache_read_input_tokens", "cache_creation_input_tokens")]
     return sum(count for count in counts if isinstance(count, int) and 0 < count < 2**31)

@@ -219,9 +219,7 @@ def vector_of(embedding: Any) -> list[float]:
 def shows_none(error: ModelFailure) -> bool:
     """Whether an endpoint that refuses embeddings has none, or none by this model."""
     status = getattr(error.__cause__, "status_code", None)
-    if status in (400, 422):
-        return bool(_SAYS_NONE.search(str(error.__cause__)))
-    return status in _NOT_THERE
+    return status in _NOT_THERE or bool(status and _SAYS_NONE.search(str(error.__cause__)))
 
 
 def may_be_of_the_form(error: ModelFailure) -> bool:

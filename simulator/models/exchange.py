@@ -38,7 +38,7 @@ from simulator.models.network import (
     proxy_for,
     through,
 )
-from simulator.models.refusals import NoAnswer, Refused
+from simulator.models.refusals import NoAnswer, Refused, refusal_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -243,19 +243,31 @@ _NAMED_STATUS = (
 )
 
 
+# What an answer without an error has that has no choices either.
+_OF_REPLIES = ("id", "object", "created", "model", "usage", "system_fingerprint")
+
+
 def _error_within(data: Any) -> Any:
     """The error of an answer with status 200 that holds nothing else; None where there is none.
 
     OpenRouter and other gateways have sent the status before their provider fails. Then there are no choices,
-    or the only one has an error in it.
+    only words, in whichever shape; or the only choice has an error in it, or ends by one.
     """
+    if isinstance(data, list):
+        return next((item.get("error") for item in data[:1] if isinstance(item, dict)), None)
     if not isinstance(data, dict) or data.get("data"):
         return None
     choices = data.get("choices")
     if not choices:
-        return data.get("error") or (data if data.get("object") == "error" else None)
+        # A message that is a text is the error's; one that is an object is of another program's API.
+        said = {name: value for name, value in data.items() if name not in _OF_REPLIES}
+        said.pop("message" if not isinstance(data.get("message"), str) else "", None)
+        return data.get("error") or (said if refusal_in(200, json.dumps(said)).words else None)
     first = choices[0] if isinstance(choices, list) else None
-    return (first.get("error") or None) if isinstance(first, dict) else None
+    if not isinstance(first, dict):
+        return None
+    has_failed = first.get("finish_reason") == "error"
+    return first.get("error") or ("the provider failed (finish_reason error)" if has_failed else None)
 
 
 def _status_of(error: Any) -> int:

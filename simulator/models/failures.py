@@ -67,10 +67,9 @@ def failure_of(endpoint: Endpoint, error: Refused | NoAnswer, gave_up: Message |
         failure = failure_at(endpoint, error.kind, error.args[0], advice="" if is_ours else None)
     else:
         # A content filter refuses one text; a redirect, a 401, 402, 403, 404 or 405 concern every call.
-        code = error.refusal.code
-        kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
+        kind = "refused" if error.refusal.is_filtered else "error"
         moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
-        if moved or error.status_code in _DENIED or code == "insufficient_quota":
+        if moved or error.status_code in _DENIED or error.refusal.is_denied:
             kind = "denied"
         advice = _advice(endpoint, error, kind)
         failure = failure_at(endpoint, kind, words_of(endpoint, error), advice=advice)

@@ -3,6 +3,7 @@
 {"error": {"message": "Unsupported parameter: 'seed'", "param": "seed"}}     OpenAI
 {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not ..."}]}   FastAPI, Mistral
 [{"error": {"message": "Unknown name 'seed': Cannot find field."}}]           Google
+{"errors": {"seed": ["The seed field is not allowed."]}}                      ASP.NET
 {"error": "unknown field seed"}, {"message": ...}, plain text, a page        LM Studio, vLLM, proxies
     -> `Refusal`: the words, and the parameters that they name by themselves
 
@@ -31,44 +32,65 @@ from simulator.core.messages import Message, _
 INVALID_FORM = "json_validate_failed"
 # Characters of an endpoint's words, characters of a body in which a wait counts, and levels of JSON.
 _MOST_WORDS, _MOST, _DEEPEST = 2_000, 4_000, 6
-# Where the words stand in a body, whatever wraps them, the likeliest first.
+# Where the words stand in a body, whatever wraps them, the likeliest first; and the name of a parameter.
 _WORDS = (
-    "message",
-    "msg",
-    "detail",
-    "error",
-    "errors",
-    "error_description",
-    "reason",
-    "description",
-    "title",
-)
+    "message", "msg", "detail", "details", "error", "errors", "error_description", "error_msg", "errmsg",
+    "reason", "issue", "description", "title",
+)  # fmt: skip
+_NAMING = ("param", "parameter", "loc", "field", "path", "property")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 # Names in a body, without case and separators; what they hold is seconds, or text with a unit.
-_NAMES = frozenset({
-    "retrydelay", "retryafter", "retryafterseconds", "retryaftersecs", "retryin", "retryinseconds",
-    "estimatedtime",
-})  # fmt: skip
-_IN_MILLISECONDS = frozenset({"retryafterms", "retrydelayms", "retryinms", "retryaftermilliseconds"})
+_WAIT = re.compile(
+    r"(?:retry(?:delay|after|in)|resetafter|resetin|wait|estimatedtime)(?:s|secs?|seconds)?"
+    r"|(?P<ms>(?:retry(?:delay|after|in)|resetafter|resetin|wait)(?:ms|milliseconds))"
+)
+# The headers that name milliseconds: OpenAI's, and Azure's.
+_HEADERS_IN_MILLISECONDS = ("retry-after-ms", "x-ms-retry-after-ms")
 _UNITS = {
-    "ms": 0.001, "milli": 0.001, "s": 1.0, "秒": 1.0, "m": 60.0, "分": 60.0, "h": 3600.0, "時": 3600.0,
-    "d": 86400.0, "日": 86400.0,
+    "ms": 0.001, "milli": 0.001, "s": 1.0, "秒": 1.0, "초": 1.0, "m": 60.0, "分": 60.0, "분": 60.0,
+    "h": 3600.0, "時": 3600.0, "d": 86400.0, "日": 86400.0,
 }  # fmt: skip
 # One or more of these in a row are a span: 1m3s, 2 minutes and 5 seconds, 1分3秒.
 _NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
 _UNIT = (
     r"(?:ms|milli(?:second|sec)s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?"
-    r"|秒間?|分間?|時間|日間?)(?![a-z])"
+    r"|秒[間钟鐘]?|초|分[間钟鐘]?|분|時間|日間?)(?![a-z])"
 )
 _PART = re.compile(rf"({_NUMBER})\s{{0,2}}({_UNIT})", re.IGNORECASE)
 _SPAN = rf"(?:{_NUMBER}\s{{0,2}}{_UNIT}(?:\s{{0,2}}(?:,|and)?\s{{0,2}})?){{1,4}}"
 # "try again in 20s", "retry your request after 30 seconds"; in Japanese the span is first.
-_ASKED = re.compile(rf"\b(?:re-?try|try|again|wait|available)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE)
-_ASKED_JA = re.compile(rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|待|お待ち|経って|たって|おいて|してから)")
+_ASKED = re.compile(
+    rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE
+)
+_ASKED_JA = re.compile(
+    rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|后|후|待|お待ち|経って|たって|おいて|してから)", re.IGNORECASE
+)
 # Without a unit: "Retry-After: 30", and a RetryInfo that somebody printed.
 _BARE = re.compile(
     rf"\bretry.?(?:after|delay)\b[^\w.-]{{1,5}}(?:seconds[^\w.-]{{1,3}})?({_NUMBER})(?![\w.])", re.IGNORECASE
+)
+
+
+# What is not there at all, and so will not be a moment later.
+_UNSUPPORTED = re.compile(
+    r"(?:not|n't|un)[ -]?(?:be |yet |currently )?(?:support|implement|enabl)"
+    r"|サポートされて|対応して(?:い)?ません|不支持",
+    re.IGNORECASE,
+)
+# A key that is none, and an account without money, whatever the status: Google says 400 of a wrong key.
+_DENIED = re.compile(
+    r"\bapi[ _-]?key\b[^.]{0,40}\b(?:not valid|invalid|expired|missing|incorrect)"
+    r"|\b(?:invalid|incorrect|missing|expired|wrong|provide a valid) api[ _-]?key"
+    r"|insufficient[ _](?:quota|balance|credits?|funds)|credit balance is too low|余额不足|arrearage"
+    r"|\b(?:account|subscription)\b[^.]{0,30}\b(?:deactivated|suspended|disabled|overdue)",
+    re.IGNORECASE,
+)
+# A text that a filter of the service did not let through.
+FILTERED = re.compile(
+    r"content.?(?:filter|policy)|responsible.?ai|data_?inspection|content exists risk|prohibited.?content"
+    r"|\bsafety|block_?list|recitation|sensitive|\brefus",
+    re.IGNORECASE,
 )
 
 
@@ -85,6 +107,22 @@ class Refusal(NamedTuple):
         """Whether the model only failed to fill in the form this time (Groq)."""
         return self.code == INVALID_FORM
 
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether it says that something is not supported."""
+        return bool(_UNSUPPORTED.search(self.words))
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether it says that the key is none, or that nothing is left to pay with."""
+        return bool(_DENIED.search(f"{self.code} {self.words}"))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether the text was refused for what it says."""
+        said = self.words if self.status in (400, 422) and "exists risk" in self.words.lower() else ""
+        return bool(FILTERED.search(f"{self.code} {said}"))
+
 
 def refusal_in(status: int, body: str) -> Refusal:
     """The refusal in the body of an answer, which may be JSON of any shape, a text or a page."""
@@ -94,19 +132,23 @@ def refusal_in(status: int, body: str) -> Refusal:
         return Refusal(status, _one_line(_text_of_page(body)))
     if isinstance(value, str):
         return Refusal(status, _one_line(value))
-    texts, named, codes = list[str](), set[str](), list[str]()
+    texts, others, named, codes = list[str](), list[str](), set[str](), list[str]()
     for key, text in _entries(value):
+        name = key.lower()
+        if name == "errors" and isinstance(text, Mapping):  # by parameter, what is wrong with it
+            named |= text.keys()
         if not isinstance(text, str) or not text.strip():
             continue
-        if key in _WORDS:
+        if name in _WORDS:
             texts.append(text)
-        elif key in ("param", "loc"):
+        elif name in _NAMING:
             named.add(text)
-        elif key in ("code", "type", "status"):
+        elif name in ("code", "type", "status"):
             codes.append(text)
-    return Refusal(
-        status, _one_line("; ".join(dict.fromkeys(texts))), next(iter(codes), ""), frozenset(named)
-    )
+        elif " " in text.strip():
+            others.append(text)
+    words = _one_line("; ".join(dict.fromkeys(texts or others)))
+    return Refusal(status, words, next(iter(codes), ""), frozenset(named))
 
 
 def _entries(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -173,13 +215,14 @@ def is_transient(error: BaseException) -> bool:
     """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
 
     The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken (505)
-    there. An empty account (`insufficient_quota`) is not transient; a form that the model did not fill in
-    this once (Groq's `json_validate_failed`) is.
+    there. An empty account is not transient, nor what a 500 says is not supported; a form that the model did
+    not fill in this once (Groq's `json_validate_failed`) is.
     """
     if isinstance(error, Refused):
-        status, code = error.status_code, error.refusal.code
-        transient = status in (408, 409, 429) or (status >= 500 and status not in (501, 505))
-        return code == INVALID_FORM or (transient and code != "insufficient_quota")
+        status, refusal = error.status_code, error.refusal
+        transient = status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505))
+        is_final = refusal.is_denied or (status == 500 and refusal.is_unsupported)
+        return refusal.is_passing or (transient and not is_final)
     return isinstance(error, NoAnswer) and error.is_transient
 
 
@@ -205,17 +248,22 @@ def wait_asked_for(headers: Mapping[str, str], body: str = "") -> float | None:
     None when they are missing, invalid or in the past. "3" -> 3.0; "1500" of the first -> 1.5; a date 30 s
     behind the header Date -> 30.0; "soon" -> None; a body with "try again in 1m3s" -> 63.0.
     """
-    exact, retry_after = _number(headers.get("retry-after-ms")), headers.get("retry-after")
-    if exact is not None and exact >= 0:
-        return exact / 1000
+    for name in _HEADERS_IN_MILLISECONDS:
+        exact = _number(headers.get(name))
+        if exact is not None and exact >= 0:
+            return exact / 1000
+    retry_after = headers.get("retry-after")
     seconds = _number(retry_after)
     if seconds is None and retry_after:
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             # By the server's own clock, if it sent one.
             seconds = (_http_date(retry_after) - _http_date(headers.get("date"))).total_seconds()
+        seconds = _seconds(retry_after) if seconds is None else seconds
     if seconds is not None and seconds >= 0:
         return seconds
-    return _wait_in(body[:_MOST])
+    asked = _wait_in(body[:_MOST])
+    # Of the drafts of RateLimit, seconds until the quota is whole again.
+    return _held(headers.get("ratelimit-reset")) if asked is None else asked
 
 
 def wait_of(error: BaseException | None) -> float | None:
@@ -234,9 +282,9 @@ def _wait_in(body: str) -> float | None:
     """What a field of a body names, else its words."""
     with contextlib.suppress(ValueError, RecursionError):
         for name, value in _entries(json.loads(body)):
-            key = re.sub(r"[\s_-]", "", name).lower()
-            if key in _NAMES | _IN_MILLISECONDS and (seconds := _held(value)) is not None:
-                return seconds / 1000 if key in _IN_MILLISECONDS else seconds
+            key = _WAIT.fullmatch(re.sub(r"[\s_-]", "", name).lower())
+            if key and (seconds := _held(value)) is not None:
+                return seconds / 1000 if key["ms"] else seconds
     words = refusal_in(0, body).words or body
     spans = [match[1] for pattern in (_ASKED, _ASKED_JA) for match in pattern.finditer(words)]
     waits = [seconds for span in spans if (seconds := _seconds(span)) is not None]

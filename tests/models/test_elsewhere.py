@@ -90,6 +90,28 @@ async def test_a_text_that_is_only_thought_is_a_failure(fields: dict[str, Any]) 
 
 
 @pytest.mark.parametrize(
+    "reason", ["SAFETY", "content_filter: PROHIBITED_CONTENT", "recitation", "sensitive"]
+)
+async def test_a_filter_has_many_names(reason: str) -> None:
+    """And may leave out the message with its words."""
+    reply = Reply(body=json.dumps({"choices": [{"finish_reason": reason, "message": None}]}).encode())
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="took the reply away") as met:
+            await verdict(model_at(server, made))
+
+    assert met.value.failure.kind == "refused"
+
+
+@pytest.mark.parametrize(
+    "content", [FILLED, ["", GOOD], [{"type": "thinking", "thinking": [{"text": "2"}]}, {"text": GOOD}]]
+)
+async def test_a_content_that_is_no_text_is_read(content: Any) -> None:
+    """The form itself, or parts of which one is it."""
+    async with OpenAIServer(lambda _: message(content=content)) as server, connected() as made:
+        assert await verdict(model_at(server, made)) == FILLED
+
+
+@pytest.mark.parametrize(
     "fields", [{}, {"content": None}, {"content": '{"reason": "彼は'}, {"content": GOOD}]
 )
 async def test_a_filtered_reply_is_refused(fields: dict[str, Any]) -> None:
@@ -116,6 +138,10 @@ PASSING = [
     failing(error={"message": "gone for a moment"}, choices=None),
     failing(error="overloaded"),
     failing(object="error", message="busy", code=503),
+    failing(code=50501, message="Service is too busy", data=None),
+    failing(status="error", detail="try it again"),
+    Reply(body=b'[{"error": {"code": 503, "message": "overloaded"}}]'),
+    failing(choices=[{"message": {"content": "{"}, "finish_reason": "error"}]),
     failing(
         choices=[
             {"error": {"code": 502, "message": "x"}, "message": {"content": GOOD}, "finish_reason": "error"}
@@ -141,6 +167,11 @@ async def test_a_passing_error_with_status_200_is_tried_again(reply: Reply) -> N
         ({"message": "No auth credentials found", "code": 401}, AccessDenied, "401: No auth"),
         ({"message": "Prompt is too odd", "type": "invalid_request_error"}, ModelFailure, "400: Prompt"),
         ({"message": "none left", "code": "insufficient_quota"}, AccessDenied, "none left"),
+        (
+            {"message": "API key not valid. Please pass a valid API key.", "code": 400},
+            AccessDenied,
+            "400: API",
+        ),
     ],
 )
 async def test_what_an_error_with_status_200_says_is_told(

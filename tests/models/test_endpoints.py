@@ -113,7 +113,7 @@ def test_a_key_is_sent_only_where_it_belongs(environ: dict[str, str], key: str) 
 @pytest.mark.parametrize("url", [
     "localhost:11434/v1", "ftp://x/v1", "http://", "https:///v1", "http://[::1/v1", "x", "http://host:99999/v1",
     "http://host:port/v1", "https://me:hunter2@host/v1", "me:hunter2@host?code=hunter2",
-    "http://a b/v1",
+    "http://a b/v1", "https://host/v1#frag",
 ])  # fmt: skip
 def test_a_mistyped_address_is_told_before_anything_starts(url: str) -> None:
     """One line that names the variables; no password in it."""
@@ -166,7 +166,8 @@ def test_a_limit_that_is_none_is_told(value: str) -> None:
     "pasted",
     [
         f"{OTHER}/chat/completions", f"{OTHER}/embeddings/", f"{OTHER}//", f'"{OTHER}"', f"'{OTHER}/models'",
-        f" `{OTHER}/responses` ", f"{OTHER}/completions",
+        f" `{OTHER}/responses` ", f"{OTHER}/completions", f"“{OTHER}”", f"<{OTHER}/>",
+        f"「{OTHER}」", f"{OTHER},", f"\ufeff{OTHER}\u200b", OTHER.replace("http", "HTTP", 1),
     ],
 )  # fmt: skip
 def test_a_pasted_address_is_understood(pasted: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.models.abilities import Abilities, without_system
-from simulator.models.refusals import Refusal, refusal_in
+from simulator.models.refusals import Refusal, Refused, is_transient, refusal_in
 
 SYSTEM = [{"role": "system", "content": "Grade."}, {"role": "user", "content": "Hi"}]
 SCHEMA = {"type": "json_schema", "json_schema": {}}
@@ -62,6 +62,18 @@ def sent(**more: Any) -> dict[str, Any]:
             }
         },
         "seed is not supported",
+        {"message": {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}},
+        {"message": "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs'}]"},
+        {"errors": {"seed": ["The seed field is not allowed."]}, "title": "Unexpected fields."},
+        {"error": {"message": "Bad request", "innererror": {"details": "seed is not supported"}}},
+        {"error": {"message": "Invalid", "details": [{"field": "seed", "issue": "unsupported"}]}},
+        {"fault": {"faultstring": "Unknown parameter seed"}},
+        {"Message": "Unknown parameter seed"},
+        {"error_msg": "seed is not supported", "error_code": 336003},
+        {"error": {"message": "seed パラメータはサポートされていません"}},
+        {"error": {"message": "参数 seed 不支持"}},
+        "<Error><Code>Bad</Code><Message>seed is not supported</Message></Error>",
+        {"error": {"message": "Unsupported parameter: 'seed'. Supported: temperature, max_tokens."}},
     ],
 )
 def test_a_parameter_that_is_named_is_left_out(status: int, body: Any) -> None:
@@ -123,6 +135,11 @@ def test_a_quoted_request_teaches_nothing() -> None:
         "Developer instruction is not enabled for models/gemma-3",
         "Unknown role 'system'",
         "this model does not support system messages",
+        "Only user and assistant roles are supported!",
+        "Input should be 'user' or 'assistant'",
+        "Role must be one of: user, assistant",
+        "Please use a valid role: user, model.",
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
     ],
 )
 @pytest.mark.parametrize("status", [400, 500])
@@ -154,6 +171,83 @@ def test_the_form_is_taken_down_step_by_step() -> None:
         forms.append(abilities.reply_format)
 
     assert forms == ["json", "text"]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (500, "Failed to initialize samplers: failed to parse grammar"),
+        (500, 'Grammar error: Unimplemented keys: ["enum"]'),
+        (500, "Failed to compile json_schema to grammar"),
+        (400, "response_format value as json_schema is enabled only for api versions 2024-08-01-preview"),
+        (422, "response_format: unknown variant `json_schema`, expected one of `json`, `regex`"),
+        (400, "The specified schema produces a constraint that has too many states for serving."),
+        (400, 'Unknown name "responseFormat"'),
+    ],
+)
+def test_a_form_that_a_server_cannot_follow(status: int, words: str) -> None:
+    """Nor its grammar; it is asked for mere JSON from then on."""
+    abilities = Abilities()
+
+    assert abilities.learn(Refusal(status, words), sent())
+    assert abilities.reply_format == "json"
+
+
+def test_any_json_that_a_server_failed_at_is_no_form() -> None:
+    """It may have been that of the service behind it, this once."""
+    assert not Abilities().learn(Refusal(500, "Failed to parse JSON of the upstream"), sent())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "it has a maxOutputTokens value of 100000 but the supported range is from 1 to 8193",
+        "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 3000 `inputs` tokens",
+        "max_tokens is too large: 9000. This model supports at most 4096 completion tokens",
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
+    ],
+)
+def test_a_limit_of_tokens_that_is_too_high_is_left_out(words: str) -> None:
+    """Whatever it is called behind a gateway."""
+    abilities = Abilities()
+
+    assert abilities.learn(Refusal(400, words), sent())
+    assert "max_tokens" not in abilities.fitted(sent())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_denied"),
+    [
+        (400, {"error": {"message": "API key not valid. Please pass a valid API key."}}, True),
+        (400, {"error": {"message": "API key expired. Please renew the API key."}}, True),
+        (429, {"error": {"message": "none left", "code": "insufficient_quota"}}, True),
+        (429, {"error": {"message": "余额不足或无可用资源包,请充值。", "code": "1113"}}, True),
+        (400, {"error": {"message": "Your credit balance is too low to access the API."}}, True),
+        (429, {"error": {"message": "Rate limit reached for your API key"}}, False),
+        (400, {"error": {"message": "invalid seed"}}, False),
+    ],
+)
+def test_a_key_or_an_account_that_is_refused_at_any_status(status: int, body: Any, is_denied: bool) -> None:
+    """It is final, for every call."""
+    error = Refused(status, {}, json.dumps(body))
+
+    assert error.refusal.is_denied is is_denied
+    assert is_transient(error) is (status == 429 and not is_denied)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_filtered"),
+    [
+        ({"error": {"code": "content_filter", "message": "x"}}, True),
+        ({"error": {"code": "ResponsibleAIPolicyViolation", "message": "x"}}, True),
+        ({"error": {"code": "data_inspection_failed", "message": "x"}}, True),
+        ({"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}, True),
+        ({"error": {"message": "This safety of yours", "type": "invalid_request_error"}}, False),
+    ],
+)
+def test_a_text_that_a_filter_refused(body: Any, is_filtered: bool) -> None:
+    """Known by its code, else by the words of a service that has none."""
+    assert refusal_in(400, json.dumps(body)).is_filtered is is_filtered
 
 
 def test_one_bad_moment_unlearns_nothing() -> None:

@@ -29,6 +29,13 @@ from tests.properties import examples
         ("25秒後に再試行してください。", 25),
         ("混み合っています。1分3秒後にお試しください。", 63),
         ("しばらく（30秒）お待ちください", 30),
+        ("Your window resets in 12 seconds", 12),
+        ("Rate limit reached. Resets in: 5s", 5),
+        ("请在 20 秒后重试", 20),
+        ("请求过于频繁,请2分钟后再试", 120),
+        ("20초 후 다시 시도", 20),
+        ("1分あたり10回までです。30秒お待ちください。", 30),
+        ("60秒あたりの上限に達しました。", None),
         ("Rate limit reached: 10 requests per minute. Please wait until the next minute.", None),
         ("We retried 3 times", None),
         ("try again in 5 models", None),
@@ -60,6 +67,9 @@ def test_a_wait_is_read_in_words(words: str, seconds: float | None) -> None:
         ({"message": "You are being rate limited.", "retry_after": 12.5}, 12.5),
         ({"retryAfterMs": 1500}, 1.5),
         ({"error": "Model m is currently loading", "estimated_time": 20.0}, 20),
+        ({"error": {"reset_after": 5}}, 5),
+        ({"wait_seconds": 9}, 9),
+        ({"error": {"metadata": {"retry_after_s": 4}}}, 4),
         ({"retry_after": "1e999"}, None),
         ({"retry_after": True}, None),
         ({"retry_after": -3}, None),
@@ -75,6 +85,9 @@ def test_a_header_goes_before_the_body() -> None:
     """It was made for this; where it holds none, the body is read."""
     assert wait_asked_for({"retry-after": "3"}, "try again in 9s") == 3
     assert wait_asked_for({"retry-after": "soon"}, "try again in 9s") == 9
+    assert wait_asked_for({"retry-after": "12s"}) == 12
+    assert wait_asked_for({"x-ms-retry-after-ms": "1500", "retry-after": "9"}) == 1.5
+    assert wait_asked_for({"ratelimit-reset": "30"}) == 30
 
 
 WORDS = st.lists(
