@@ -17,9 +17,10 @@ import numpy as np
 
 from simulator.core.types import RedRules
 from simulator.results.agreement import Floats
-from simulator.results.comparison import Pair, differences, is_regression
+from simulator.results.comparison import Pair, differences
 from simulator.results.draws import student
 from simulator.results.history import past_runs
+from simulator.results.significance import ALPHA, mcnemar
 
 JUDGES, DRAWS = 6, 200
 # Below this a turn is red.
@@ -70,17 +71,14 @@ def pairs(before: Floats, after: Floats) -> Iterator[Pair]:
 
 
 def is_found(values: RunPairs) -> bool:
-    """Whether `diff` would call it a regression."""
-    first, *others = differences(values, primary="judge-0", seed=42)
-    return is_regression([first, *others], first.verdict, redder=redder(values["judge-0"]))
-
-
-def redder(deciding: list[Pair]) -> bool:
-    """Whether more cases turned red than green, by the grades of the judge that decides."""
+    """Whether `diff` would call it a regression: the score fell, or more cases turned red, beyond chance."""
+    deciding = values["judge-0"]
+    (score,) = differences({"judge-0": deciding}, seed=42)
     net: dict[str, int] = {}
     for case, before, after in deciding:
         net[case] = net.get(case, 0) + (after < RED) - (before < RED)
-    return sum(n > 0 for n in net.values()) > sum(n < 0 for n in net.values())
+    worse, better = sum(n > 0 for n in net.values()), sum(n < 0 for n in net.values())
+    return score.verdict == "worse" or (worse > better and mcnemar(worse, better) < ALPHA)
 
 
 def by_t_test(values: RunPairs) -> bool:

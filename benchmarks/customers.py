@@ -33,20 +33,23 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import DEMO, PERSONAS, persona, persona_names
 from simulator.core.types import (
+    TURN,
     Answer,
     Conversation,
     Ended,
     GradingContext,
     Language,
     Persona,
+    RedRules,
     Results,
     Score,
     Turn,
 )
 from simulator.models.pricing import Ledger
 from simulator.results.agreement import auroc
-from simulator.results.customers import length_quartiles, line_length, summarise_customers
-from simulator.results.figures import CustomerFigure, CustomerSummary, LineLengths
+from simulator.results.customers import customer_figures, length_quartiles, line_length
+from simulator.results.figures import CustomerFigures, CustomerGoal, LineLengths
+from simulator.results.turns import run_turns
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
@@ -80,7 +83,7 @@ class Column(NamedTuple):
     title: str
     language: Language
     results: Results
-    played: CustomerSummary
+    played: CustomerFigures
     real: Mapping[str, tuple[str, ...]]
 
 
@@ -161,7 +164,11 @@ def _by_language(name: str, results: Results, real: dict[str, tuple[str, ...]]) 
 
 
 def _column(title: str, language: Language, results: Results, real: dict[str, tuple[str, ...]]) -> Column:
-    return Column(title, language, results, summarise_customers(results), real)
+    return Column(title, language, results, _played(results), real)
+
+
+def _played(results: Results) -> CustomerFigures:
+    return customer_figures(results, run_turns(results, RedRules(), TURN), RedRules(), "keep")
 
 
 def rows(column: Column) -> Iterator[tuple[str, str, str]]:
@@ -176,7 +183,7 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
             _size(length_quartiles([line_length(line, column.language) for line in lines])),
             "",
         )
-    for key, figure in column.played.figures.items():
+    for key, figure in column.played.goals.items():
         yield NAMES[key], _shown(figure), _goal(figure)
         if key == "goal_coverage" and (raised := _raised(column)):
             yield "  real customers", f"{sum(raised) / len(raised):.2f}  ({len(raised)})", ""
@@ -266,12 +273,12 @@ def _fold(key: str) -> int:
     return crc32(key.encode()) % FOLDS
 
 
-def _shown(figure: CustomerFigure) -> str:
+def _shown(figure: CustomerGoal) -> str:
     beside = f"({figure.of})" if figure.n is None else f"({figure.n}/{figure.of})"
     return f"{_number(figure.value)}  {beside}"
 
 
-def _goal(figure: CustomerFigure) -> str:
+def _goal(figure: CustomerGoal) -> str:
     if figure.goal is None:
         return ""
     mark = {True: " ok", False: " MISSED", None: ""}[figure.met]

@@ -219,7 +219,7 @@ def line(
     sound_red = [key for key in causes if not wanted[key]]
     false = [key for key, cause in causes.items() if cause.sure and cause.cause not in wanted[key]]
     passed = "met" if decide(summary, TARGET, 0.05).passed else "missed"
-    score = "-" if summary.score is None else f"{100 * summary.score:.0f}"
+    score = "-" if summary.scores.score is None else f"{100 * summary.scores.score:.0f}"
     print(
         f"  {bot:11}{score:>4}  target {100 * TARGET:.0f} {passed:7} red {share(len(red), len(faulty)):16}"
         f" causes right {share(len(right), len(faulty))}"

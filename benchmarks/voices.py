@@ -8,7 +8,7 @@ from functools import lru_cache, reduce
 
 from simulator.core.types import Conversation, Persona
 from simulator.results.customers import customer_messages
-from simulator.results.figures import CustomerFigure
+from simulator.results.figures import CustomerGoal
 from simulator.text.segments import normalise
 
 SIZES = (1, 2, 3)
@@ -72,7 +72,7 @@ class NaiveBayes:
         return max(scores, key=scores.__getitem__)
 
 
-def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> CustomerFigure:
+def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> CustomerGoal:
     """The share of conversations whose persona is guessed from the customer's lines after the first.
 
     The guess knows the personas' phrases and what their customers said in other conversations, but no line
@@ -97,7 +97,7 @@ def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Pe
             known[who[key]] |= dict.fromkeys(own)
         model = NaiveBayes(known)
         hits += [model.guess("\n".join(own), own, who[key]) == who[key] for key, own in lines.items()]
-    return CustomerFigure(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
+    return CustomerGoal(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
 
 
 def _lines(conversation: Conversation) -> tuple[str, ...]:

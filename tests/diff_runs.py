@@ -19,7 +19,7 @@ from simulator.core.types import (
     Turn,
     Utterance,
 )
-from simulator.results.comparison import RunFigures
+from simulator.results.comparison import PairedRuns, RunComparison, RunFigures, compare_runs
 from simulator.results.summary import summarise
 from simulator.storage.run_file import RunFile
 
@@ -94,6 +94,11 @@ def side_of(results: Results) -> RunFigures:
     """Figures by the usual rules, in the order in which the judges graded."""
     judges = tuple(dict.fromkeys(score.judge for score in results.scores))
     return RunFigures(results, summarise(results, rules=RedRules(), judges=judges, seed=42))
+
+
+def compare(before: RunFigures, after: RunFigures) -> RunComparison:
+    """What `diff` works out of two runs."""
+    return compare_runs(PairedRuns(before, after), seed=1)
 
 
 def stored(results: Results, runs: Path = Path("runs")) -> Path:

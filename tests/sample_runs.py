@@ -59,6 +59,17 @@ def summed(results: Results | None = None, judges: tuple[str, ...] = JUDGES) -> 
     return summarise(results or rehearsed(), rules=RedRules(), judges=judges, seed=42)
 
 
+def changed(summary: Summary, **values: Any) -> Summary:
+    """The summary with other values, each in whichever of its parts has a field of that name."""
+    parts = {}
+    for name in ("scores", "red", "customers", "money"):
+        part = getattr(summary, name)
+        of_part = {key: values.pop(key) for key in list(values) if key in type(part).model_fields}
+        parts[name] = part.model_copy(update=of_part)
+    assert not values.keys() - Summary.model_fields
+    return summary.model_copy(update=parts | values)
+
+
 def large(conversations: int = 1000) -> Results:
     """Many conversations of three turns each, as long as those of a real run."""
     base = rehearsed("ja")

@@ -79,12 +79,12 @@ class RunResults:
     @property
     def score(self) -> float | None:
         """The mean over conversations, 0 to 1; None where nothing could be graded."""
-        return self._context.summary.score
+        return self._context.summary.scores.score
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the score, 0 to 1; None with fewer than five questions."""
-        return self._context.summary.interval
+        return self._context.summary.scores.interval
 
     @property
     def passed(self) -> bool | None:
@@ -102,7 +102,7 @@ class RunResults:
     @property
     def red(self) -> "tuple[RedTurn, ...]":
         """The turns that people should read, gravest first: question, answer, reason, marks."""
-        return tuple(self._context.summary.reddest)
+        return tuple(self._context.summary.red.answers)
 
     @property
     def causes(self) -> dict[tuple[str, int], str]:

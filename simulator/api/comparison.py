@@ -14,8 +14,14 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, sentences
 from simulator.core.settings import stored_settings
 from simulator.core.types import RedRules
-from simulator.report.comparison import compared, comparison_report
-from simulator.results.comparison import RunComparison, RunFigures, comparison_json
+from simulator.report.comparison import comparison_report
+from simulator.results.comparison import (
+    PairedRuns,
+    RunComparison,
+    RunFigures,
+    compare_runs,
+    comparison_json,
+)
 from simulator.results.gate import gate_of
 from simulator.results.summary import figures_of
 from simulator.storage.results import without_superseded
@@ -29,8 +35,7 @@ class Difference:
     `page` is the address that report and JSON name; empty where it is not written.
     """
 
-    earlier: RunFigures
-    later: RunFigures
+    runs: PairedRuns
     changes: RunComparison
     path: Path
     page: str
@@ -38,9 +43,10 @@ class Difference:
     @cached_property
     def report(self) -> Report:
         """The comparison as painters draw it."""
-        gate = gate_of(*self.later, stored_settings(self.later.results.run.settings))
-        language = report_language(self.later.results)
-        return comparison_report(self.earlier, self.later, self.changes, language, self.page, gate=gate)
+        later = self.runs.after
+        gate = gate_of(*later, stored_settings(later.results.run.settings))
+        language = report_language(later.results)
+        return comparison_report(self.runs, self.changes, language, self.page, gate=gate)
 
     def without_page(self) -> "Difference":
         """The same, where the page is not written."""
@@ -68,8 +74,9 @@ def difference(before: str, after: str, runs: Path) -> Difference:
         raise InputError(sentences(same, previous))
     # The later run first: its rules for red hold for both.
     later = _figures(paths[1])
-    earlier = _figures(paths[0], later.summary.rules)
-    changes = compared(earlier, later)
+    pairs = PairedRuns(_figures(paths[0], later.summary.red.rules), later)
+    seed = later.results.run.settings.get("seed")
+    changes = compare_runs(pairs, seed=seed if isinstance(seed, int) else 42)
     if not changes.paired:
         names = {"before": changes.before.run, "after": changes.after.run}
         apart = _("{before} and {after} have no question in common.", **names)
@@ -78,7 +85,7 @@ def difference(before: str, after: str, runs: Path) -> Difference:
             raise RehearsalError(sentences(apart, _("Not finished: {names}", names=cut)))
         raise InputError(apart)
     path = paths[1].with_name("side-by-side.html")
-    return Difference(earlier, later, changes, path, str(path))
+    return Difference(pairs, changes, path, str(path))
 
 
 def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:

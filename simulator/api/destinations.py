@@ -17,13 +17,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from simulator.cases.files import write_atomically
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.loading import describe_error, user_object
 from simulator.core.messages import _, localised, safe_text
 from simulator.core.settings import Settings
 from simulator.core.types import Language
+from simulator.core.writing import write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown

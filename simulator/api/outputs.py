@@ -7,12 +7,12 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import ReportOutput, write_report
-from simulator.cases.files import write_atomically
 from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
+from simulator.core.writing import write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
 from simulator.report.run import run_report
@@ -133,7 +133,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
     """
     results, shown = context.results, as_json(context.summary, context.gate, str(path))
-    shown["verdict"] = str(verdict(context.gate, context.summary.score, trial=context.summary.trial))
+    shown["verdict"] = str(verdict(context.gate, context.summary.scores.score, trial=context.summary.trial))
     for name, judge in shown["judges"].items():
         judge_trust = context.trusts.judges.get(name)
         agreement = judge_trust and judge_trust.calibration
@@ -160,7 +160,7 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     The folder of --knowledge may be gone by the time of a report: causes then rest on what was retrieved
     alone.
     """
-    if not summary.reddest:
+    if not summary.red.answers:
         return None
     try:
         return improvements_of_run(results, summary, settings, MOST_FIXES)

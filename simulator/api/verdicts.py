@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.api.outputs import page_html, report_context, report_language
-from simulator.cases.files import write_atomically
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Results
+from simulator.core.writing import write_atomically
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results import review
 from simulator.results.review import blind_agreement, review_findings
@@ -118,10 +118,10 @@ def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
         "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
         "review": review.findings_json(outcome.findings),
         "agreement": review.agreement_json(outcome.review),
-        "score": None if summary.score is None else round(summary.score, 4),
-        "corrected": summary.corrected and summary.corrected.as_json(),
-        "labels": summary.labels,
-        "labels_missing": summary.shortage.more if summary.shortage else 0,
+        "score": None if summary.scores.score is None else round(summary.scores.score, 4),
+        "corrected": summary.scores.corrected and summary.scores.corrected.as_json(),
+        "labels": summary.scores.labels,
+        "labels_missing": summary.scores.shortage.more if summary.scores.shortage else 0,
         "target": outcome.gate.asked,
         "passed": outcome.gate.passed,
         "reasons": list(outcome.gate.reasons),

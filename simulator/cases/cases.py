@@ -26,7 +26,7 @@ from pydantic import JsonValue
 
 from simulator.cases.choices import collect_choices, set_choice_label
 from simulator.cases.dialogues import fields_of_turns, is_dialogue
-from simulator.cases.files import MAX_CELL, Spool, language_of, printable, quote
+from simulator.cases.files import MAX_CELL, Spool
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.cases.rows import read_rows, rows_by_field, rows_of
 from simulator.cases.structured import object_rows
@@ -60,9 +60,10 @@ from simulator.cases.values import (
 )
 from simulator.cases.workbooks import WorkbookSheet, worksheet_rows
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, ngettext, restored, sentences, stored
+from simulator.core.messages import Message, _, ngettext, printable, quote, restored, sentences, stored
 from simulator.core.settings import Sample
 from simulator.core.types import Answer, Case, Language
+from simulator.text.typography import language_of
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]

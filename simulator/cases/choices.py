@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.files import quote
 from simulator.cases.values import (
     CHOICE_PREFIXES,
     MIN_CHOICES,
@@ -26,7 +25,7 @@ from simulator.cases.values import (
     read_cell,
     text,
 )
-from simulator.core.messages import _
+from simulator.core.messages import _, quote
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
 
 # A table without column names may have at most this many choices.

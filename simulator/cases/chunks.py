@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from simulator.cases.documents import HEADING, LONGEST_TITLE, Document
-from simulator.cases.files import language_of
+from simulator.text.typography import language_of
 
 # The length of a passage in characters; a kana or kanji says about as much as two letters.
 MAX_LENGTH = {"ja": 600, "en": 1200}

@@ -16,7 +16,6 @@ from itertools import chain
 
 from pydantic import JsonValue
 
-from simulator.cases.files import quote
 from simulator.cases.logs.values import role_of, text_of
 from simulator.cases.values import (
     FileCell,
@@ -30,7 +29,7 @@ from simulator.cases.values import (
     text,
     words,
 )
-from simulator.core.messages import _
+from simulator.core.messages import _, quote
 from simulator.core.tool_calls import tool_calls_of
 from simulator.core.types import ChatMessage
 

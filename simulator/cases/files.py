@@ -1,4 +1,4 @@
-"""Reads files within limits (encodings, archives, sizes), and names files while they are written.
+"""Reads files within limits: encodings, archives, sizes.
 
 Whatever a user names is read through here: question files, logs, knowledge, workbooks. Nothing that comes in
 is trusted, neither its suffix nor the sizes that it states. What is guaranteed:
@@ -10,98 +10,29 @@ is trusted, neither its suffix nor the sizes that it states. What is guaranteed:
   and so is text of another encoding that CP932 happens to decode.
 - An archive of an Office program is looked through before it is parsed: what its XML would take in memory is
   estimated from bytes and elements (`_parsed_bytes`).
-
-A file is written under another name beside its place and renamed at the end (`replaced`), so it is there
-whole or not at all; what a killed process left behind goes with the next writing.
 """
 
 import codecs
 import contextlib
-import glob
 import gzip
 import io
 import itertools
-import os
 import re
 import shutil
-import sys
 import tempfile
 import weakref
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 from xml.parsers import expat
 
-from simulator.core.errors import CaseFileError, InputError, RunFileError
-from simulator.core.messages import Message, _, sentences, system_error
-from simulator.core.types import Language
-
-
-def temporary_path(path: Path) -> Path:
-    """Where this process writes a file before it replaces `path`; leftovers of dead processes are deleted.
-
-    `.report.html.4711` beside report.html, for process 4711. In the same folder, because a rename is atomic
-    only within one file system.
-    """
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        writer = leftover.name.removeprefix(f".{path.name}.").partition("-")[0]
-        if writer.isdecimal() and not _is_alive(int(writer)):
-            with contextlib.suppress(OSError):
-                remove = shutil.rmtree if leftover.is_dir() and not leftover.is_symlink() else os.unlink
-                remove(leftover)
-    return path.with_name(f".{path.name}.{os.getpid()}")
-
-
-# What to do when a report of a run could not be written.
-REPORT_AGAIN = _("The run is safe: write the report again with `report`.")
-
-
-@contextmanager
-def replaced(path: Path, advice: Message | None = None) -> Iterator[Path]:
-    """A new file beside `path`, which takes its place at the end: whole, or not at all, for its owner only.
-
-    Raises RunFileError with this advice where it cannot be written.
-    """
-    new = temporary_path(path)
-    try:
-        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        yield new
-        new.replace(path)
-    except OSError as error:
-        msg = _("{path}: cannot be written ({strerror}).", path=path, strerror=system_error(error))
-        raise RunFileError(sentences(msg, advice)) from error
-    finally:
-        with contextlib.suppress(OSError):
-            new.unlink(missing_ok=True)
-
-
-def _is_alive(process: int) -> bool:
-    if sys.platform == "win32":  # where os.kill would end it
-        return True
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def printable(text: str) -> str:
-    """A text on one line, without control characters."""
-    return "".join(character if character.isprintable() else " " for character in text)
-
-
-def quote(value: object) -> Message | str:
-    """A value in quotation marks for an error message: short, on one line, without control characters."""
-    if isinstance(value, (list, dict)):
-        return _("a list") if isinstance(value, list) else _("an object")
-    line = printable(str(value))
-    return f"'{line[:40]}…'" if len(line) > 40 else f"'{line}'"
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.messages import Message, _, printable, system_error
+from simulator.text.typography import KANA_OR_KANJI
 
 
 @contextmanager
@@ -143,8 +74,6 @@ MAX_LINE = 1 << 24
 MAX_CELL = 1 << 21
 MAX_COLUMNS = 1 << 14
 
-# Kana and kanji with their iteration marks, half-width kana, and the rare planes.
-_SCRIPT = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
 _SAMPLE = 1 << 20
@@ -226,14 +155,6 @@ def files_of(path: Path) -> list[Path]:
     return several if len(several) > 1 and all(file.is_file() for file in several) else [path]
 
 
-def language_of(text: str) -> Language:
-    """Japanese for a text with any kana or kanji, else English.
-
-    "OK" is English, "OKです" Japanese; so is a Chinese text, for which there are no prompts.
-    """
-    return "ja" if _SCRIPT.search(text) else "en"
-
-
 def plain_suffix(path: Path) -> str:
     """The lower-case suffix of a file, looking through `.gz`: `a.JSONL.gz` is `.jsonl`."""
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
@@ -299,7 +220,7 @@ def _is_foreign(data: bytes, text: str) -> bool:
     text = text[:_SAMPLE]
     runs = re.findall(r"[^\x00-\x7f]+", text)
     if all(len(run) == 1 for run in runs) and not _KANA.search(text):
-        return any(_SCRIPT.match(run) or _HALF_WIDTH.match(run) for run in runs)
+        return any(KANA_OR_KANJI.match(run) or _HALF_WIDTH.match(run) for run in runs)
     if len(_HALF_WIDTH.findall(text)) * 2 <= sum(map(len, runs)):
         return False
     with contextlib.suppress(UnicodeDecodeError):
@@ -571,15 +492,3 @@ def _is_clean_utf8(path: Path) -> bool:
     except (OSError, ValueError, EOFError, zlib.error):
         return False
     return filled
-
-
-def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Writes the whole file or leaves the old one, piece by piece; only its owner can read it.
-
-    A process that is killed meanwhile leaves a file of another name, which the next one takes away. Raises
-    RunFileError, whose line ends with how to write the report again.
-    """
-    pieces = [content] if isinstance(content, str | bytes) else content
-    with replaced(path, REPORT_AGAIN) as new, new.open("wb") as file:
-        for piece in pieces:
-            file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)

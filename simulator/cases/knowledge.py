@@ -21,7 +21,7 @@ from pydantic import JsonValue
 
 from simulator.cases.chunks import chunks
 from simulator.cases.documents import Document, text_document
-from simulator.cases.files import MAX_TEXT, plain_suffix, quote, read_text
+from simulator.cases.files import MAX_TEXT, plain_suffix, read_text
 from simulator.cases.office import pdf_document, presentation_document, word_document
 from simulator.cases.rows import read_rows
 from simulator.cases.tables import WORKBOOKS
@@ -29,7 +29,7 @@ from simulator.cases.values import Row, RowFault, is_empty, normalised, raise_fa
 from simulator.cases.web import web_document
 from simulator.cases.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, system_error
+from simulator.core.messages import Message, _, quote, system_error
 from simulator.core.types import Passage
 
 # Suffixes of plain texts; all of them are read as Markdown, which leaves other texts alone.

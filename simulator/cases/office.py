@@ -16,9 +16,10 @@ from typing import Any
 from unicodedata import east_asian_width, normalize
 
 from simulator.cases.documents import Document, text_document
-from simulator.cases.files import MAX_LINE, language_of, read_archive, read_bytes, readable_or_error
+from simulator.cases.files import MAX_LINE, read_archive, read_bytes, readable_or_error
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
+from simulator.text.typography import language_of
 
 # Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
 # codes, and copies of text boxes for old programs.

@@ -18,9 +18,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from simulator.cases.files import quote
 from simulator.cases.values import field_of
-from simulator.core.messages import Message, _, listed, ngettext, pgettext
+from simulator.core.messages import Message, _, listed, ngettext, pgettext, quote
 from simulator.core.types import Case
 from simulator.text.choices import place_of
 from simulator.text.normalise import plain_form

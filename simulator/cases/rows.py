@@ -16,14 +16,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.files import (
-    AN_HTML_PAGE,
-    files_of,
-    is_page,
-    open_lines,
-    plain_suffix,
-    quote,
-)
+from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, open_lines, plain_suffix
 from simulator.cases.logs import rows_of_file, rows_with_columns
 from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows, table_rows
 from simulator.cases.values import (
@@ -36,7 +29,7 @@ from simulator.cases.values import (
     raise_faults,
 )
 from simulator.core.errors import CaseFileError, UnknownName
-from simulator.core.messages import _
+from simulator.core.messages import _, quote
 
 _TEXTS = frozenset({*DELIMITERS, ".jsonl", ".ndjson", ".json", ".transcript"})
 # Columns and keys by which a file may be a log of conversations, though it has one for questions as well.

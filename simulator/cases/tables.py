@@ -13,21 +13,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.cases.choices import implied_columns, subject_of
-from simulator.cases.files import (
-    MAX_CELL,
-    MAX_COLUMNS,
-    MAX_TEXT,
-    Lines,
-    open_pieces,
-    plain_suffix,
-    printable,
-    read_text,
-)
+from simulator.cases.files import MAX_CELL, MAX_COLUMNS, MAX_TEXT, Lines, open_pieces, plain_suffix, read_text
 from simulator.cases.structured import json_rows
 from simulator.cases.values import Fits, Row, RowFault, Rows, check_columns, column_names, is_lower_heading
 from simulator.cases.workbooks import workbook_rows
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _
+from simulator.core.messages import _, printable
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})

@@ -34,9 +34,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
-from simulator.cases.files import MAX_COLUMNS, printable, quote
+from simulator.cases.files import MAX_COLUMNS
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, printable, quote
 from simulator.core.types import Answer, ChatMessage, Facts, Failure, Handover, Language
 
 T = TypeVar("T")

@@ -23,13 +23,7 @@ from unicodedata import normalize
 
 from pydantic import JsonValue
 
-from simulator.cases.files import (
-    printable,
-    quote,
-    read_archive,
-    readable_or_error,
-    too_large,
-)
+from simulator.cases.files import read_archive, readable_or_error, too_large
 from simulator.cases.number_format import (
     GENERAL,
     FormattedText,
@@ -49,7 +43,7 @@ from simulator.cases.values import (
     is_lower_heading,
 )
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, encodable
+from simulator.core.messages import _, encodable, printable, quote
 
 if TYPE_CHECKING:
     from simulator.cases.openpyxl_reader import Styles

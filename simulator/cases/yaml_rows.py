@@ -17,10 +17,9 @@ from typing import ClassVar
 import yaml
 from pydantic import JsonValue
 
-from simulator.cases.files import printable, quote
 from simulator.cases.values import Row, RowFault, Rows, is_storable
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _
+from simulator.core.messages import _, printable, quote
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map"))

@@ -18,7 +18,6 @@ from typing import Any
 
 from simulator.api.forecast import total
 from simulator.api.progress import progress_bar
-from simulator.cases.files import write_atomically
 from simulator.cli.forecast import show_calls, spent_json
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, exit_code_of_failures, print_json, reason_of, saved_in_cache, say
@@ -37,6 +36,7 @@ from simulator.core.messages import (
 from simulator.core.roles import check_one_player
 from simulator.core.settings import load_settings
 from simulator.core.types import Case, Language
+from simulator.core.writing import write_atomically
 from simulator.models.pricing import check_prices
 from simulator.privacy.patterns import mask
 from simulator.testset import files

@@ -8,13 +8,13 @@ whether the page could be written, or on whether anybody reads what is printed.
 from typing import Any
 
 from simulator.api.comparison import difference
-from simulator.cases.files import write_atomically
 from simulator.cli.options import argument, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, unread_output_allowed
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _, say
 from simulator.core.settings import load_settings
+from simulator.core.writing import write_atomically
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown as as_markdown
 
@@ -30,11 +30,11 @@ def command(
     """Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression.
 
     Conversations of the same case and customer are paired. It is a regression if the score fell beyond its
-    interval; if another judge's mean did (corrected for the number of judges) while more cases turned red
-    than green; or if a case tagged must-not-break (壊さない, 必須) is red now and was not in RUN. Too few
-    data are reported, and are no regression. Where a run was cut short, or has no grade of a must-not-break
-    case, nobody can tell: exit code 3, unless it is worse already. If the deciding judge used another
-    rubric, the scores are not compared: grade RUN again first; must-not-break still counts.
+    interval; if more cases turned red than green, beyond chance; or if a case tagged must-not-break
+    (壊さない, 必須) is red now and was not in RUN. Too few data are reported, and are no regression. Where a
+    run was cut short, or has no grade of a must-not-break case, nobody can tell: exit code 3, unless it is
+    worse already. If the deciding judge used another rubric, the scores are not compared: grade RUN again
+    first; must-not-break still counts.
     """
     settings = load_settings(flags)
     compared = difference(before, after, settings.runs)

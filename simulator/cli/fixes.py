@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator.api.outputs import report_language
-from simulator.cases.files import write_atomically
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, say, unread_output_allowed
@@ -21,6 +20,7 @@ from simulator.core.document import Report
 from simulator.core.messages import Message, _, as_called, shown
 from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.types import Results
+from simulator.core.writing import write_atomically
 from simulator.report.fixes import fixes_report
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.report.tables import anchors_of

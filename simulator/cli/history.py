@@ -10,7 +10,7 @@ from simulator.cli.options import option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode
 from simulator.core.settings import load_settings
-from simulator.report.comparison import history_report
+from simulator.report.history import history_report
 from simulator.report.painters.html import page
 from simulator.results.history import history, history_json, past_runs
 
@@ -24,13 +24,14 @@ def command(
 ) -> int:
     """Show how the runs developed: score, red turns, trend; a slow decline is pointed out.
 
-    The trend is over the runs with the same questions, bot and rubric as the newest run. --adapter shows
-    only the runs of one bot. The exit code is always 0: use `diff` as a gate.
+    The trend is over the runs with the same questions, customers, bot and rubric: a single try with others,
+    or with a limit, is listed and left out of it. --adapter shows only the runs of one bot. The exit code is
+    always 0: use `diff` as a gate.
     """
     settings = load_settings(flags)
     runs, unread = past_runs(settings.runs)
     if flags["adapter"]:
-        runs = tuple(run for run in runs if run.adapter == settings.adapter)
+        runs = tuple(run for run in runs if run.kind.adapter == settings.adapter)
     past = history(runs, unread, last)
     report = history_report(past, past.runs[-1].language if past.runs else "ja", html or "")
     if html:

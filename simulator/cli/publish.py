@@ -23,11 +23,11 @@ from simulator.api.destinations import write_reports
 from simulator.api.outputs import RunOutputs
 from simulator.api.progress import only_the_verdict
 from simulator.api.run import FinishedRun
-from simulator.cases.files import REPORT_AGAIN, write_atomically
 from simulator.cli.terminal import ExitCode, print_json, say, say_stopped
 from simulator.core.errors import RehearsalError, Unforeseen
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings
+from simulator.core.writing import REPORT_AGAIN, write_atomically
 from simulator.report.painters.console import print_report
 from simulator.results.findings import Gate
 
@@ -99,7 +99,7 @@ def _publish(path: Path, settings: Settings) -> int:
     if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
         say(_("No browser was found; open {path} yourself.", path=context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
-    is_uncounted = summary.offline and context.gate.asked is None and summary.score is None
+    is_uncounted = summary.offline and context.gate.asked is None and summary.scores.score is None
     return (ExitCode.DONE if is_uncounted else _exit_code(context.gate)) or (
         ExitCode.INCOMPLETE if is_silent else ExitCode.DONE
     )

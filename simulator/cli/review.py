@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from simulator.api.verdicts import Review, reviewed
-from simulator.cases.files import write_atomically
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, say
 from simulator.core.errors import InputError
 from simulator.core.messages import _, as_called, ngettext, safe_text
 from simulator.core.settings import load_settings
+from simulator.core.writing import write_atomically
 from simulator.report.review import review_report
 from simulator.results.review_files import as_lines
 
@@ -62,5 +62,7 @@ def _export(review: Review, path: Path) -> None:
         path=path, n=lines.count("\n"),
     )  # fmt: skip
     say(saved)
-    command = as_called(f"python run.py calibrate {path} --judge {outcome.summary.primary} --label human")
+    command = as_called(
+        f"python run.py calibrate {path} --judge {outcome.summary.scores.primary} --label human"
+    )
     sys.stderr.write(safe_text(f"  {command}\n"))

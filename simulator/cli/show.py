@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator.cases.files import write_atomically
 from simulator.cli.terminal import print_json, say
 from simulator.core.document import Report, View
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, system_error
+from simulator.core.writing import write_atomically
 from simulator.report.painters.console import print_report
 
 

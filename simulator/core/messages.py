@@ -244,6 +244,19 @@ _SYSTEM = {
 }
 
 
+def printable(text: str) -> str:
+    """A text on one line, without control characters."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def quote(value: object) -> Message | str:
+    """A value in quotation marks for an error message: short, on one line, without control characters."""
+    if isinstance(value, (list, dict)):
+        return _("a list") if isinstance(value, list) else _("an object")
+    line = printable(str(value))
+    return f"'{line[:40]}…'" if len(line) > 40 else f"'{line}'"
+
+
 def system_error(error: BaseException | None) -> Message | str:
     """What the system says of a file, without its name; of any other error what it says itself."""
     said = getattr(error, "strerror", None) or ("" if error is None else message_of(error))

@@ -502,6 +502,19 @@ class HumanVerdict(Value):
         return self.model_copy(update={"given": None}) == other.model_copy(update={"given": None})
 
 
+class ReleaseDecision(Value):
+    """What the team decided about a run's bot: whether it may go out, who says so, when (ISO 8601) and why.
+
+    `verdict` is one of the choices of the column (`go`, `conditional`, `no`), or what somebody typed instead.
+    It stands beside the gate's verdict and never changes it.
+    """
+
+    verdict: str = ""
+    by: str = ""
+    on: str = ""
+    reason: str = ""
+
+
 class Rule(Value):
     """A row of `--rules`: what an answer must not do, and how grave it is if it does."""
 

@@ -1,18 +1,15 @@
-"""Runs compared: whether the bot got better and how sure that is, what turned, pair beside pair.
+"""Two runs compared: whether the bot got better and how sure that is, what turned, pair beside pair.
 
-Two runs are compared in all detail, many by how their scores developed. What is compared, how it is tested
-and what counts as a regression is worked out in `results/comparison.py` and `results/history.py`; here it
-is put in words.
-
-`diff` says in this order: the verdict (score before and now, what may be said of it), what must not break,
-what makes the two runs hard to compare, the turns that turned red with the judge's reason, those that no
-longer are, and the difference by judge. Its page has the conversations of both runs side by side.
+What is compared, how it is tested and what counts as a regression is worked out in `results/comparison.py`;
+here it is put in words, in this order: the pair of numbers that every view of a run shows (`change_text`),
+what may be said of them, what must not break, what makes the two runs hard to compare, the turns that turned
+red with the judge's reason, those that no longer are, and the difference by judge. The page of `diff` has the
+conversations of both runs side by side.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from math import ceil
 from operator import itemgetter
 
 from simulator.core.document import (
@@ -20,7 +17,6 @@ from simulator.core.document import (
     PAGE,
     TEXT,
     Cell,
-    Chart,
     Fact,
     Item,
     Items,
@@ -28,12 +24,10 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
-    Series,
     Table,
     Text,
     Tone,
     excerpt,
-    local_time,
     page_section,
     points,
 )
@@ -42,23 +36,20 @@ from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import trial_notice
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
-from simulator.report.verdict import verdict, verdict_tone
+from simulator.report.verdict import verdict
 from simulator.results.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
+    Change,
     JudgeDifference,
     Kind,
     PairedRuns,
     RunComparison,
-    RunFigures,
     TurnChange,
     TurnKey,
-    compare_runs,
-    is_regression,
 )
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
-from simulator.results.history import MIN_RUNS, History, PastRun
 
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10
@@ -68,23 +59,23 @@ _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
 # out 0 and a p below 5 %. `leaning_...` has the interval alone: the direction is told, with its uncertainty.
 # `no_difference` has neither, and says which difference the data rule out.
 _VERDICTS = {
-    "better": _("Score {was} → {now}: it got better ({by} points, 95 % interval {low} to {high})."),
-    "worse": _("Score {was} → {now}: it got worse ({by} points, 95 % interval {low} to {high})."),
+    "better": _("{change}: it got better ({by} points, 95 % interval {low} to {high})."),
+    "worse": _("{change}: it got worse ({by} points, 95 % interval {low} to {high})."),
     "no_difference": _(
-        "Score {was} → {now} ({by}): neither better nor worse can be said; no difference larger than"
-        " {larger} points."
+        "{change} ({by} points): neither better nor worse can be said; no difference larger than {larger}"
+        " points."
     ),
     "leaning_up": _(
-        "Score {was} → {now} ({by} points, 95 % interval {low} to {high}): it seems to have gone up, but"
+        "{change} ({by} points, 95 % interval {low} to {high}): it seems to have gone up, but"
         " chance is not ruled out (cases that changed: {moved}, p = {p})."
     ),
     "leaning_down": _(
-        "Score {was} → {now} ({by} points, 95 % interval {low} to {high}): it seems to have gone down, but"
+        "{change} ({by} points, 95 % interval {low} to {high}): it seems to have gone down, but"
         " chance is not ruled out (cases that changed: {moved}, p = {p})."
     ),
-    "equal": _("Score {was} → {now}: it has not changed."),
+    "equal": _("{change}: it has not changed."),
     "not_enough": _(
-        "Score {was} → {now}: not enough data to say whether it got better or worse (cases {cases}, pairs of"
+        "{change}: not enough data to say whether it got better or worse (cases {cases}, pairs of"
         " conversations {pairs})."
     ),
 }
@@ -119,13 +110,12 @@ _CAUTIONS: dict[Kind, Message] = {
     "unpaired": _("Left out: {before} conversations only in the earlier run, {after} only in this one."),
 }
 # In a report that people act on, how it was worked out stands beside what came of it. Wilcoxon, 1945; Pratt,
-# 1959, for pairs without a difference; Holm, 1979.
+# 1959, for pairs without a difference.
 _METHOD = _(
     "Of 100, every judge averaged by conversation (in the report judges are averaged by turn, which differs"
     " a little). Conversations of the same case and customer are paired; interval from a bootstrap by case,"
-    " p from Wilcoxon's signed-rank test (ties shared, zeros by Pratt's method). {primary} decides about the"
-    " score: it is tested first and alone, its p not corrected. The p of the others is corrected by Holm's"
-    " method, and doubled as long as {primary} cannot be said to have changed."
+    " p from Wilcoxon's signed-rank test (ties shared, zeros by Pratt's method), judge by judge: of twenty"
+    " judges one may seem to have changed by chance. {primary} decides about the score."
 )
 # In brief, on a terminal, where 25 lines have to do: turns of a kind, characters of a question and of a
 # reason.
@@ -146,8 +136,7 @@ _CHANGES: dict[tuple[bool, bool], tuple[str, Tone, Message]] = {
 
 
 def comparison_report(
-    before: RunFigures,
-    after: RunFigures,
+    runs: PairedRuns,
     changes: RunComparison,
     language: Language,
     page: str = "",
@@ -159,11 +148,11 @@ def comparison_report(
     `page` is where it is written as a page: beside that of the later run, to which its conversations link.
     `gate` is the later run's own verdict.
     """
-    summary = after.summary
+    summary = runs.after.summary
     parts = _Parts(changes, summary, language)
     sections = list(parts.verdict())
     if gate and gate.decision:
-        line = verdict(gate, summary.score, trial=summary.trial)
+        line = verdict(gate, summary.scores.score, trial=summary.trial)
         by_itself = Line(_("The later run by itself: {verdict}", verdict=line))
         sections.append(Section("gate", "", (by_itself,), views=TEXT | BRIEF | PAGE))
     if changes.regression:
@@ -172,10 +161,22 @@ def comparison_report(
     if changes.cannot_tell:
         unknown = Line(_("Cannot tell (exit code 3)"), "alarm")
         sections.append(Section("unknown", "", (unknown,), views=TEXT | BRIEF))
-    sections += [*parts.turned(), *parts.differences(), *parts.pairs(PairedRuns(before, after))]
+    sections += [*parts.turned(), *parts.differences(), *parts.pairs(runs)]
     sections += page_section(page)
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
     return Report(title, language, sections=tuple(sections), wording="rows" if summary.rows else "")
+
+
+def change_text(change: Change) -> Message:
+    """The pair of numbers: "Questions needing review 27 → 15, score 64 → 83"."""
+    (red_before, red_now), (before, now) = change.questions, change.score
+    return _(
+        "Questions needing review {red_before} → {red_now}, score {before} → {now}",
+        red_before=f"{red_before:,}",
+        red_now=f"{red_now:,}",
+        before=points(before),
+        now=points(now),
+    )
 
 
 class _Parts:
@@ -211,11 +212,12 @@ class _Parts:
             )
             said.append(other_rubric)
         else:
-            said.append(_VERDICTS[_verdict_key(row)].format(**_figures(row)))
+            said.append(
+                _VERDICTS[_verdict_key(row)].format(change=change_text(changes.change), **_figures(row))
+            )
             tone = _TONES.get(changes.verdict, "strong")
             judges = [self.titles("judge", name) for name in changes.fallen]
-            if judges and is_regression(changes.judges, changes.verdict, redder=changes.reds.redder):
-                tone = "alarm"
+            if judges and changes.reds.cases_worse > changes.reds.cases_better:
                 said.append(_("But these got worse: {judges}.", judges=judges))
             elif judges:
                 fell = _(
@@ -223,6 +225,13 @@ class _Parts:
                     " regression."
                 )
                 said.append(fell.format(judges=judges))
+            if changes.reds.redder:
+                tone = "alarm"
+                redder = _(
+                    "More questions turned red ({worse}) than green ({better}), beyond chance (p = {p})."
+                )
+                reds = changes.reds
+                said.append(redder.format(worse=reds.cases_worse, better=reds.cases_better, p=p_text(reds.p)))
         if changes.cannot_tell:
             tone = "alarm"
             said = [*self._cannot_tell(), *said]
@@ -246,12 +255,8 @@ class _Parts:
             yield _("Finish it with: python run.py {words}", words=f"--resume {run.run}")
 
     def _below(self) -> Iterator[Text | Line]:
-        """What follows the headline: how the runs could be compared, or how many cases that takes.
-
-        The number of questions is that which shows a difference of 5 points with a power of 80 %, as much as
-        the pairs of these two runs scatter.
-        """
-        changes, row = self.changes, self.changes.score
+        """What follows the headline where nothing can be said: how the runs could be compared."""
+        changes = self.changes
         if changes.verdict == "not_comparable":
             yield _(
                 "Grade it again: python run.py grade {run} --again --judges {judges}",
@@ -263,13 +268,6 @@ class _Parts:
                 "A verdict takes at least {n} cases and {pairs} pairs of conversations.",
                 n=FEWEST_CASES,
                 pairs=FEWEST_PAIRS,
-            )
-        if row and row.more and changes.verdict in ("not_enough", "no_difference"):
-            yield _(
-                "To see a difference of 5 points it takes about {n} new questions ({conversations}"
-                " conversations).",
-                n=row.more,
-                conversations=ceil(row.more * changes.paired / row.cases),
             )
 
     def _compared(self) -> Iterator[Message]:
@@ -408,7 +406,7 @@ class _Parts:
                 _("Now"): lambda row: points(row.after),
                 _("Diff."): lambda row: signed_points(row.difference),
                 _("95 % interval"): lambda row: between(row.interval),
-                _("p (corrected)"): lambda row: p_text(row.p_holm),
+                _("p"): lambda row: p_text(row.p),
                 _("pairs"): lambda row: row.pairs,
             },
             words=frozenset({1}),
@@ -423,12 +421,13 @@ class _Parts:
         """
         before, after, columns = runs.before, runs.after, ("", _("Before"), _("Now"))
         rows: tuple[tuple[Text, ...], ...] = (
-            (_("Score"), points(before.summary.score), points(after.summary.score)),
-            (_("Red turns"), *(f"{s.red:,} / {s.turns:,}" for s in (before.summary, after.summary))),
+            (_("Questions needing review"), *(f"{n:,}" for n in self.changes.change.questions)),
+            (_("Score"), *map(points, self.changes.change.score)),
+            (_("Red turns"), *(f"{s.red.count:,} / {s.turns:,}" for s in (before.summary, after.summary))),
         )
         # Entries with the place at which they stand: by colour, then by how much the score fell.
         numbers, items, order = Counter[tuple[bool, bool]](), [], list(_CHANGES)
-        was, became = (side.summary.conversation_scores for side in (before, after))
+        was, became = (side.summary.scores.by_conversation for side in (before, after))
         # The page of the later run has them under their number in its plan.
         places = {key: anchor(at) for at, key in enumerate(after.results.conversations.ids, 1)}
         for earlier, later in ((runs.earlier[key], runs.later[key]) for key in runs.both):
@@ -495,11 +494,9 @@ def _figures(row: JudgeDifference) -> dict[str, object]:
     """The values of a sentence on a difference."""
     counts = row.model_dump(include={"pairs", "cases", "moved"})
     return {
-        "was": points(row.before),
-        "now": points(row.after),
         "by": signed_points(row.difference),
         "larger": largest(row.larger),
-        "p": p_text(row.p_holm),
+        "p": p_text(row.p),
         **counts,
         **ends(row.interval),
     }
@@ -526,12 +523,6 @@ def p_text(p: float | None) -> str:
     return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def compared(before: RunFigures, after: RunFigures) -> RunComparison:
-    """The statistics of two runs; their resampling uses the later one's seed."""
-    seed = after.results.run.settings.get("seed")
-    return compare_runs(before, after, seed=seed if isinstance(seed, int) else 42)
-
-
 def _side(
     run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[TurnKey, RedTurn]
 ) -> Fact:
@@ -551,132 +542,3 @@ def _side(
 def _short(text: str) -> str:
     text = safe_text(text)
     return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH].rstrip() + "…"
-
-
-# --- How runs developed ---
-
-# By `History.direction`: a direction is named only where the interval of the slope leaves out 0.
-_TRENDS: dict[str, tuple[Message, Tone]] = {
-    "falling": (_("Slowly falling: {slope} points per run (95 % interval {low} to {high})."), "alarm"),
-    "rising": (_("Rising: {slope} points per run (95 % interval {low} to {high})."), "good"),
-    "steady": (
-        _("Neither rising nor falling can be said: {slope} points per run (95 % interval {low} to {high})."),
-        "",
-    ),
-}
-# The whole scale, always: a chart that begins at the lowest score makes every change look like a fall.
-_SCALE = (0, 0.25, 0.5, 0.75, 1)
-
-
-def history_report(history: History, language: Language, page: str = "") -> Report:
-    """The trend first, then the runs, the newest first; `page` is where it is written as a page.
-
-    Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
-    its end) are listed with a note, and are no part of line and trend.
-    """
-    # What is followed are ids; the chart needs the runs, oldest first.
-    comparable = [run for run in history.runs if run.run in set(history.followed)]
-    table = Table.listing(
-        "runs",
-        reversed(history.runs),
-        {
-            _("Date"): _date,
-            _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.1f}",
-            _("95 % interval"): lambda run: "–".join(map(points, run.interval)) if run.interval else None,
-            _("Red"): lambda run: f"{run.red:,}/{run.turns:,}",
-            _("Conv."): lambda run: run.graded,
-            pgettext("the model that grades", "Judge"): lambda run: run.model,
-            _("Bot"): lambda run: run.adapter,
-            _("Verdict"): _verdict_of,
-            _("Note"): lambda run: _note(run, history),
-            _("Run"): lambda run: run.run,
-        },
-        words=frozenset({5, 6, 7, 8, 9}),
-        # On a narrow terminal date, score, red, verdict, note and run are left.
-        spared=frozenset({2, 4, 5, 6}),
-    )
-    block = table if history.runs else Line(_("There are no runs."))
-    runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))
-    return Report(
-        title=_("How the score developed"),
-        language=language,
-        lead=(
-            Notes.of(_history_notes(history)),
-            *([_history_chart(comparable)] if len(comparable) > 1 else []),
-        ),
-        sections=(runs, *page_section(page)),
-    )
-
-
-def _history_notes(history: History) -> Iterator[Text | Line]:
-    """The trend, falls, and what could not be read.
-
-    A fall is of two kinds: one step that was more than chance (`dropped`), and one that no step shows, from
-    the best run to the newest (`eroded`). Each comes with the command that compares the two.
-    """
-    n, trend = len(history.followed), history.trend
-    if trend:
-        text, tone = _TRENDS[history.direction]
-        yield Line(text.format(slope=signed_points(trend.slope), **ends(trend.interval)), tone)
-    elif history.runs:
-        yield _("A trend takes at least {needed} comparable runs (now {n}).", needed=MIN_RUNS, n=n)
-    dropped = _("{run} fell by {by} points from the run before, more than chance.")
-    eroded = _(
-        "Each step was within chance, but the newest run is {by} points below the best one, {run} ({best})."
-    )
-    for fall, text in ((history.dropped, dropped), (history.eroded, eroded)):
-        if fall:
-            run = fall.later if fall is history.dropped else fall.earlier
-            yield Line(text.format(run=run, by=points(fall.by), best=points(fall.best)), "alarm")
-            yield _(
-                "Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later
-            )
-    if history.runs and n < len(history.runs):
-        yield _(
-            "The trend is over the {n} runs with the cases, bot and rubric of the newest one that went on to"
-            " its end.",
-            n=n,
-        )
-    if unread := history.unread:
-        yield Line(_("Runs that cannot be read: {n} ({names})", n=len(unread), names=unread[:5]), "alarm")
-
-
-def _history_chart(runs: list[PastRun]) -> Chart:
-    """The scores of comparable runs, oldest first."""
-    dates, texts = tuple(map(_date, runs)), tuple(points(run.score) for run in runs)
-    scores = tuple(
-        _("{date} {score}", date=date, score=text) for date, text in zip(dates, texts, strict=True)
-    )
-    low, high = zip(*(run.interval or (None, None) for run in runs), strict=True)
-    return Chart(
-        kind="lines",
-        title=_("How the score developed"),
-        description=_("Score by run: {scores}", scores=scores),
-        labels=dates,
-        series=(Series("", tuple(run.score for run in runs), texts, low, high),),
-        marks=tuple((mark, points(mark)) for mark in _SCALE),
-    )
-
-
-def _verdict_of(run: PastRun) -> Cell | None:
-    """The verdict by the run's own target; None without one."""
-    if run.gate is None or run.gate.decision is None:
-        return None
-    line = verdict(run.gate, run.score, trial=run.trial)
-    return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
-
-
-def _note(run: PastRun, history: History) -> Message:
-    """What sets a run apart from the others: "replay, unfinished"; empty for an ordinary one."""
-    notes = (
-        (_("replay"), run.replay_of),
-        (_("other set-up"), run.run not in history.followed),
-        (_("stand-in"), run.trial),
-        (_("unfinished"), run.status != "finished"),
-    )
-    return _("{parts}", parts=tuple(note for note, holds in notes if holds))
-
-
-def _date(run: PastRun) -> str:
-    """When a run began, in the reader's own time zone."""
-    return f"{local_time(run.created):%Y/%m/%d %H:%M}"

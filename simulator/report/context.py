@@ -53,7 +53,7 @@ def lowest_score(results: Results, summary: Summary) -> float | None:
     Grades from 1 to 5 are divided by 5, so that a bot that is always wrong has 20 of 100. Whoever does not
     know that takes 40 for nearly half right.
     """
-    scales = (s.scale for s in results.scores.of_judge(summary.primary, "scored"))
+    scales = (s.scale for s in results.scores.of_judge(summary.scores.primary, "scored"))
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
 
 
@@ -92,12 +92,12 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     That the target was missed is not among them: it is the verdict itself.
     """
     alarms = [*_shared_reason(summary), *_gate_alarms(gate, titles), *_all_alike(summary), *_alarms(summary)]
-    if n := summary.satisfied_unresolved:
-        of = summary.satisfied_graded
+    if n := summary.customers.satisfied_unresolved:
+        of = summary.customers.satisfied_graded
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
-    if any(summary.lapses.values()):
-        alarms.append(lapses_text(summary.lapses, summary.lapsed))
-    people = correction_texts(summary) if summary.labels else ()
+    if any(summary.red.lapses.values()):
+        alarms.append(lapses_text(summary.red.lapses, summary.red.lapsed))
+    people = correction_texts(summary) if summary.scores.labels else ()
     counted = count_notes(gate) if gate.conditions else ()
     remarks = (*counted, *people, *_remarks(summary))
     listed = [Line(text, "alarm") for text in alarms]
@@ -107,9 +107,9 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
 def _shared_reason(summary: Summary) -> Iterator[Message]:
     """What most of the grades failed for, where it is one thing: what to do first."""
     reasons = Counter[str]()
-    for judge in summary.judges.values():
+    for judge in summary.scores.judges.values():
         reasons[judge.failure_reason] += judge.failed
-    failed, graded = reasons.total(), sum(judge.n for judge in summary.judges.values())
+    failed, graded = reasons.total(), sum(judge.n for judge in summary.scores.judges.values())
     if failed <= graded:
         return
     reason, count = reasons.most_common(1)[0]
@@ -131,7 +131,7 @@ def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
 
 def _all_alike(summary: Summary) -> Iterator[Message]:
     """The judges that gave every answer the same grade."""
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         # Stand-ins are a trial as a whole, and whoever counts by rule may well find all answers alike.
         if judge.same_grade is None or summary.offline or by_rule(name):
             continue
@@ -145,7 +145,7 @@ def _all_alike(summary: Summary) -> Iterator[Message]:
 
 def _alarms(summary: Summary) -> Iterator[Message]:
     """What decides whether the figures can be used: what was not answered, and what was not graded."""
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         judge_title = title("judge", name)
         if judge.failed:
             failed_grades = _(
@@ -160,15 +160,17 @@ def _alarms(summary: Summary) -> Iterator[Message]:
         if (n := len(judge.rubrics)) > 1:
             mixed = _("{judge}: grades of {n} different rubrics are mixed; take the mean with care.")
             yield mixed.format(judge=judge_title, n=n)
-    if n := sum(judge.undecided for judge in summary.judges.values()):
+    if n := sum(judge.undecided for judge in summary.scores.judges.values()):
         yield _(
             "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
             " has to be fixed.",
             n=n,
         )
     yield from _ignored_findings(summary)
-    if summary.missing:
-        yield _("Conversations without a grade, which are not part of the score: {n}.", n=summary.missing)
+    if summary.scores.missing:
+        yield _(
+            "Conversations without a grade, which are not part of the score: {n}.", n=summary.scores.missing
+        )
     if summary.bot_failures:
         failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
         text = _(
@@ -188,13 +190,13 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
             " answer."
         )
-    if n := summary.simulator.failed:
+    if n := summary.customers.failed:
         yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
 
 
 def _ignored_findings(summary: Summary) -> Iterator[Message]:
     """How many findings a judge named in words that do not stand where it says, judge by judge."""
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         if judge.conflicts_ignored:
             yield _(
                 "{judge}, contradictions of reference and passages that were ignored because the words are"
@@ -226,7 +228,7 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         yield thought.format(n=n, all=summary.turns)
     judges = [
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
-        for name, judge in summary.judges.items()
+        for name, judge in summary.scores.judges.items()
         # Skipped because undecided is an alarm of its own. Not all answers have every output; not every
         # answer tests a rule, and the table of rules says so.
         if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
@@ -236,18 +238,18 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         if summary.offline:
             skipped = _("{judges}: skipped where a reference, passages or a model is missing.")
         yield skipped.format(judges=judges)
-    if any(judge.retest for judge in summary.judges.values()):
+    if any(judge.retest for judge in summary.scores.judges.values()):
         yield _(
             "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
             " interval allows for what changed."
         )
-    if n := summary.simulator.guarded:
+    if n := summary.customers.guarded:
         yield _(
             "Messages of the simulated customer that were rewritten before the bot saw them: {n} of {turns}"
             " ({kinds}).",
             n=n,
             turns=summary.turns,
-            kinds=counts_text(summary.simulator.rules, "rule"),
+            kinds=counts_text(summary.customers.rules, "rule"),
         )
 
 
@@ -333,7 +335,7 @@ class ReportContext:
 
     def _details_note(self) -> Iterator[Line]:
         """How many answers state details that nothing retrieved supports, though they are not red for it."""
-        if self.results.run.offline or (self.summary.rules.groundedness or 0) >= _DETAILS_ONLY:
+        if self.results.run.offline or (self.summary.red.rules.groundedness or 0) >= _DETAILS_ONLY:
             return
         grounded = self.results.scores.of_judge("groundedness", "scored")
         if n := sum(score.raw == _DETAILS_ONLY for score in grounded):
@@ -387,7 +389,7 @@ class ReportContext:
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:
         """The red turns."""
-        return {(turn.conversation, turn.turn): turn for turn in self.summary.reddest}
+        return {(turn.conversation, turn.turn): turn for turn in self.summary.red.answers}
 
     def key(self, *parts: object) -> str:
         """A row's key: it names the run, so that the rows of several runs can stand in one worksheet."""
@@ -399,7 +401,7 @@ def interval_text(context: ReportContext) -> Message | None:
 
     None where neither is known, as with fewer than five questions.
     """
-    gate, interval = context.gate, context.summary.interval
+    gate, interval = context.gate, context.summary.scores.interval
     if gate.bounds:
         low, high = (points(end, against=gate.target) for end in gate.bounds)
         sure = f"{100 * (gate.confidence or 0):.4g}"
@@ -416,12 +418,12 @@ def score_lines(context: ReportContext) -> Iterator[Message]:
     "Score 70 / 100", "95 % interval 52–86", "6 of 6 conversations graded": each a phrase of one line.
     """
     summary, target = context.summary, context.gate.target
-    if summary.corrected:
+    if summary.scores.corrected:
         yield _("Score {score}", score=corrected_line(summary, target, context.gate.bounds))
-        yield _("by {n} human grades", n=summary.corrected.n)
-    elif summary.score is None:
+        yield _("by {n} human grades", n=summary.scores.corrected.n)
+    elif summary.scores.score is None:
         yield _("Score {score}", score=_("No grade"))
     else:
-        yield _("Score {score} / 100", score=points(summary.score, against=target))
+        yield _("Score {score} / 100", score=points(summary.scores.score, against=target))
         yield interval_text(context) or _("no interval (it takes five questions)")
-    yield _("{n} of {planned} conversations graded", n=summary.graded, planned=summary.planned)
+    yield _("{n} of {planned} conversations graded", n=summary.scores.graded, planned=summary.planned)

@@ -46,7 +46,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 context.red.get(place),
                 context.causes.get(place),
             )
-            grade = scores.get(context.summary.primary)
+            grade = scores.get(context.summary.scores.primary)
             yield turn_values(conversation, turn) | {
                 "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
                 "answer_seconds": turn.answer.seconds,
@@ -62,7 +62,7 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 "cause_text": context.text(context.cause_sentence(*place)) if cause else None,
                 "scores": {
                     name: {key: getattr(scores[name], key) for key in _SCORE}
-                    for name in context.summary.judges
+                    for name in context.summary.scores.judges
                     if name in scores
                 },
             }
@@ -76,7 +76,7 @@ def csv_bytes(context: ReportContext) -> bytes:
     """
     out = io.StringIO(newline="")
     writer = csv.writer(out)
-    judges = list(context.summary.judges)
+    judges = list(context.summary.scores.judges)
     graded = [f"{name}.{part}" for name in judges for part in ("grade", "reason")]
     writer.writerow([*HEAD, *graded])
     for row in turn_rows(context):
@@ -132,7 +132,7 @@ def junit_xml(context: ReportContext) -> str:
     held = {row["conversation"]: row["conversation"].removeprefix(row["persona"]).lstrip("/") for row in rows}
     is_once = all(name.endswith("#1") and not name.startswith("@") for name in held.values())
     for row in rows:
-        grade, asked = row["scores"].get(context.summary.primary), held[row["conversation"]]
+        grade, asked = row["scores"].get(context.summary.scores.primary), held[row["conversation"]]
         title = f"{row['case'] if is_once else asked} turn {row['turn']}"
         case = SubElement(suite, "testcase", classname=_text(row["persona"]), name=_text(title))
         problem = None
@@ -149,7 +149,7 @@ def junit_xml(context: ReportContext) -> str:
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
         trial = context.summary.trial
-        line = str(verdict(gate, context.summary.score, trial=trial))
+        line = str(verdict(gate, context.summary.scores.score, trial=trial))
         if not gate.passed:
             failure = SubElement(target, "failure", type="gate", message=_text(line))
             failure.text = _text(" ".join(gate.reasons))

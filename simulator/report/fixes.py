@@ -126,7 +126,7 @@ def brief_sections(
     """
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
     causes = improvements.causes
-    asked = {case.case: case.question for case in summary.cases}
+    asked = {case.case: case.question for case in summary.scores.cases}
     items = []
     for red in gravest[:SHOWN]:
         where = turn_text(red.persona, red.case, red.turn, titles)
@@ -256,15 +256,15 @@ def cards(
 
 def red_turns_section(improvements: Improvements, summary: Summary, language: Language) -> Section | None:
     """The gravest red turns with what was said, and what caused it, folded."""
-    if not summary.reddest:
+    if not summary.red.answers:
         return None
     titles, items = summary.titles(language), []
-    for red in summary.reddest[:QUOTED]:
+    for red in summary.red.answers[:QUOTED]:
         where = turn_text(red.persona, red.case, red.turn, titles)
         reason = Fact(pgettext("the model that grades", "Judge"), red.reason)
         title = _("{mark} · {where}", mark=mark_text(red), where=where)
         cause = improvements.causes.get((red.conversation, red.turn))
         why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
         items.append(Item(title, (*dialogue(red), reason, *why), "strong"))
-    name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red)
+    name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red.count)
     return Section("gravest", name, (Items(tuple(items), numbered=True),), views=MARKDOWN, folded=True)

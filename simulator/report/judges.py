@@ -136,7 +136,7 @@ def judge_trusts(
     except ValidationError:  # another version stored them differently
         drifts = []
     judges = {}
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         trust = _trust(name, judge.rubrics, drifts, language, folder)
         # A judge that compares by rule is named only where there is something to say of it.
         is_known = trust.calibration or trust.warnings or not by_rule(name)

@@ -14,17 +14,17 @@ def corrected_line(
 
     `bounds` are those that decided, where these are not the 95 % interval.
     """
-    if summary.corrected is None:
+    if summary.scores.corrected is None:
         return None
-    figures = (summary.corrected.score, *(bounds or summary.corrected.interval))
+    figures = (summary.scores.corrected.score, *(bounds or summary.scores.corrected.interval))
     score, low, high = (points(value, against=target) for value in figures)
-    auto = points(summary.score)
+    auto = points(summary.scores.score)
     return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
 
 
 def correction_texts(summary: Summary) -> Iterator[Message]:
     """How people's blind grades corrected the score, or how many more grades that takes."""
-    if corrected := summary.corrected:
+    if corrected := summary.scores.corrected:
         strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
         by_stratum = ((text, corrected.bias.get(name)) for name, text in strata.items())
         biases = [text.format(how=_bias_text(bias)) for text, bias in by_stratum if bias is not None]
@@ -35,8 +35,8 @@ def correction_texts(summary: Summary) -> Iterator[Message]:
             n=corrected.n,
             biases=biases,
         )
-    elif summary.shortage:
-        yield _shortage_text(summary.shortage)
+    elif summary.scores.shortage:
+        yield _shortage_text(summary.scores.shortage)
 
 
 def _bias_text(bias: float) -> Message:

@@ -17,10 +17,10 @@ _QUESTIONS_SHOWN = 20
 
 def simulators_section(summary: Summary) -> Section | None:
     """What each of several models that play the customers says of the bot; None with one of them."""
-    spread = summary.simulator_spread
+    spread = summary.scores.spread
     if spread is None:
         return None
-    models = summary.simulators
+    models = summary.scores.simulators
 
     def interval(model: str) -> Text:
         ends = models[model].interval
@@ -54,11 +54,11 @@ def reliability_section(summary: Summary) -> Section | None:
     that k conversations about a question all pass, C(passed, k) / C(n, k), averaged over questions: a bot
     that is right two times of three has pass^1 67 % and pass^3 0 % on such a question.
     """
-    reliability = summary.reliability
+    reliability = summary.scores.reliability
     if reliability is None:
         return None
     # By id in the figures, by words for people.
-    asked = {case.case: case.question for case in summary.cases}
+    asked = {case.case: case.question for case in summary.scores.cases}
 
     def share(case: str) -> Cell:
         passed, of = reliability.counts[case]
@@ -134,7 +134,7 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
         return None
     grades = {
         (score.conversation, score.turn): score.value
-        for score in results.scores.of_judge(summary.primary, "scored")
+        for score in results.scores.of_judge(summary.scores.primary, "scored")
     }
 
     def mean(turns: list[tuple[str, int]]) -> float | None:

@@ -122,9 +122,9 @@ def _read(read: ReadCounts) -> Iterator[Message]:
 def _score(outcome: ReviewOutcome) -> Section:
     """The corrected score, or how many more grades it takes."""
     summary = outcome.summary
-    score = _("{score} / 100", score=points(summary.score))
-    if (line := corrected_line(summary, outcome.gate.target)) and summary.corrected:
-        score = _("{line}   by {n} human grades", line=line, n=summary.corrected.n)
+    score = _("{score} / 100", score=points(summary.scores.score))
+    if (line := corrected_line(summary, outcome.gate.target)) and summary.scores.corrected:
+        score = _("{line}   by {n} human grades", line=line, n=summary.scores.corrected.n)
     notes = tuple(map(Line, correction_texts(summary)))
     page = Line(_("The report shows it, too: {path}", path=outcome.page))
     return Section("score", _("Score"), (Line(score, "strong"), Notes(notes), page), views=TERMINAL)

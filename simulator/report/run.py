@@ -67,9 +67,12 @@ def run_report(context: ReportContext) -> Report:
     """
     run, summary, gate = context.results.run, context.summary, context.gate
     red = ngettext(
-        "▲ Red turns {red} of {n} turn", "▲ Red turns {red} of {n} turns", n=summary.turns, red=summary.red
+        "▲ Red turns {red} of {n} turn",
+        "▲ Red turns {red} of {n} turns",
+        n=summary.turns,
+        red=summary.red.count,
     )
-    line = verdict(gate, summary.score, trial=summary.trial)
+    line = verdict(gate, summary.scores.score, trial=summary.trial)
     return Report(
         title=_("Rehearsal results"),
         language=context.language,
@@ -107,7 +110,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if not summary.rows:
         yield from course_sections(results, summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
-        yield customers_section(summary.simulator)
+        yield customers_section(summary)
     yield from context.folded
     yield from context.answerable
     if context.improvements:
@@ -129,9 +132,9 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     """
     summary = context.summary
     means = [
-        _mean(title("judge", name), points(mean), summary.judges[name], name, trial=summary.trial)
-        for name in summary.active_judges
-        if (mean := summary.judges[name].mean) is not None
+        _mean(title("judge", name), points(mean), summary.scores.judges[name], name, trial=summary.trial)
+        for name in summary.scores.active
+        if (mean := summary.scores.judges[name].mean) is not None
     ]
     if means:
         yield Fact(_("Judges"), _("{parts}", parts=means))
@@ -139,8 +142,8 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
         yield from (Fact(section.title, section.line) for section in context.sections if section.line)
     # Stand-ins cost nothing, and "0.00 USD" would look like a bargain.
-    if any(spent.calls for spent in summary.spending.values()):
-        yield Fact(_("Cost"), money(summary.spent))
+    if any(spent.calls for spent in summary.money.spending.values()):
+        yield Fact(_("Cost"), money(summary.money.spent))
 
 
 def _mean(label: Text, mean: Text, judge: JudgeSummary, name: str, *, trial: bool) -> Message:
@@ -163,7 +166,7 @@ def _means(context: ReportContext) -> tuple[Block, ...]:
     """Means by customer and judge, the limit below which one is marked, and how low a score can be."""
     summary = context.summary
     table = tables.personas_table(summary, context.titles).model_copy(update={"title": ""})
-    limit, lowest = summary.rules.overall, lowest_score(context.results, summary)
+    limit, lowest = summary.red.rules.overall, lowest_score(context.results, summary)
     legend = []
     if limit is not None:
         legend.append(_("▲ marks a mean below {limit}.", limit=target_points(limit)))
@@ -192,7 +195,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
     run = run_argument(context.page, summary.run)
     if summary.finished < summary.planned or summary.status != "finished":
         yield Line(_("finish the run: python run.py --resume {run}", run=run))
-    elif summary.red:
+    elif summary.red.answers:
         yield Line(_("fix, rehearse with the same options, and compare: python run.py diff {run}", run=run))
     if context.gate.passed is None:
         yield Line(_("add --target 90 to get a verdict"))
@@ -208,7 +211,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     summary, run, none = context.summary, context.results.run, _("none")
     interval, corrected = (
         f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else none
-        for ends in (summary.interval, summary.corrected and summary.corrected.interval)
+        for ends in (summary.scores.interval, summary.scores.corrected and summary.scores.corrected.interval)
     )
     lists: dict[Text, Mapping[Any, Text]] = {
         _("Run"): {
@@ -216,7 +219,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
             _("Started"): local_time(run.created).isoformat(" ", "seconds"),
             _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
             _("Status"): title("status", run.status),
-            _("Rules for red"): tables.rules_text(summary.rules),
+            _("Rules for red"): tables.rules_text(summary.red.rules),
         },
         _("Models"): {title("role", role): model for role, model in run.models.items()},
         _("Settings"): {key: tables.setting_text(value) for key, value in run.settings.items()},
@@ -238,7 +241,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     ranges = () if context.gate.bounds else (FactList(tuple(map(Fact, ends, ends.values()))),)
     totals = (_statistics(summary), Line(note, "soft"), *ranges, spent)
     # The sum of the RAG metrics stands below the means on the page.
-    first, total = list[Block](), summary.total
+    first, total = list[Block](), summary.scores.total
     if total.value is not None:
         points_of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
         first = [FactList((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
@@ -257,7 +260,7 @@ def _statistics(summary: Summary) -> Table:
     def decimals(value: float | None, places: int = 3) -> str | None:
         return None if value is None else f"{value:.{places}f}"
 
-    judges = summary.judges
+    judges = summary.scores.judges
     return Table.listing(
         "statistics",
         judges,

@@ -49,9 +49,9 @@ from simulator.report.painters.html import render
 from simulator.report.people import corrected_line
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
+from simulator.results.articles import heading_of
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK, red_marks, red_questions, worst_severity
-from simulator.results.summary import heading_of
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
@@ -138,7 +138,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         endings.append(("", _("not finished"), left))
     passages = _passages(views.passages, talks)
     # A bar for each reason why turns are red, which may stand beside another.
-    kinds = sorted(summary.red_kinds.items(), key=lambda item: -item[1])
+    kinds = sorted(summary.red.kinds.items(), key=lambda item: -item[1])
     names = tuple(context.titles("mark", kind) for kind, _n in kinds)
     bars = Series("", tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds))
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
@@ -155,7 +155,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
     ahead = [*(section for section in there if section.key in keys), *ahead]
     figures = [section for section in there if section not in ahead]
     # Where people's grades corrected the score, that is the score; the automatic one stands beside it.
-    best = summary.corrected or summary
+    best = summary.scores.corrected or summary.scores
     return render(
         "run_page.html.j2",
         report,
@@ -180,7 +180,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         notes=context.notes,
         score=points(best.score, against=gate.target),
         best=best,
-        verdict=verdict(gate, summary.score, trial=summary.trial),
+        verdict=verdict(gate, summary.scores.score, trial=summary.trial),
         verdict_tone=verdict_tone(gate, trial=summary.trial),
         undecided=decision_of(gate) == "undecided",
         lowest=lowest_score(results, summary),
@@ -189,7 +189,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.
-        worth="" if summary.offline else worth(context.trusts.judges.get(summary.primary)),
+        worth="" if summary.offline else worth(context.trusts.judges.get(summary.scores.primary)),
         cards=fixes.cards(context, mends, anchors) if improvements else [],
         cards_shown=CARDS_SHOWN,
         fixes=len(improvements.fixes) + improvements.left_out if improvements else 0,
@@ -206,10 +206,10 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         brief=SHOWN_BRIEF,
         talks=talks,
         flawed=any(turn["flaws"] for talk in talks for turn in talk["turns"]),
-        personas={persona.persona: str(at) for at, persona in enumerate(summary.personas, 1)},
+        personas={persona.persona: str(at) for at, persona in enumerate(summary.scores.personas, 1)},
         part=_part(context, talks),
         judges=views.judges,
-        grades=sorted({0.4, 0.6, 0.8, 1.0, summary.rules.overall or 1.0}),
+        grades=sorted({0.4, 0.6, 0.8, 1.0, summary.red.rules.overall or 1.0}),
         passages=passages,
     )
 
@@ -253,7 +253,7 @@ def _question(
             alike.items(), key=lambda item: (RANK[worst_severity(item[1][0].marks)], -len(item[1]))
         )
     ]
-    case = next(case for case in context.summary.cases if case.case == reds[0].case)
+    case = next(case for case in context.summary.scores.cases if case.case == reds[0].case)
     worst, left = worst_severity(reds[0].marks), len(reds) - len(listed)
     return {"case": case, "severity": worst, "entries": entries, "n": len(reds), "left": left}
 
@@ -262,15 +262,15 @@ def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
     """That the page shows only some of the conversations; empty where it shows all."""
     summary = context.summary
     # Of rows the summary counts no conversations by case.
-    total = summary.graded + summary.missing + summary.unrecorded
+    total = summary.scores.graded + summary.scores.missing + summary.unrecorded
     if not summary.rows:
-        total = sum(case.conversations for case in summary.cases)
+        total = sum(case.conversations for case in summary.scores.cases)
     n, red = len(talks), sum(len(talk["reds"]) for talk in talks)
     text = _(
         "The run is large: this page shows {n} of its {all} conversations, with the gravest {red} of {of} red"
         " turns. The figures are of all conversations; --to xlsx and its like write every turn."
     )
-    return text.format(n=n, all=total, red=red, of=summary.red) if n != total else ""
+    return text.format(n=n, all=total, red=red, of=summary.red.count) if n != total else ""
 
 
 def shown_conversations(
@@ -284,7 +284,7 @@ def shown_conversations(
     too low. No more conversations are read than the page can hold.
     """
     room = _CONVERSATIONS_SIZE * share
-    red = dict.fromkeys((*first, *(red_turn.conversation for red_turn in summary.reddest)))
+    red = dict.fromkeys((*first, *(red_turn.conversation for red_turn in summary.red.answers)))
     others = [key for key in results.conversations.ids if key not in red]
     keys = [*red, *(key for start in range(64) for key in others[start::64])]
     # A passage takes room once, where it is first shown.
@@ -342,19 +342,21 @@ class _Views:
         """
         self._context, self._summary, self._anchors, self._quoted = context, context.summary, anchors, quoted
         self.passages: dict[tuple[str, str], str] = {}
-        self.judges = sorted(self._summary.active_judges, key=self._place)
-        red = {red_turn.conversation for red_turn in self._summary.reddest if red_turn.conversation in shown}
+        self.judges = sorted(self._summary.scores.active, key=self._place)
+        red = {
+            red_turn.conversation for red_turn in self._summary.red.answers if red_turn.conversation in shown
+        }
         self._is_open, self._printed = len(red) <= OPEN_AT_MOST, 0
 
     def _is_beside(self, name: str) -> bool:
         """Whether a further model of the panel grades under this name, beside one of the judges."""
         judge, beside, _model = name.partition("@")
-        return bool(beside) and judge in self._summary.judges
+        return bool(beside) and judge in self._summary.scores.judges
 
     def _place(self, name: str) -> tuple[int, bool]:
         """Judges keep their order, each followed by the panel's further models that grade by its rubric."""
         beside = self._is_beside(name)
-        return list(self._summary.judges).index(name.partition("@")[0] if beside else name), beside
+        return list(self._summary.scores.judges).index(name.partition("@")[0] if beside else name), beside
 
     def conversation(self, number: int, c: Conversation, scores: TurnScores) -> dict[str, Any]:
         """A conversation, which has this number in the plan; `lows` has the lowest grade of each judge.
@@ -405,7 +407,7 @@ class _Views:
         # The grades on which the marks rest are painted red: of a mark without a judge of its own, the
         # deciding judge's.
         kinds = {mark.kind for mark in red.marks} if red else set()
-        deciding = {_JUDGE_OF_MARK.get(kind, self._summary.primary) for kind in kinds}
+        deciding = {_JUDGE_OF_MARK.get(kind, self._summary.scores.primary) for kind in kinds}
         incorrect = "correctness" in kinds and "turn" in scores
         feeling = scores.get(FEELING)
         felt = feeling.raw if feeling and feeling.state == "scored" else None
@@ -471,7 +473,7 @@ class _Views:
                 if score.judge == TOOLS
                 else _("{n} % resolved", n=f"{100 * value:.0f}")
             ),
-            "red": bool(red_marks(score.conversation, [score], self._summary.rules)),
+            "red": bool(red_marks(score.conversation, [score], self._summary.red.rules)),
             "reason": cut(score.reason),
             "listed": listed,
         }

@@ -11,7 +11,7 @@ change.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
@@ -34,16 +34,16 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, listed, pgettext
 from simulator.core.titles import Titles
-from simulator.core.types import Results
+from simulator.core.types import Results, Spending
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
 from simulator.report.rulings import conflicts_section, risk_section
 from simulator.report.tables import FEELING, signed, spending_table
 from simulator.results.answerability import answerability, handovers, unjudged_reason
-from simulator.results.figures import SimulatorSummary, Summary
+from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
 from simulator.results.red import RISK, undecided_turns
-from simulator.results.summary import Course, bot_usage, course
+from simulator.results.scores import Course, course
 
 # More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
 _LINES = 4
@@ -62,11 +62,11 @@ def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) 
     made = (
         conflicts_section(undecided) if undecided else None,
         risk_section(results) if RISK in results.scores.judges else None,
-        simulators_section(summary) if summary.simulator_spread is not None else None,
-        reliability_section(summary) if summary.reliability else None,
+        simulators_section(summary) if summary.scores.spread is not None else None,
+        reliability_section(summary) if summary.scores.reliability else None,
         skipped_section(results),
         *added,
-        bot_usage_section(results),
+        bot_usage_section(summary.money.bot),
         latency_section(results),
         replay_section(results, summary) if results.run.settings.get("replay") else None,
     )
@@ -146,13 +146,12 @@ def latency_section(results: Results) -> Section | None:
     return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
 
 
-def bot_usage_section(results: Results) -> Section | None:
+def bot_usage_section(used: Mapping[str, Spending]) -> Section | None:
     """Calls, tokens and cost of the bot's own models, as its answers reported them.
 
     None where no answer says anything of it. Nothing of this is counted against --budget.
     """
     # By the name of the model, which bots often do not tell.
-    used = bot_usage(results)
     if not used:
         return None
     total = total_spending(list(used.values()))
@@ -248,8 +247,8 @@ def course_sections(results: Results, summary: Summary, titles: Titles) -> Itera
     Later turns have fewer conversations, and not the same ones: who was satisfied has left. So each point
     has its n, and a fall does not by itself say that the bot gets worse.
     """
-    limit, charts = summary.rules.overall, list[Chart]()
-    if score := course(results, summary.primary):
+    limit, charts = summary.red.rules.overall, list[Chart]()
+    if score := course(results, summary.scores.primary):
         line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
         text = partial(points, against=limit)
         charts.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
@@ -324,13 +323,13 @@ _FIGURES: dict[str, Message] = {
 }
 
 
-def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
+def customer_remarks(summary: Summary) -> Iterator[Message]:
     """What stands out in how the customers were played: faults, what they did to the score, missed goals.
 
     Which score counts depends on --customer-faults: with `exclude` the one without spoilt turns, else the one
     with them. Either way both are told.
     """
-    customers = simulator.customers
+    customers, scores = summary.customers, summary.scores
     if customers.superseded:
         yield _(
             "Held once more because of the customer: {n} conversations. The first ones do not count.",
@@ -339,27 +338,27 @@ def customer_remarks(simulator: SimulatorSummary) -> Iterator[Message]:
     if customers.faults:
         kinds = [_("{name} {n}", name=_FAULTS[kind], n=n) for kind, n in customers.faults.items()]
         yield _("turns with a fault: {kinds}", kinds=kinds)
-    if customers.spoilt and simulator.with_spoilt is not None:
-        scores = {"with": points(simulator.with_spoilt), "without": points(simulator.without_spoilt)}
-        scores["n"] = f"{len(customers.spoilt):,}"
+    if customers.spoilt and scores.with_spoilt is not None:
+        shown = {"with": points(scores.with_spoilt), "without": points(scores.without_spoilt)}
+        shown["n"] = f"{len(customers.spoilt):,}"
         yield (
-            _("score {without}, leaving out what a customer spoilt (turns: {n}); {with} with it", **scores)
+            _("score {without}, leaving out what a customer spoilt (turns: {n}); {with} with it", **shown)
             if customers.handling == "exclude"
-            else _("score {with}; {without} without what a customer spoilt (turns: {n})", **scores)
+            else _("score {with}; {without} without what a customer spoilt (turns: {n})", **shown)
         )
-    if names := [_FIGURES[name] for name, figure in customers.figures.items() if figure.met is False]:
+    if names := [_FIGURES[name] for name, figure in customers.goals.items() if figure.met is False]:
         yield _("off the mark: {names}", names=names)
 
 
-def customers_section(simulator: SimulatorSummary) -> Section | None:
+def customers_section(summary: Summary) -> Section | None:
     """What stands out, and the figures; None where nobody looked."""
-    customers = simulator.customers
-    if not customers.figures:
+    customers = summary.customers
+    if not customers.goals:
         return None
-    remarks = list(customer_remarks(simulator)) or [_("nothing amiss in how they were played")]
+    remarks = list(customer_remarks(summary)) or [_("nothing amiss in how they were played")]
     note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
     rows = []
-    for key, figure in customers.figures.items():
+    for key, figure in customers.goals.items():
         # Of figures that nothing was counted for, such as thanks where nobody was angry, there is no row.
         if figure.value is not None:
             percent = round(100 * figure.value, 1)

@@ -32,14 +32,14 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     score is over conversations, the judges' means over turns, so the two can differ where talks are of
     different length. With --retest a last row has the share of verdicts that changed.
     """
-    limit = summary.rules.overall
+    limit = summary.red.rules.overall
 
     def row(
         name: Cell, score: Mean, red: Cell, judges: Mapping[str, Mean | JudgeSummary]
     ) -> tuple[Cell, ...]:
         # How a customer feels is no fault of the bot's by itself.
         limits = {judge: None if judge.partition("@")[0] == FEELING else limit for judge in judges}
-        means = (_mean_cell(judges[judge], limits[judge]) for judge in summary.active_judges)
+        means = (_mean_cell(judges[judge], limits[judge]) for judge in summary.scores.active)
         return name, _mean_cell(score, limit), red, *means
 
     rows = [
@@ -49,25 +49,25 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
             Cell(text=f"{persona.red:,} / {persona.turns:,}", number=persona.red),
             persona.judges,
         )
-        for persona in summary.personas
+        for persona in summary.scores.personas
     ]
     # Of rows there are no personas, and each is a turn.
-    planned = sum(persona.conversations for persona in summary.personas) or summary.turns
+    planned = sum(persona.conversations for persona in summary.scores.personas) or summary.turns
     everyone = row(
         Cell(text=_("All"), number=planned),
-        Mean(mean=summary.score, n=summary.graded, planned=planned),
-        Cell(text=f"{summary.red:,} / {summary.turns:,}", number=summary.red),
-        summary.judges,
+        Mean(mean=summary.scores.score, n=summary.scores.graded, planned=planned),
+        Cell(text=f"{summary.red.count:,} / {summary.turns:,}", number=summary.red.count),
+        summary.scores.judges,
     )
     rows.append(everyone)
-    if any(judge.retest for judge in summary.judges.values()):
+    if any(judge.retest for judge in summary.scores.judges.values()):
         # Of a judge that gave no verdict twice the cell is empty.
         cells = [Cell(text=_("Changed when graded again")), Cell(text=""), Cell(text="")]
-        for retest in (summary.judges[name].retest for name in summary.active_judges):
+        for retest in (summary.scores.judges[name].retest for name in summary.scores.active):
             share = _("{n} %", n=f"{100 * retest.flips / retest.n:.0f}") if retest and retest.n else "–"
             cells.append(Cell(text=share, note=f"{retest.flips}/{retest.n}") if retest else Cell(text=""))
         rows.append(tuple(cells))
-    columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.active_judges))
+    columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.scores.active))
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
 
@@ -110,9 +110,9 @@ def spending_table(
 
 def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
     """The spending of each model in each role, or of the role alone where its models are not known."""
-    for role, spent in summary.spending.items():
+    for role, spent in summary.money.spending.items():
         name = title("role", role)
-        for model, model_spent in summary.usage.get(role, {"": spent}).items():
+        for model, model_spent in summary.money.usage.get(role, {"": spent}).items():
             yield _("{role} ({model})", role=name, model=safe_text(model)) if model else name, model_spent
 
 

@@ -59,8 +59,8 @@ from simulator.results.causes import standing_name
 from simulator.results.figures import RedTurn, turn_failure
 from simulator.results.recommendations import Fix, Improvements
 from simulator.results.red import lapses_of, red_questions, worst_severity
+from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.review import blind_sample, review_keys
-from simulator.results.summary import MAX_QUOTED
 from simulator.sheets.model import (
     CHOICES,
     LazyRows,
@@ -111,7 +111,9 @@ def summary_sheet(context: ReportContext) -> Worksheet:
         "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
         "value": _verdict_cell(context),
         "explanation": SheetCell(
-            text=context.text(verdict(context.gate, context.summary.score, trial=context.summary.trial))
+            text=context.text(
+                verdict(context.gate, context.summary.scores.score, trial=context.summary.trial)
+            )
         ),
     }
     rows = [SheetRow(key=context.key("decision"), cells=decision)]
@@ -138,26 +140,26 @@ def _verdict_cell(context: ReportContext) -> SheetCell:
 
 def _means(context: ReportContext) -> Iterator[_Figure]:
     """The conditions of the gate, the score, and the means of judges and customers."""
-    summary, titles, limit = context.summary, context.titles, context.summary.rules.overall
+    summary, titles, limit = context.summary, context.titles, context.summary.red.rules.overall
     if notice := trial_notice(summary, rows=summary.rows):
         yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), notice
     if len(context.gate.conditions) > 1:
         conditions = conditions_table(context.gate, trial=summary.trial)
         untitled = conditions.model_copy(update={"title": ""})
         yield from _table_figures(Section("gate", conditions.title), untitled, context)
-    basis = [_held(summary.graded, summary.planned)]
+    basis = [_held(summary.scores.graded, summary.planned)]
     if interval := interval_text(context):
         basis.append(interval)
     if context.gate.target is not None:
         basis.append(_("Target {target}", target=target_points(context.gate.target)))
-    yield "score", _("Score (0-100)"), _mean(summary.score, limit), _("{parts:dots}", parts=basis)
-    red = _("{n} of {turns} turns", n=summary.red, turns=summary.turns)
-    yield "red", _("Red turns"), number_cell(summary.red), red
-    if summary.lapses:
-        kinds = counts_text({kind: n for kind, n in summary.lapses.items() if n}, "lapse")
-        n = sum(summary.lapses.values())
+    yield "score", _("Score (0-100)"), _mean(summary.scores.score, limit), _("{parts:dots}", parts=basis)
+    red = _("{n} of {turns} turns", n=summary.red.count, turns=summary.turns)
+    yield "red", _("Red turns"), number_cell(summary.red.count), red
+    if summary.red.lapses:
+        kinds = counts_text({kind: n for kind, n in summary.red.lapses.items() if n}, "lapse")
+        n = sum(summary.red.lapses.values())
         yield "lapses", _("Lapses between turns"), number_cell(n), kinds
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
         basis += [_("skipped {n}", n=judge.skipped)] if judge.skipped else []
@@ -165,7 +167,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         if retest := judge.retest:
             basis.append(_("graded twice {n}, changed {flips}", n=retest.n, flips=retest.flips))
         yield f"judge.{name}", title, _mean(judge.mean, limit), _("{parts:dots}", parts=basis)
-    for person in summary.personas:
+    for person in summary.scores.personas:
         persona, key = titles("persona", person.persona), f"persona.{person.persona}"
         title = _("Customer: {persona}", persona=persona)
         yield key, title, _mean(person.score, limit), _held(person.graded, person.conversations)
@@ -184,21 +186,25 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     # Rows of a data set are asked once, and all end alike.
     for how, count in () if summary.rows else summary.ended.items():
         yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), number_cell(count), ""
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         if judge.failed:
             title = _("Could not be graded: {judge}", judge=titles("judge", name))
             yield f"failed.{name}", title, number_cell(judge.failed), ""
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} turns", n=silent, turns=summary.turns)
-    played = None if summary.rows else customers_section(summary.simulator)
+    played = None if summary.rows else customers_section(summary)
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)
     took = _("{minutes} min {seconds} s") if minutes else _("{seconds} s")
     took = took.format(minutes=minutes, seconds=seconds)
     yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
-    cost = money(summary.spent) if summary.spending else _("no model was called for customers or grading")
+    cost = (
+        money(summary.money.spent)
+        if summary.money.spending
+        else _("no model was called for customers or grading")
+    )
     yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
 
 
@@ -267,15 +273,15 @@ def history_sheet(context: ReportContext) -> Worksheet:
     cells = {
         "date": SheetCell(text=f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"),
         "verdict": _verdict_cell(context),
-        "red": number_cell(summary.red),
+        "red": number_cell(summary.red.count),
         "turns": number_cell(summary.turns),
         "no_answer": number_cell(sum(summary.bot_failures.values())),
         "seconds": number_cell(round(summary.seconds)),
     }
-    if summary.cost_usd is not None:
-        cells["cost"] = number_cell(round(summary.cost_usd, 4))
+    if summary.money.cost_usd is not None:
+        cells["cost"] = number_cell(round(summary.money.cost_usd, 4))
     # Left empty where there is none: the chart has a gap then, and not a 0.
-    for key, share in (("score", summary.score), ("target", gate.target)):
+    for key, share in (("score", summary.scores.score), ("target", gate.target)):
         if share is not None:
             cells[key] = number_cell(round(100 * share, 1))
     made = worksheet("history", context.text, (SheetRow(key=run.id, cells=cells),), context.wording)
@@ -293,14 +299,14 @@ def technical_sheet(context: ReportContext) -> Worksheet:
     for kind, named in (("version", run.versions), ("model", run.models), ("prompt", run.prompts)):
         values |= {f"{kind}.{key}": value for key, value in sorted(named.items())}
     values |= {f"setting.{key}": setting_text(value) for key, value in sorted(run.settings.items())}
-    for role, spent in summary.spending.items():
+    for role, spent in summary.money.spending.items():
         values[f"calls.{role}"] = f"{spent.calls} (+{spent.cached} cached)"
         cached = f" ({spent.tokens_cached} cached)" if spent.tokens_cached else ""
         values[f"tokens.{role}"] = f"{spent.tokens_in} in{cached}, {spent.tokens_out} out"
-        for model, spending in summary.usage.get(role, {}).items():
+        for model, spending in summary.money.usage.get(role, {}).items():
             cost = "cost unknown" if spending.cost_usd is None else f"{dollars(spending.cost_usd)} USD"
             values[f"usage.{role}.{model}"] = f"{spending.tokens_in} in, {spending.tokens_out} out, {cost}"
-    for name, judge in summary.judges.items():
+    for name, judge in summary.scores.judges.items():
         for key, figure in (("stderr", judge.stderr), ("raw_mean", judge.raw_mean)):
             values[f"judge.{name}.{key}"] = "" if figure is None else f"{figure:.4f}"
         values[f"judge.{name}.rubric"] = ", ".join(judge.rubrics)
@@ -312,7 +318,7 @@ def questions_sheet(context: ReportContext) -> Worksheet:
     """The questions of this run, in use and approved, for the team to add to."""
     # Those of a large data set stay in its own file.
     results, summary = context.results, context.summary
-    left_out = results.is_sampled and (summary.rows or len(summary.cases) > MAX_QUOTED)
+    left_out = results.is_sampled and (summary.rows or len(summary.scores.cases) > MAX_QUOTED)
     conversations = () if left_out else results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
     return cases_sheet(cases, context.text, context.language, approved="yes")
@@ -401,7 +407,7 @@ def _judged(
 ) -> tuple[RedTurn | None, Score | None, str]:
     """Why a turn is red, the deciding judge's verdict, and the reason to be read first."""
     place = conversation.id, turn.index
-    red, score = context.red.get(place), context.scores(*place).get(context.summary.primary)
+    red, score = context.red.get(place), context.scores(*place).get(context.summary.scores.primary)
     return red, score, (red.reason if red else "") or (score.reason if score else "")
 
 
@@ -439,7 +445,7 @@ def review_sheet(context: ReportContext) -> Worksheet:
     conversations: Iterable[Conversation] = context.results.conversations
     most = MAX_QUOTED if context.results.is_sampled else None
     if most:
-        reddest = dict.fromkeys(red.conversation for red in context.summary.reddest[:most])
+        reddest = dict.fromkeys(red.conversation for red in context.summary.red.answers[:most])
         conversations = context.results.conversations.with_ids(list(reddest))
     key_of = review_keys(context.results, context.summary)
     ranked_red = ((red.conversation, red.turn) for turns in red_questions(context.summary) for red in turns)
@@ -448,7 +454,7 @@ def review_sheet(context: ReportContext) -> Worksheet:
     for conversation in conversations:
         for turn in conversation.turns:
             rank = places.get((conversation.id, turn.index), len(places))
-            score = context.scores(conversation.id, turn.index).get(context.summary.primary)
+            score = context.scores(conversation.id, turn.index).get(context.summary.scores.primary)
             value = score.value if score and score.value is not None else -1.0
             # What is not graded has -1, and stands before what was graded well.
             reviewed = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
@@ -482,7 +488,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     place, text = (conversation.id, turn.index), context.text
     red, _score, reason = _judged(conversation, turn, context)
     scores = context.scores(*place)
-    grades = {n: text(grade_text(scores[n])) for n in context.summary.judges if n in scores}
+    grades = {n: text(grade_text(scores[n])) for n in context.summary.scores.judges if n in scores}
     graded = [
         _("{judge} {grade}", judge=context.titles("judge", name), grade=grade.replace(" / ", "/"))
         for name, grade in grades.items()

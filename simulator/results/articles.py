@@ -10,14 +10,30 @@ from functools import cached_property
 from itertools import pairwise
 from math import log
 
+from simulator.core.document import excerpt
 from simulator.core.types import Passage
-from simulator.results.summary import heading_of
 from simulator.text.segments import normalise, tokens
 
 Articles = tuple[Passage, ...]
 # A reference of fewer characters stands in many articles.
 TELLING = 6
 _PART = re.compile(r"#\d+\Z")
+
+
+# A heading of Markdown, "## Fees" or "# Fees #", but not "#fees", which is a tag.
+_HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")
+_TITLE, _LONGEST_TITLE = 40, 60  # a longer first line is a sentence rather than a title
+
+
+def heading_of(text: str) -> str:
+    """The heading at the start of a text, or its first line if that is short and more follows; else "".
+
+    A line that stands alone is the text itself, not its title.
+    """
+    first, _, rest = text.lstrip().partition("\n")
+    if heading := _HEADING.match(first):
+        return excerpt(heading[1].rstrip("# "), _TITLE)
+    return excerpt(first, _TITLE) if rest.strip() and len(first) <= _LONGEST_TITLE else ""
 
 
 def article_of(passage: str) -> str:

@@ -39,7 +39,7 @@ def open_answers(
     With `again` also those that it was asked about before.
     """
     answered = {} if again else {key for key, verdict in stored_verdicts(results).items() if verdict.cause}
-    place = {(red.conversation, red.turn): at for at, red in enumerate(summary.reddest)}
+    place = {(red.conversation, red.turn): at for at, red in enumerate(summary.red.answers)}
     first_of_answer: dict[str, tuple[int, CauseMaterial]] = {}
     for answer in red_answers(results, summary, shelf):
         at = place[answer.red.conversation, answer.red.turn]
@@ -63,7 +63,7 @@ async def ask_for_causes(file: RunFile, settings: Settings, models: Models, *, a
     if settings.causes != "model" or model is None:
         return
     summary = figures_of(results, settings)
-    if not summary.reddest or not searched(results, summary):
+    if not summary.red.answers or not searched(results, summary):
         return
     try:
         shelf = articles_of(settings)

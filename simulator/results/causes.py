@@ -29,7 +29,7 @@ from simulator.results.articles import Shelf, article_of, is_of
 from simulator.results.figures import MarkKind, RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
 from simulator.storage.results import turns_with_scores
-from simulator.users.faults import CustomerFault, spoilt_turns
+from simulator.users.faults import CustomerFault
 
 Cause = Literal[
     "no_answer", "customer", JudgedName, "forbidden", "tools", LapseKind,
@@ -333,8 +333,8 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
     do not fit into memory at once.
     """
-    reddest = {(red.conversation, red.turn): red for red in summary.reddest}
-    faults, named = spoilt_turns(results), _named_ids(results, reddest)
+    reddest = {(red.conversation, red.turn): red for red in summary.red.answers}
+    faults, named = summary.customers.spoilt, _named_ids(results, reddest)
     for conversation, turn, scores in turns_with_scores(results, reddest):
         at = (conversation.id, turn.index)
         context = GradingContext(
@@ -373,7 +373,7 @@ def root_causes(
     shelf: Shelf | None = None,
     judged: Mapping[str, JudgedCause] | None = None,
 ) -> tuple[RootCause, ...]:
-    """The cause of each red turn, in the order of `summary.reddest`.
+    """The cause of each red turn, in the order of `summary.red.answers`.
 
     `shelf` has the bot's articles. `judged` are verdicts of the judge's model by the key of an answer; by
     default those in the run file.
@@ -385,7 +385,7 @@ def root_causes(
         )
         for answer in red_answers(results, summary, shelf or Shelf(()))
     }
-    keys = ((red.conversation, red.turn) for red in summary.reddest)
+    keys = ((red.conversation, red.turn) for red in summary.red.answers)
     return tuple(causes[key] for key in keys if key in causes)
 
 

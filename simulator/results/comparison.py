@@ -3,40 +3,29 @@
 Conversations are paired by question, customer and repetition; grades are compared judge by judge over these
 pairs, colours turn by turn where both customers said the same.
 
-The tests of paired differences (`wilcoxon`, `mcnemar`, `holm`) are exact where it matters: few pairs, ties,
-zeros, and many judges. Under "nothing changed" every difference may as well have the other sign; each test
-counts how many of these assignments are as extreme as what was found.
-
 From two runs to a verdict:
 
-1. `PairedRuns` pairs conversations by case, persona, repetition and who plays.
-2. `means_by_customer` makes one mean for each judge and customer, `differences` one row for each judge.
-3. Cases, not conversations, are tested: five customers with one question are one observation.
-4. `red_changes` counts the turns that turned red and green, again by case.
-5. `is_regression` makes a verdict of the grades; a case that must not break and did is one by itself.
-
-    six cases, each 0.2 better          wilcoxon 0.03125: six is the fewest that can be below 5 %
-    five cases, each 0.2 better         wilcoxon 0.0625: nothing can be said, whatever happened
-    five better, one worse by as much   wilcoxon 0.219
-    six cases turned red, none green    mcnemar 0.03125
+1. `change` is the pair of numbers that every view shows: questions that need review, and the score, in both.
+2. `PairedRuns` pairs conversations by case, persona, repetition and who plays.
+3. `means_by_customer` makes one mean for each judge and customer, `differences` one row for each judge.
+4. Cases, not conversations, are tested: five customers with one question are one observation.
+5. `red_changes` counts the turns that turned red and green, again by case.
+6. It is a regression where the score fell, more cases turned red than chance explains, or a case broke that
+   must not (`RunComparison.regression`).
 
 No model is called, and no run is changed.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import ceil, comb, sqrt
-from statistics import NormalDist, fmean, stdev
+from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
-
-import numpy as np
 
 from simulator.core.document import excerpt
 from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
-from simulator.results.agreement import average_ranks
 from simulator.results.draws import interval_of_difference
 from simulator.results.figures import RedTurn, Summary, rounded
-from simulator.results.intervals import LEVEL
+from simulator.results.significance import ALPHA, mcnemar, wilcoxon
 from simulator.results.summary import counted_turns
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import replay_of
@@ -65,17 +54,9 @@ _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
 # Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
 FEWEST_PAIRS = FEWEST_CASES = 6
-# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen: 80 % is the
-# usual power (Cohen, 1988).
-WORTH_SEEING, POWER = 0.05, 0.8
-_NORMAL = NormalDist()
 # A case with a mean before and after; a customer by case and persona.
 Pair = tuple[str, float, float]
 CustomerKey = tuple[str, str]
-# Up to as many differences other than zero the assignments are counted; above, the normal approximation.
-EXACT_UP_TO = 25
-# Differences of floats that are equal on paper are equal here, too: ties and zeros decide ranks.
-_PLACES = 9
 
 
 class RunFigures(NamedTuple):
@@ -83,6 +64,26 @@ class RunFigures(NamedTuple):
 
     results: Results
     summary: Summary
+
+
+class Change(Value):
+    """What is asked first: how many questions need review, and the score (0..1), before and now.
+
+    Of the `asked` questions that both runs have: where these are all, the figures are those of either report.
+    A question needs review where a turn of any of its conversations is red. Both pairs are in order of time.
+    """
+
+    earlier: str
+    later: str
+    asked: int
+    questions: tuple[int, int]
+    score: tuple[float | None, float | None]
+
+    def as_json(self) -> dict[str, Any]:
+        """What `--json` prints of it, rounded to 4 decimals."""
+        shown = self.model_dump()
+        pairs = {key: dict(zip(("before", "now"), shown[key], strict=True)) for key in ("questions", "score")}
+        return rounded(shown | pairs)  # type: ignore[no-any-return]
 
 
 class PairedTurn(NamedTuple):
@@ -120,6 +121,32 @@ def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
     return list(by_key.values())
 
 
+def change(before: RunFigures, after: RunFigures) -> Change:
+    """The pair of numbers of two runs."""
+    asked = {case.case for case in before.summary.scores.cases} & {
+        case.case for case in after.summary.scores.cases
+    }
+    (red, score), (red_now, score_now) = (_figures_on(side, asked) for side in (before, after))
+    return Change(
+        earlier=before.results.run.id,
+        later=after.results.run.id,
+        asked=len(asked),
+        questions=(red, red_now),
+        score=(score, score_now),
+    )
+
+
+def _figures_on(side: RunFigures, cases: Collection[str]) -> tuple[int, float | None]:
+    """How many of these questions need review, and the score on them."""
+    summary = side.summary
+    red = sum(case.red > 0 for case in summary.scores.cases if case.case in cases)
+    if len(cases) == len(summary.scores.cases):
+        return red, summary.scores.score
+    scores = summary.scores.by_conversation
+    counted = [scores[c.id] for c in side.results.conversations if c.case.id in cases and c.id in scores]
+    return red, fmean(counted) if counted else None
+
+
 class PairedRuns:
     """The conversations of two runs, side by side.
 
@@ -138,7 +165,7 @@ class PairedRuns:
         self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
         was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
-            {(red.conversation, red.turn): red for red in side.summary.reddest}
+            {(red.conversation, red.turn): red for red in side.summary.red.answers}
             for side in (self.before, self.after)
         )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
@@ -195,10 +222,9 @@ class ChangedSetting(Value):
 class JudgeDifference(Value):
     """One judge over the pairs that it graded in both runs; means are 0..1, differences later less earlier.
 
-    `p_holm` is p as it decides: corrected for how many judges were looked at. `moved` counts the cases in
-    which anything changed. `larger` is the largest difference that the interval leaves possible; `more` is
-    how many new cases it takes to see a difference of 5 points, None when the pairs cannot tell. Figures are
-    None where there are too few pairs for them; `pairs` and `cases` say how many there were.
+    `moved` counts the cases in which anything changed. `larger` is the largest difference that the interval
+    leaves possible. Figures are None where there are too few pairs for them; `pairs` and `cases` say how many
+    there were.
     """
 
     judge: str
@@ -211,9 +237,7 @@ class JudgeDifference(Value):
     difference: float | None
     interval: tuple[float, float] | None
     p: float | None
-    p_holm: float | None
     larger: float | None
-    more: int | None
 
     @property
     def leaning(self) -> Literal["up", "down"] | None:
@@ -271,8 +295,8 @@ class RedChanges(Value):
 
     @property
     def redder(self) -> bool:
-        """Whether more cases turned red than green."""
-        return self.cases_worse > self.cases_better
+        """Whether more cases have more red turns than have fewer, beyond chance."""
+        return self.cases_worse > self.cases_better and self.p < ALPHA
 
 
 class ComparedRun(Value):
@@ -299,22 +323,18 @@ class CutShort(Value):
 class RunComparison(Value):
     """Everything that two runs say about whether the bot got better; scores and differences are 0..1.
 
-    `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
-    turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
-    are not comparable; then only the latter counts.
-
-    `guarded` counts the cases that must not break, `unchecked` names those of them that only one of the runs
-    has, `unseen` those of which the later run has no grade. `cut_short` are the runs that did not go on to
-    their end; for either reason a regression may have gone unseen (`cannot_tell`). `turned_red` and
-    `turned_green` begin with guarded cases, then with what fell or rose most. `paired` are conversations,
-    `lines` and `same_lines` turns.
+    `change` is the pair of numbers that every view shows. `guarded` counts the cases that must not break,
+    `unchecked` names those of them that only one of the runs has, `unseen` those of which the later run has
+    no grade. `cut_short` are the runs that did not go on to their end; for either reason a regression may
+    have gone unseen (`cannot_tell`). `turned_red` and `turned_green` begin with guarded cases, then with what
+    fell or rose most. `paired` are conversations, `lines` and `same_lines` turns.
     """
 
+    change: Change
     before: ComparedRun
     after: ComparedRun
     primary: str
     verdict: Verdict
-    regression: bool
     judges: tuple[JudgeDifference, ...]
     paired: int
     replayed: bool
@@ -330,6 +350,18 @@ class RunComparison(Value):
     cut_short: tuple[CutShort, ...] = ()
     cautions: tuple[Caution, ...]
     changed: tuple[ChangedSetting, ...]
+
+    @property
+    def regression(self) -> bool:
+        """Whether it got worse: the score, red answers beyond chance, or a case that must not break.
+
+        A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity.
+        So another judge's mean counts only through what it makes red. Where the deciding judge used another
+        rubric, grades and colours are not comparable: then only the cases count that must not break.
+        """
+        if self.broken or self.verdict in ("worse", "not_comparable"):
+            return bool(self.broken) or self.verdict == "worse"
+        return self.reds.redder
 
     @property
     def cannot_tell(self) -> bool:
@@ -386,7 +418,9 @@ def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
     By the hashes of their rubrics. A judge that graded nothing in one of the runs, or all by rule, has none,
     and is not accused.
     """
-    earlier, later = ({name: set(j.rubrics) for name, j in side.judges.items()} for side in (before, after))
+    earlier, later = (
+        {name: set(j.rubrics) for name, j in side.scores.judges.items()} for side in (before, after)
+    )
     return tuple(n for n, now in later.items() if now and earlier.get(n) and now != earlier[n])
 
 
@@ -458,152 +492,51 @@ def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
 
 
 def differences(
-    pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: Collection[str] = ()
+    pairs: Mapping[str, Sequence[Pair]], *, seed: int, apart: Collection[str] = ()
 ) -> tuple[JudgeDifference, ...]:
-    """One row per judge, from its pairs (case, before, after); those in `apart` graded by another rubric.
-
-    The p of a judge is Wilcoxon's over the mean differences of the cases, since conversations about one
-    case are not independent. `primary` decides about the run. Better or worse is said when the p as
-    `_corrected` is below 5 % and the interval, too, leaves out 0.
-    """
-    # By judge, the mean difference of each case.
-    by_case = dict[str, list[float]]()
-    for judge, rows in pairs.items():
-        values: dict[str, list[float]] = {}
-        for case, before, after in rows:
-            values.setdefault(case, []).append(after - before)
-        by_case[judge] = list(map(fmean, values.values()))
-    tested = {
-        judge: wilcoxon(means)
-        for judge, means in by_case.items()
-        if judge not in apart and _enough(len(pairs[judge]), len(means))
-    }
-    # Judges that cannot be significant keep their plain p: correcting for them would cost the others.
-    adjusted = tested | _corrected(
-        {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}, primary
+    """One row per judge, from its pairs (case, before, after); those in `apart` graded by another rubric."""
+    return tuple(
+        _difference(judge, rows, seed=seed, is_apart=judge in apart) for judge, rows in pairs.items()
     )
-    differences_by_judge = []
-    for judge, rows in pairs.items():
-        cases, by = by_case[judge], [after - before for _case, before, after in rows]
-        interval = None
-        if _enough(len(by), len(cases)):
-            interval = interval_of_difference(by, [case for case, *_means in rows], seed=seed)
-        verdict: Verdict = "not_comparable" if judge in apart else "not_enough"
-        if judge in adjusted and interval is not None:
-            low, high = interval
-            sure = adjusted[judge] < 1 - LEVEL and (low > 0 or high < 0)
-            verdict = ("better" if low > 0 else "worse") if sure else "no_difference"
-        differences_by_judge.append(
-            JudgeDifference(
-                judge=judge,
-                verdict=verdict,
-                pairs=len(rows),
-                cases=len(cases),
-                moved=_moved(cases),
-                before=fmean(before for _case, before, _after in rows) if rows else None,
-                after=fmean(after for *_rest, after in rows) if rows else None,
-                difference=fmean(by) if by else None,
-                interval=interval,
-                p=tested.get(judge),
-                p_holm=adjusted.get(judge),
-                larger=max(abs(end) for end in interval) if interval else None,
-                more=more_needed(cases),
-            )
-        )
-    return tuple(differences_by_judge)
 
 
-def _corrected(testable: Mapping[str, float], primary: str) -> dict[str, float]:
-    """The p of each judge that could be significant at all, corrected for how many are tested.
+def _difference(judge: str, rows: Sequence[Pair], *, seed: int, is_apart: bool) -> JudgeDifference:
+    """The row of a judge.
 
-    A judge that changed in fewer than six cases cannot be, whatever the signs (Tarone, 1990). The score was
-    chosen beforehand: it is tested first and alone. Once it is significant the others follow by Holm's
-    method at the full level (gatekeeping; Maurer, Hothorn and Lehmacher, 1995). Without that they may only
-    spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs, of
-    which `make bench-changes` finds 0 to 3 %.
+    Its p is Wilcoxon's over the mean differences of the cases, since conversations about one case are not
+    independent. Better or worse is said when it is below 5 % and the interval, too, leaves out 0.
     """
-    # The score by itself, whatever becomes of the others.
-    first = {judge: p for judge, p in testable.items() if judge == primary}
-    others = holm({judge: p for judge, p in testable.items() if judge != primary})
-    costs = 1 if all(p < 1 - LEVEL for p in first.values()) else 2
-    return first | {judge: min(1.0, costs * p) for judge, p in others.items()}
+    by_case: dict[str, list[float]] = {}
+    for case, before, after in rows:
+        by_case.setdefault(case, []).append(after - before)
+    cases, by = list(map(fmean, by_case.values())), [after - before for _case, before, after in rows]
+    interval, p = None, None
+    if len(rows) >= FEWEST_PAIRS and len(cases) >= FEWEST_CASES:
+        interval = interval_of_difference(by, [case for case, *_means in rows], seed=seed)
+        p = None if is_apart else wilcoxon(cases)
+    return JudgeDifference(
+        judge=judge,
+        verdict="not_comparable" if is_apart else _verdict(interval, p),
+        pairs=len(rows),
+        cases=len(cases),
+        # Of the others Wilcoxon's test has no sign to count.
+        moved=sum(abs(difference) > 1e-9 for difference in cases),
+        before=fmean(before for _case, before, _after in rows) if rows else None,
+        after=fmean(after for *_rest, after in rows) if rows else None,
+        difference=fmean(by) if by else None,
+        interval=interval,
+        p=p,
+        larger=max(map(abs, interval)) if interval else None,
+    )
 
 
-def more_needed(cases: Sequence[float]) -> int | None:
-    """How many new cases, beside these, show a true difference of 5 points four times in five.
-
-    From how far the cases' differences lie apart (the usual normal formula); 0 when there are enough. None
-    where nothing differs: that does not tell how far apart they would lie. Differences of .2, -.1, .05, 0, .1
-    and .3 ask for 59 more cases.
-    """
-    if len(cases) < 2 or not _moved(cases):
-        return None
-    reach = _NORMAL.inv_cdf(0.5 + LEVEL / 2) + _NORMAL.inv_cdf(POWER)
-    # Less a hair, so that what is a whole number on paper is not rounded up by its last digit.
-    needed = max(FEWEST_CASES, ceil((reach * stdev(cases) / WORTH_SEEING) ** 2 - 1e-9))
-    return max(0, needed - len(cases))
-
-
-def _moved(cases: Sequence[float]) -> int:
-    """In how many cases anything changed; of others Wilcoxon's test has no sign to count."""
-    return sum(abs(by) > 1e-9 for by in cases)
-
-
-def _enough(pairs: int, cases: int) -> bool:
-    return pairs >= FEWEST_PAIRS and cases >= FEWEST_CASES
-
-
-def wilcoxon(differences: Sequence[float]) -> float:
-    """The two-sided p of Wilcoxon's signed-rank test (1945); 1 when nothing differs.
-
-    Zeros by Pratt (1959): they are ranked with the others, then left out. Ties share the mean of their
-    ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
-    correction, its variance from the very ranks, which corrects for ties and zeros.
-    """
-    # 0.6 - 0.4 and 0.8 - 0.6 are the same difference.
-    values = np.round(np.asarray(differences, dtype=float), _PLACES)
-    signed = values != 0
-    if not signed.any():
-        return 1.0
-    # Doubled, mean ranks are whole numbers.
-    ranks = np.rint(2 * average_ranks(np.abs(values)))[signed].astype(int)
-    above = int(ranks[values[signed] > 0].sum())
-    whole = int(ranks.sum())
-    # The smaller of both sums of ranks; the test is two-sided, so that it does not matter which.
-    extreme = min(above, whole - above)
-    if len(ranks) > EXACT_UP_TO:
-        deviation = (extreme - whole / 2) / sqrt(float((ranks.astype(float) ** 2).sum()) / 4)
-        return min(1.0, 2 * float(_NORMAL.cdf(deviation)))
-    # ways[s]: how many assignments of signs give the positive ranks the sum s. Each rank doubles them, and
-    # with 25 of them 2 ** 25 still fits an integer.
-    ways = np.zeros(whole + 1, dtype=np.int64)
-    ways[0] = 1
-    for rank in ranks:
-        ways[rank:] = ways[rank:] + ways[:-rank]
-    return min(1.0, 2 * int(ways[: extreme + 1].sum()) / (1 << len(ranks)))
-
-
-def mcnemar(worse: int, better: int) -> float:
-    """The two-sided exact p of McNemar's test (1947): changes one way against changes the other way.
-
-    Binomial with a half; what did not change says nothing. 1 without any change; 6 against 0 is 0.03125, 5
-    against 1 is 0.219. Doubling the smaller tail can exceed 1, which is then 1.
-    """
-    n, fewer = worse + better, min(worse, better)
-    return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
-
-
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    """Each p as adjusted by Holm (1979): below 5 % they hold together, however many there are.
-
-    .01, .04 and .03 become .03, .06 and .06: the smallest is tripled, the next doubled, and none falls below
-    the one before it.
-    """
-    adjusted, least = {}, 0.0
-    for place, name in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        least = max(least, min(1.0, (len(p_values) - place) * p_values[name]))
-        adjusted[name] = least
-    return {name: adjusted[name] for name in p_values}
+def _verdict(interval: tuple[float, float] | None, p: float | None) -> Verdict:
+    if interval is None or p is None:
+        return "not_enough"
+    low, high = interval
+    if p < ALPHA and (low > 0 or high < 0):
+        return "better" if low > 0 else "worse"
+    return "no_difference"
 
 
 def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
@@ -631,7 +564,10 @@ def red_changes(turns: Sequence[PairedTurn]) -> RedChanges:
 def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
     """The turns that turned red (or green), those of guarded cases first, then by how much."""
     before, after = (
-        {(s.conversation, s.turn): s for s in side.results.scores.of_judge(pairs.after.summary.primary)}
+        {
+            (s.conversation, s.turn): s
+            for s in side.results.scores.of_judge(pairs.after.summary.scores.primary)
+        }
         for side in (pairs.before, pairs.after)
     )
     changes = []
@@ -677,20 +613,20 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     earlier = {c.case.id for c in pairs.earlier.values() if c.turns}
     broken = []
     for case in (case for case in pairs.guarded if case in earlier and case not in red_before):
-        if red := [r for r in pairs.after.summary.reddest if r.case == case]:
+        if red := [r for r in pairs.after.summary.red.answers if r.case == case]:
             question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
             places = tuple((r.conversation, r.turn) for r in red)
             broken.append(BrokenCase(case=case, question=excerpt(question), turns=places, why=red[0].reason))
     return tuple(broken)
 
 
-def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComparison:
-    """The run `after` compared with `before`; both summaries are made by the same red rules.
+def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
+    """The later run compared with the earlier one; both summaries are made by the same red rules.
 
     The caller sees to that: those of the later run. `seed` is for the bootstrap.
     """
-    pairs = PairedRuns(before, after)
-    primary = after.summary.primary
+    before, after = pairs.before, pairs.after
+    primary = after.summary.scores.primary
     earlier, later = means_by_customer(pairs.before), means_by_customer(pairs.after)
     # Of every customer that both runs have: the case, and the means before and after.
     means = {
@@ -698,43 +634,40 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
             (key[0], earlier[judge][key], later[judge][key])
             for key in sorted(earlier[judge].keys() & later[judge].keys())
         ]
-        for judge in sorted(after.summary.judges, key=lambda name: name != primary)
+        for judge in sorted(after.summary.scores.judges, key=lambda name: name != primary)
         if judge in earlier and judge in later
     }
-    judges = differences(
-        means,
-        primary=primary,
-        seed=seed,
-        apart=other_rubrics(before.summary, after.summary),
-    )
+    judges = differences(means, seed=seed, apart=other_rubrics(before.summary, after.summary))
     verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
-    reds, broken = red_changes(distinct_turns(pairs.turns)), broken_cases(pairs)
     first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
     whole = (
         ComparedRun(
             run=side.results.run.id,
             replay_of=replay_of(side.results.run),
-            conversations=side.summary.graded,
-            **side.summary.model_dump(include={"score", "red", "turns", "offline"}),
+            conversations=side.summary.scores.graded,
+            score=side.summary.scores.score,
+            red=side.summary.red.count,
+            turns=side.summary.turns,
+            offline=side.summary.offline,
             trial=side.summary.trial,
         )
         for side in (before, after)
     )
     return RunComparison(
+        change=change(before, after),
         before=next(whole),
         after=next(whole),
         primary=primary,
         verdict=verdict,
-        regression=bool(broken) or is_regression(judges, verdict, redder=reds.redder),
         judges=judges,
         paired=len(pairs.both),
         replayed=is_replayed(before.results.run, after.results.run),
         same_lines=pairs.same_lines,
         lines=pairs.lines,
-        reds=reds,
+        reds=red_changes(distinct_turns(pairs.turns)),
         turned_red=turn_changes(pairs, red=True),
         turned_green=turn_changes(pairs, red=False),
-        broken=broken,
+        broken=broken_cases(pairs),
         guarded=len(pairs.guarded),
         unchecked=tuple(case for case in pairs.guarded if case not in first & second),
         unseen=tuple(case for case in pairs.guarded if case in first and case not in _seen_cases(after)),
@@ -750,9 +683,9 @@ def compare_runs(before: RunFigures, after: RunFigures, *, seed: int) -> RunComp
 
 def _seen_cases(side: RunFigures) -> set[str]:
     """The questions of which a run can say whether they broke: a turn is red, or the judge graded one."""
-    graded = side.summary.conversation_scores
+    graded = side.summary.scores.by_conversation
     seen = {conversation.case.id for conversation in side.results.conversations if conversation.id in graded}
-    return seen | {red.case for red in side.summary.reddest}
+    return seen | {red.case for red in side.summary.red.answers}
 
 
 def _is_cut_short(side: RunFigures) -> bool:
@@ -761,20 +694,10 @@ def _is_cut_short(side: RunFigures) -> bool:
     return summary.status != "finished" or summary.finished < summary.planned
 
 
-def is_regression(rows: Sequence[JudgeDifference], verdict: Verdict, *, redder: bool) -> bool:
-    """Whether the grades show a regression; `verdict` is that of the deciding judge.
-
-    A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity. So
-    another judge that fell counts only where it cost something: where more cases turned red than green.
-    """
-    if verdict in ("worse", "not_comparable"):
-        return verdict == "worse"
-    return redder and any(row.verdict == "worse" for row in rows)
-
-
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; judges by name."""
     shown = comparison.model_dump(mode="json")
     shown["judges"] = {row.pop("judge"): row for row in shown["judges"]}
-    shown["cannot_tell"] = comparison.cannot_tell
+    shown["change"] = comparison.change.as_json()
+    shown |= {"regression": comparison.regression, "cannot_tell": comparison.cannot_tell}
     return rounded(shown)  # type: ignore[no-any-return]

@@ -139,17 +139,17 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
     """The figure that a condition is about."""
     results, name = without_superseded(results), condition.name
     begun = results.conversations.select("begun")
-    if name in ("score", summary.primary) or name in summary.judges:
+    if name in ("score", summary.scores.primary) or name in summary.scores.judges:
         return _graded_figure(name, results, summary)
     if name in _PLACES:
         return _placed_figure(name, results)
     # pass^3: of each question the chance that three repeats pass, then the mean over questions.
     if condition.repeats:
-        passes = summary.reliability.passes(condition.repeats) if summary.reliability else {}
+        passes = summary.scores.reliability.passes(condition.repeats) if summary.scores.reliability else {}
         pairs = [(chance, case) for case, chance in passes.items()]
-        return _mean_figure(pairs, len(begun), len(summary.cases) - len(pairs))
+        return _mean_figure(pairs, len(begun), len(summary.scores.cases) - len(pairs))
     if name == "cost_usd":
-        cost, least = summary.cost_usd, summary.spent.least_usd
+        cost, least = summary.money.cost_usd, summary.money.spent.least_usd
         # Of an unknown cost the part that is known decides, where it is too much already.
         value = least if cost is None and least > condition.threshold else cost
         return MeasuredFigure(value, None, len(begun))
@@ -187,7 +187,7 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
     name, severity = condition.name, condition.name.removeprefix("severity_")
     red = {
         (t.conversation, t.turn)
-        for t in summary.reddest
+        for t in summary.red.answers
         if name == "red" or worst_severity(t.marks) == severity
     }
 
@@ -211,17 +211,17 @@ def _turn_figure(condition: Condition, results: Results, summary: Summary) -> Me
 
 def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
     """The run's score, which is the mean over conversations, or the mean of a judge's grades over turns."""
-    if name in ("score", summary.primary):
-        judge, graded = summary.primary, summary.judges.get(summary.primary)
+    if name in ("score", summary.scores.primary):
+        judge, graded = summary.scores.primary, summary.scores.judges.get(summary.scores.primary)
         cases = {c.id: c.case.id for c in results.conversations.select("begun")}
-        pairs = [(v, cases[key]) for key, v in summary.conversation_scores.items() if key in cases]
+        pairs = [(v, cases[key]) for key, v in summary.scores.by_conversation.items() if key in cases]
         # Where the judge skipped, no grade was due, or `thin` counts it.
         skipped = {s.conversation for s in results.scores.of_judge(judge, "skipped")}
-        lost = summary.missing - len(skipped & cases.keys() - summary.conversation_scores.keys())
+        lost = summary.scores.missing - len(skipped & cases.keys() - summary.scores.by_conversation.keys())
         failed, conversations = max(lost, graded.failed if graded else 0), len(pairs)
-        noise = summary.score_noise
+        noise = summary.scores.noise
     else:
-        judge, failed = name, summary.judges[name].failed
+        judge, failed = name, summary.scores.judges[name].failed
         turns = {(c.id, turn.index): c.case.id for c, turn in counted_turns(results, summary)}
         pairs = [
             (score.value, turns[score.conversation, score.turn])
@@ -229,7 +229,7 @@ def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFig
             if score.value is not None and (score.conversation, score.turn) in turns
         ]
         conversations = len({conversation for conversation, _turn in turns})
-        retest = summary.judges[name].retest
+        retest = summary.scores.judges[name].retest
         noise = retest.variance if retest else 0.0
     # The lowest value that the judge can give, or gave.
     scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
@@ -280,7 +280,7 @@ def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
 
     A target that was reached without the angry customer, whose conversations all failed, is not reached.
     """
-    graded = {c.persona for c in results.conversations if c.id in summary.conversation_scores}
+    graded = {c.persona for c in results.conversations if c.id in summary.scores.by_conversation}
     return tuple(persona.id for persona in results.personas if persona.id not in graded)
 
 
@@ -427,7 +427,7 @@ def conditions_gate(
     """
     target, certainty = settings.target, settings.confidence
     conditions = target_conditions(target)
-    check_names(target, [*summary.judges, *further_figures()])
+    check_names(target, [*summary.scores.judges, *further_figures()])
     results = without_superseded(results)
     # The limit on major turns is a condition like any other; `by_default` where nobody asked for it. One that
     # the target names itself is not doubled, unless --max-major was given as well.
@@ -444,11 +444,11 @@ def conditions_gate(
         checked_condition = check_condition(
             condition, figure, certainty, settings.max_failed, settings.min_graded
         )
-        if summary.corrected and checked_condition.is_score(summary.primary):
-            checked_condition = check_corrected(checked_condition, summary.corrected, certainty)
+        if summary.scores.corrected and checked_condition.is_score(summary.scores.primary):
+            checked_condition = check_corrected(checked_condition, summary.scores.corrected, certainty)
         marked = {
             "by_default": condition in by_default,
-            "of_score": checked_condition.is_score(summary.primary),
+            "of_score": checked_condition.is_score(summary.scores.primary),
         }
         checked.append(checked_condition.model_copy(update=marked))
     return decide_conditions(
@@ -497,14 +497,14 @@ def decide_conditions(
         decision = "missed"
     # What reports draw as the target on the scale of the score, where there is one.
     of_score = (
-        e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.primary)
+        e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.scores.primary)
     )
     return Gate(
         target=next(of_score, None),
         passed=decision == "passed",
         incomplete=bool(missing),
         findings=tuple(findings),
-        corrected=summary.corrected,
+        corrected=summary.scores.corrected,
         asked=asked,
         confidence=confidence,
         decision=decision,
@@ -650,7 +650,7 @@ def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable
     `decide` is asked for each: of the run as if it alone had played the customers, at the costs of all.
     """
     decisions = {}
-    for model in summary.simulators:
+    for model in summary.scores.simulators:
         # Costs and calls stay those of the whole run: they were paid whoever played.
         others = {
             conversation.id for conversation in results.conversations if conversation.user_model != model
@@ -664,7 +664,7 @@ def agreed_gate(gate: Gate, results: Results, summary: Summary, decide: Callable
         _(
             "{model} {score} ({decision})",
             model=model,
-            score=points(summary.simulators[model].score, against=gate.target),
+            score=points(summary.scores.simulators[model].score, against=gate.target),
             decision=_DECISIONS[decision],
         )
         for model, decision in decisions.items()

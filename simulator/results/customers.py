@@ -17,21 +17,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import quantiles
 
-from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Results
-from simulator.results.figures import CustomerFigure, CustomerSummary, Handling, LineLengths, turn_failure
-from simulator.storage.results import select_conversations
+from simulator.core.types import CONVERSATION, SUPERSEDED, Conversation, Ended, Language, RedRules, Results
+from simulator.results.figures import CustomerFigures, CustomerGoal, Handling, Key, LineLengths, turn_failure
+from simulator.results.turns import RunTurns
 from simulator.text.overlap import coverage
 from simulator.users.faults import (
     CustomerFault,
     VerdictsByTurn,
     answered_by,
-    customer_faults,
     fault_patterns,
+    faults_by_conversation,
     gives_nothing,
     is_scripted,
     left_early,
     left_late,
-    turn_verdicts,
 )
 
 # In place of a persona, in the lengths of lines.
@@ -42,88 +41,128 @@ ANGRY = "angry"
 # conversation that a failure ended says nothing of when the customer would have left.
 _UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
 _DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
+# Where the red rule for whole conversations is switched off, this is still what counts as unresolved: no more
+# than half of the customer's requests were settled.
+_UNRESOLVED = 0.5
 
 
-def summarise_customers(
-    results: Results, handling: Handling = "keep", faults: Sequence[CustomerFault] | None = None
-) -> CustomerSummary:
-    """How the customers of a run were played; `handling` is what is done with the turns that they spoilt.
+def customer_figures(
+    results: Results, run: RunTurns, rules: RedRules, handling: Handling | None = None
+) -> CustomerFigures:
+    """How the customers of a run were played.
 
-    `faults` are looked for unless they are given; that takes long, so whoever has them hands them over.
+    `handling` is what is done with the turns that they spoilt; None where nobody looks for any, and then
+    there are no faults, goals and lengths.
     """
-    faults_of_run = customer_faults(results) if faults is None else faults
-    spoilt = dict.fromkeys((f.conversation, f.turn) for f in faults_of_run if f.spoils)
-    # A bot that says nothing has failed, whatever it was asked.
-    answered = {
-        (c.id, turn.index)
-        for _, c in select_conversations(results, {conversation for conversation, _ in spoilt})
-        for turn in c.turns
-        if not turn_failure(turn)
-    }
-    superseded = results.notes.get(SUPERSEDED)
-    return CustomerSummary(
-        faults=dict(Counter(fault.kind for fault in faults_of_run)),
-        spoilt=tuple(turn for turn in spoilt if turn in answered),
-        handling=handling,
-        superseded=tuple(superseded) if isinstance(superseded, dict) else (),
-        figures=figures(results, faults_of_run, turn_verdicts(results)),
-        lengths=line_lengths(results.conversations),
+    guarded = [broken for row in run.conversations for broken in row.broken]
+    satisfied = {row.id for row in run.conversations if row.ended is Ended.SATISFIED}
+    # Of those that left content, what the judge of whole conversations says of them.
+    wholes = [
+        turn.scores.get(CONVERSATION) for turn in run.turns if turn.is_last and turn.conversation in satisfied
+    ]
+    shares = [grade.value for grade in wholes if grade and grade.value is not None]
+    figures = CustomerFigures(
+        guarded=len(guarded),
+        rules=dict(Counter(rule for broken in guarded for rule in broken)),
+        failed=sum(row.ended in (Ended.USER_FAILED, Ended.ENDPOINT_FAILED) for row in run.conversations),
+        overruled=sum(row.overruled for row in run.conversations),
+        satisfied_graded=len(shares),
+        satisfied_unresolved=sum(value <= (rules.conversation or _UNRESOLVED) for value in shares),
     )
+    if handling is None:
+        return figures
+    spoilt = dict[Key, CustomerFault]()
+    faults, lengths, conduct = Counter[str](), _Lengths(), _Conduct()
+    for conversation, verdicts, of_conversation in faults_by_conversation(results):
+        faults.update(fault.kind for fault in of_conversation)
+        lengths.add(conversation)
+        if not is_scripted(conversation, results.run.settings):
+            conduct.add(conversation, verdicts, of_conversation)
+        # A bot that says nothing has failed, whatever it was asked.
+        answered = {turn.index for turn in conversation.turns if not turn_failure(turn)}
+        spoilt |= {(f.conversation, f.turn): f for f in of_conversation if f.spoils and f.turn in answered}
+    superseded = results.notes.get(SUPERSEDED)
+    changes = {
+        "faults": dict(faults),
+        "spoilt": spoilt,
+        "handling": handling,
+        "superseded": tuple(superseded) if isinstance(superseded, dict) else (),
+        "goals": conduct.goals(),
+        "lengths": lengths.figures(),
+    }
+    return figures.model_copy(update=changes)
 
 
-def figures(
-    results: Results, faults: Sequence[CustomerFault], verdicts: VerdictsByTurn
-) -> dict[str, CustomerFigure]:
-    """The figures by name; a figure that cannot be measured has no value.
+class _Conduct:
+    """What is asked of customers, counted conversation by conversation.
 
     Conversations whose messages come from a script or an earlier run are left out: nobody played them.
     """
-    played, turns = set[str](), 0
-    raised, early, prompt, thanks = (list[float]() for _figure in range(4))
-    for conversation in results.conversations:
-        if is_scripted(conversation, results.run.settings):
-            continue
-        played.add(conversation.id)
-        turns += len(conversation.turns)
-        raised += goal_coverage(conversation)
-        early += early_leaving(conversation, verdicts)
-        prompt += prompt_leaving(conversation, verdicts)
-        thanks += angry_thanks(conversation, verdicts)
 
-    def of_turns(kind: str, goal: float | None) -> CustomerFigure:
+    def __init__(self) -> None:
+        self.turns, self.faults = 0, Counter[str]()
+        self.raised, self.early, self.prompt, self.thanks = (list[float]() for _figure in range(4))
+
+    def add(
+        self, conversation: Conversation, verdicts: VerdictsByTurn, faults: Iterable[CustomerFault]
+    ) -> None:
+        self.turns += len(conversation.turns)
+        # Of a kind a turn has one fault.
+        self.faults.update(kind for _turn, kind in {(fault.turn, fault.kind) for fault in faults})
+        self.raised += goal_coverage(conversation)
+        self.early += early_leaving(conversation, verdicts)
+        self.prompt += prompt_leaving(conversation, verdicts)
+        self.thanks += angry_thanks(conversation, verdicts)
+
+    def goals(self) -> dict[str, CustomerGoal]:
+        """The figures by name; one that cannot be measured has no value."""
+        return {
+            # A mean of shares, and no count of anything.
+            "goal_coverage": _share(self.raised).model_copy(update={"n": None}),
+            "early": _share(self.early, 0.05, at_most=True),
+            "prompt": _share(self.prompt, 0.9),
+            "invented": self._of_turns("invented", 0.02),
+            "thanks": _share(self.thanks, 0.05, at_most=True),
+            "repeated": self._of_turns("repeated", None),
+        }
+
+    def _of_turns(self, kind: str, goal: float | None) -> CustomerGoal:
         """The share of turns with a fault of this kind."""
-        n = len({(f.conversation, f.turn) for f in faults if f.kind == kind and f.conversation in played})
-        return CustomerFigure(value=n / turns if turns else None, n=n, of=turns, goal=goal, at_most=True)
+        n, of = self.faults[kind], self.turns
+        return CustomerGoal(value=n / of if of else None, n=n, of=of, goal=goal, at_most=True)
 
-    return {
-        # A mean of shares, and no count of anything.
-        "goal_coverage": _share(raised).model_copy(update={"n": None}),
-        "early": _share(early, 0.05, at_most=True),
-        "prompt": _share(prompt, 0.9),
-        "invented": of_turns("invented", 0.02),
-        "thanks": _share(thanks, 0.05, at_most=True),
-        "repeated": of_turns("repeated", None),
-    }
+
+class _Lengths:
+    """How long the customers' messages are, by language and persona, without quoted questions."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, dict[str, list[int]]] = {}
+
+    def add(self, conversation: Conversation) -> None:
+        language = conversation.case.language
+        lines = (turn.user for turn in conversation.turns if turn.user != conversation.case.question)
+        sizes = [line_length(line, language) for line in lines]
+        for group in (EVERYONE, conversation.persona):
+            self._sizes.setdefault(language, {}).setdefault(group, []).extend(sizes)
+
+    def figures(self) -> dict[str, dict[str, LineLengths]]:
+        return {
+            language: {group: length_quartiles(sizes) for group, sizes in groups.items() if sizes}
+            for language, groups in self._sizes.items()
+        }
+
+
+def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
+    """How long the customers' messages are, by language, then by persona, with `all` for everyone."""
+    lengths = _Lengths()
+    for conversation in conversations:
+        lengths.add(conversation)
+    return lengths.figures()
 
 
 def customer_messages(conversation: Conversation) -> list[str]:
     """The customer's messages from first to closing one, as they were meant: without typing mistakes."""
     return [*(turn.user for turn in conversation.turns), *filter(None, [conversation.closing])]
-
-
-def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
-    """How long the customers' messages are, by language and persona, without quoted questions."""
-    sizes_by_group: dict[str, dict[str, list[int]]] = {}
-    for conversation in conversations:
-        language = conversation.case.language
-        lines = (turn.user for turn in conversation.turns if turn.user != conversation.case.question)
-        sizes = [line_length(line, language) for line in lines]
-        for group in (EVERYONE, conversation.persona):
-            sizes_by_group.setdefault(language, {}).setdefault(group, []).extend(sizes)
-    return {
-        language: {group: length_quartiles(sizes) for group, sizes in groups.items() if sizes}
-        for language, groups in sizes_by_group.items()
-    }
 
 
 def line_length(line: str, language: Language) -> int:
@@ -173,6 +212,6 @@ def angry_thanks(conversation: Conversation, verdicts: VerdictsByTurn) -> list[b
     return [fault_patterns(conversation.case.language).thanks(line) for line in lines]
 
 
-def _share(hits: Sequence[float], goal: float | None = None, *, at_most: bool = False) -> CustomerFigure:
+def _share(hits: Sequence[float], goal: float | None = None, *, at_most: bool = False) -> CustomerGoal:
     value, n = sum(hits) / len(hits) if hits else None, round(sum(hits))
-    return CustomerFigure(value=value, n=n, of=len(hits), goal=goal, at_most=at_most)
+    return CustomerGoal(value=value, n=n, of=len(hits), goal=goal, at_most=at_most)

@@ -1,8 +1,9 @@
 """The figures of a run, as frozen values: what `summarise` returns and every report shows.
 
-`Summary` is the whole, made by results/summary.py; the other classes are its parts. Nothing is computed here
-but what follows from the figures themselves. Scores and means are shares (0..1), shown out of 100 by whoever
-shows them; money is in dollars, None where a price is not known, time in seconds.
+`Summary` is the whole, made by results/summary.py of four values: scores, red answers, customers and money.
+The other classes are their parts. Nothing is computed here but what follows from the figures themselves.
+Scores and means are shares (0..1), shown out of 100 by whoever shows them; money is in dollars, None where a
+price is not known, time in seconds.
 
 A mean never travels alone. Beside it stand `n`, the grades that made it, and `planned`, the grades that there
 should have been; the rest was skipped, failed or left out, each counted by itself.
@@ -20,6 +21,7 @@ from simulator.core.replies import LapseKind
 from simulator.core.titles import Titles
 from simulator.core.types import LEXICAL, Language, RedRules, Severity, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
+from simulator.users.faults import CustomerFault
 
 # By which rule a turn is red; the rules and their severities: results/red.py.
 MarkKind = Literal[
@@ -28,6 +30,8 @@ MarkKind = Literal[
 ]  # fmt: skip
 # Blind grades are drawn and weighed by these two kinds of turns (results/review.py).
 Stratum = Literal["red", "not_red"]
+# Conversation and turn.
+Key = tuple[str, int]
 # From so many answers with one and the same grade on, a judge is warned about.
 ENOUGH_ALIKE = 30
 # So many grades by people correct a score, counting those of a second reviewer of the same turn.
@@ -155,7 +159,7 @@ class RedTurn:
 
     `reason` is that of the gravest mark, `failure` the kind of the bot's failure where it gave no answer.
     `marks` are in the order of their rules and never empty. Texts are excerpts, and empty for most turns of a
-    large run (`MAX_QUOTED` of results/summary.py).
+    large run (`MAX_QUOTED` of results/red_answers.py).
     """
 
     conversation: str
@@ -194,7 +198,7 @@ class LineLengths(Value):
     n: int
 
 
-class CustomerFigure(Value):
+class CustomerGoal(Value):
     """One figure of how the customers were played: `n` of `of`, or a mean over `of` when `n` is None.
 
     `value` is 0..1, None where there is nothing to measure; `goal` is what it should reach, or should not
@@ -216,41 +220,32 @@ class CustomerFigure(Value):
         return self.value <= self.goal if self.at_most else self.value >= self.goal
 
 
-class CustomerSummary(Value):
-    """How the customers were played: their faults by kind, what these spoilt, and the figures behind it.
+class CustomerFigures(Value):
+    """How the customers were played: what the guard rewrote, what they did wrong, and their goals.
 
-    `spoilt` are answered turns whose grade a fault makes doubtful, `handling` what is done with them;
-    `lengths` are by language, then by persona, with `all` for everyone. `superseded` conversations were held
-    once more.
+    `guarded` messages were rewritten, `rules` counts them by the rule that they broke; `failed` are
+    conversations that were lost; `overruled` counts where a persona's rules decided otherwise than the model
+    about staying or leaving. `faults` are counted by kind; `spoilt` are answered turns with the last fault
+    that makes their grade doubtful, `handling` is what is done with them. `superseded` conversations were
+    held once more. `lengths` of lines are by language, then by persona, with `all` for everyone.
+    `satisfied_graded` are conversations that the customer left satisfied and the judge `conversation` graded,
+    `satisfied_unresolved` those of them that it calls unresolved.
     """
 
-    # Of a run without a model as customer all of this is empty: phrases say what stands in the persona's
-    # file.
+    # Of a run without a model as customer there are no faults, goals and lengths: phrases say what stands in
+    # the persona's file.
+    guarded: int = 0
+    rules: dict[str, int] = Field(default={})
+    failed: int = 0
+    overruled: int = 0
     faults: dict[str, int] = Field(default={})
-    spoilt: tuple[tuple[str, int], ...] = ()
+    spoilt: dict[Key, CustomerFault] = Field(default={})
     handling: Handling = "keep"
     superseded: tuple[str, ...] = ()
-    figures: dict[str, CustomerFigure] = Field(default={})
+    goals: dict[str, CustomerGoal] = Field(default={})
     lengths: dict[str, dict[str, LineLengths]] = Field(default={})
-
-
-class SimulatorSummary(Value):
-    """How well the customers were played: messages rewritten by the guard, conversations lost, faults.
-
-    `overruled` counts where a persona's rules decided otherwise than the model about staying or leaving.
-
-    `with_spoilt` and `without_spoilt` are the run's score with and without the turns that a customer spoilt,
-    whichever of them counts; None where no turn was spoilt.
-    """
-
-    # Messages, conversations and turns; `rules` counts guarded messages by the rule that they broke.
-    guarded: int
-    failed: int
-    overruled: int = 0
-    rules: dict[str, int]
-    customers: CustomerSummary = CustomerSummary()
-    with_spoilt: float | None = None
-    without_spoilt: float | None = None
+    satisfied_graded: int = 0
+    satisfied_unresolved: int = 0
 
 
 class SimulatorScore(Value):
@@ -373,73 +368,91 @@ class Reliability(Value):
         }
 
 
-class Summary(Value):
-    """All figures of a run, unrounded; scores are 0..1, personas in order of their first appearance.
-
-    `score` is the mean over the graded conversations, `answered_score` the same without the turns
-    that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
-    conversations that were held but have no grade. `reliability` is known where questions were asked several
-    times. `labels` are the turns that people graded blind: enough of them make `corrected`, too few leave a
-    `shortage`. `score_noise` is the variance of a conversation's score that another grading would bring.
-    `simulators` are the models that played the customers; of several the `interval` holds that of each.
-    `rows`: of a single-turn data set, without personas.
+class ScoreFigures(Value):
+    """What the judges say of a run, unrounded: scores are 0..1, personas in order of their first appearance.
 
     `primary` names the deciding judge, `judges` has it among the others, in the order in which they were
-    named. `planned` counts conversations, of which `finished` came to their end (or failed), and `graded`
-    have a score. `turns` and `red` count spoken turns, `red_kinds` the marks by kind, `red_second` the turns
-    that are red by second marks alone; `reddest` are the red turns, gravest first. `bot_failures` counts
-    turns without an answer by kind, `unrecorded` those of which a log does not tell; `reasoned` counts
-    answers whose bot thought aloud first, which was left out. `satisfied_graded` are conversations that the
-    customer left satisfied and the judge `conversation` graded, `satisfied_unresolved` those of them that it
-    calls unresolved. `lapses` counts what it found between turns, by kind, and `lapsed` the conversations
-    with any; where it graded none `lapses` is empty. `spending` is by role, `usage` by role and model.
+    named. `score` is the mean over the `graded` conversations, `answered_score` the same without the turns
+    that got no answer; `by_conversation` has those that have one, by id, and `missing` counts conversations
+    that were held but have no grade. `with_spoilt` and `without_spoilt` are the score with and without the
+    turns that a customer spoilt, whichever of them counts; None where no turn was spoilt. `noise` is the
+    variance of a conversation's score that another grading would bring. `simulators` are the models that
+    played the customers; of several the `interval` holds that of each. `reliability` is known where questions
+    were asked several times. `labels` are the turns that people graded blind: enough of them make
+    `corrected`, too few leave a `shortage`.
     """
 
-    run: str
-    status: Status
-    offline: bool
     primary: str
-    rules: RedRules
     score: float | None
     answered_score: float | None
     interval: tuple[float, float] | None
-    conversation_scores: dict[str, float]
-    # Empty of data sets and logs, which nobody plays; under the name of its model otherwise.
-    simulators: dict[str, SimulatorScore] = Field(default={})
+    by_conversation: dict[str, float]
+    graded: int
+    missing: int
+    with_spoilt: float | None = None
+    without_spoilt: float | None = None
+    noise: float = 0.0
     judges: dict[str, JudgeSummary]
-    # Questions with most red turns first; personas in order of appearance.
+    # Questions with most red turns first.
     personas: tuple[PersonaSummary, ...]
     cases: tuple[CaseSummary, ...]
     total: Total
-    planned: int
-    finished: int
-    rows: bool = False
-    graded: int
-    missing: int
-    ended: dict[str, int]
-    turns: int
-    red: int
-    red_kinds: dict[str, int]
-    red_second: int
-    # All red turns, however many; `red` is their number.
-    reddest: tuple[RedTurn, ...]
-    bot_failures: dict[str, int]
-    reasoned: int
-    unrecorded: int = 0
+    # Empty of data sets and logs, which nobody plays; under the name of its model otherwise.
+    simulators: dict[str, SimulatorScore] = Field(default={})
+    reliability: Reliability | None = None
     corrected: CorrectedScore | None = None
     labels: int = 0
-    satisfied_graded: int = 0
-    satisfied_unresolved: int = 0
-    lapses: dict[str, int] = Field(default_factory=dict)
-    lapsed: int = 0
     shortage: Shortage | None = None
-    simulator: SimulatorSummary
-    reliability: Reliability | None = None
-    score_noise: float = 0.0
-    spending: dict[str, Spending]
-    usage: dict[str, dict[str, Spending]]
-    cost_usd: float | None
-    seconds: float
+
+    @property
+    def spread(self) -> float | None:
+        """The largest difference between the scores of two simulators; None with fewer than two."""
+        # One that graded nothing leaves the others to be compared.
+        scores = [mean.score for mean in self.simulators.values() if mean.score is not None]
+        return max(scores) - min(scores) if len(scores) > 1 else None
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The judges that graded, or tried to; one that skipped everything has no figures to show."""
+        return tuple(name for name, judge in self.judges.items() if judge.n or judge.failed)
+
+
+class RedFigures(Value):
+    """The red answers of a run by its `rules`: every one, gravest first, and what makes them red.
+
+    `kinds` counts their marks by kind, `second` the turns that are red by second marks alone. `lapses` counts
+    what the judge of whole conversations found between turns, by kind, and `lapsed` the conversations with
+    any; where it graded none `lapses` is empty.
+    """
+
+    rules: RedRules
+    answers: tuple[RedTurn, ...] = ()
+    kinds: dict[str, int] = Field(default={})
+    second: int = 0
+    lapses: dict[str, int] = Field(default={})
+    lapsed: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many turns are red."""
+        return len(self.answers)
+
+    @property
+    def by_turn(self) -> dict[Key, RedTurn]:
+        """The red answers by conversation and turn."""
+        return {(red.conversation, red.turn): red for red in self.answers}
+
+
+class MoneyFigures(Value):
+    """What a run used: `spending` by role, `usage` by role and model, and `bot` what its answers report.
+
+    `cost_usd` is that of all roles, None where a price is not known; `bot` is by model, no part of it, and
+    empty where no answer states its tokens.
+    """
+
+    spending: dict[str, Spending] = Field(default={})
+    usage: dict[str, dict[str, Spending]] = Field(default={})
+    bot: dict[str, Spending] = Field(default={})
 
     @property
     def spent(self) -> Spending:
@@ -447,27 +460,50 @@ class Summary(Value):
         return total_spending(list(self.spending.values()))
 
     @property
+    def cost_usd(self) -> float | None:
+        """What all roles have cost together, in dollars; None where that of one is not known."""
+        return self.spent.cost_usd
+
+
+class Summary(Value):
+    """All figures of a run: how far it came, and four values, each made in one place.
+
+    `scores` (results/scores.py) is what the judges say, `red` (results/red_answers.py) the answers to read,
+    `customers` (results/customers.py) how these were played, and `money` (results/money.py) what it took.
+
+    `planned` counts conversations, of which `finished` came to their end (or failed), `ended` how many in
+    which way. `turns` are those that were spoken, `unrecorded` those of which a log does not tell what the
+    bot said; `bot_failures` counts turns without an answer by kind; `reasoned` answers whose bot thought
+    aloud first, which was left out. `rows`: of a single-turn data set, without personas.
+    """
+
+    run: str
+    status: Status
+    offline: bool
+    rows: bool = False
+    planned: int
+    finished: int
+    ended: dict[str, int]
+    turns: int
+    unrecorded: int = 0
+    reasoned: int
+    bot_failures: dict[str, int]
+    seconds: float
+    scores: ScoreFigures
+    red: RedFigures
+    customers: CustomerFigures
+    money: MoneyFigures
+
+    @property
     def trial(self) -> bool:
         """Whether no model judged: none took part at all, or the deciding grades are those of a stand-in."""
-        deciding = self.judges.get(self.primary)
+        deciding = self.scores.judges.get(self.scores.primary)
         rubrics = deciding.rubrics if deciding else ()
         return self.offline or any(rubric.startswith(f"{LEXICAL}-") for rubric in rubrics)
 
-    @property
-    def simulator_spread(self) -> float | None:
-        """The largest difference between the scores of two simulators; None with fewer than two."""
-        # One that graded nothing leaves the others to be compared.
-        scores = [mean.score for mean in self.simulators.values() if mean.score is not None]
-        return max(scores) - min(scores) if len(scores) > 1 else None
-
-    @property
-    def active_judges(self) -> tuple[str, ...]:
-        """The judges that graded, or tried to; one that skipped everything has no figures to show."""
-        return tuple(name for name, judge in self.judges.items() if judge.n or judge.failed)
-
     def titles(self, language: Language) -> Titles:
         """The titles of ids, with the run's own names of its customers in a language."""
-        return Titles({persona.persona: persona.names.get(language, "") for persona in self.personas})
+        return Titles({persona.persona: persona.names.get(language, "") for persona in self.scores.personas})
 
 
 def rounded(value: Any) -> Any:

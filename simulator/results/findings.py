@@ -186,8 +186,8 @@ def major_cases(summary: Summary) -> dict[str, bool]:
 
     By question, not by turn: three customers who hear the same grave mistake have found one.
     """
-    major = {turn.case for turn in summary.reddest if worst_severity(turn.marks) == "major"}
-    return {case.case: case.case in major for case in summary.cases if case.turns}
+    major = {turn.case for turn in summary.red.answers if worst_severity(turn.marks) == "major"}
+    return {case.case: case.case in major for case in summary.scores.cases if case.turns}
 
 
 def finding(problem: Problem, **figures: object) -> Finding:
@@ -200,19 +200,19 @@ def judges_of(name: str, summary: Summary) -> tuple[str, ...]:
 
     Red turns are those of the deciding judge and of others that have a rule of their own.
     """
-    if name in summary.judges:
+    if name in summary.scores.judges:
         return (name,)
     if name in UNJUDGED or name.endswith("_correctly"):
         return ()
-    others = () if name == "score" else (judge for judge in _REDDENERS if judge in summary.judges)
-    return tuple(dict.fromkeys((summary.primary, *others)))
+    others = () if name == "score" else (judge for judge in _REDDENERS if judge in summary.scores.judges)
+    return tuple(dict.fromkeys((summary.scores.primary, *others)))
 
 
 def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Finding]:
     """A finding for each of these judges that lacks grades: below a share of them, or of the questions."""
     findings = []
     for name in judges:
-        judge = summary.judges.get(name)
+        judge = summary.scores.judges.get(name)
         if judge is None or not _is_thin(judge, least):
             continue
         counts = {
@@ -234,7 +234,7 @@ def _is_thin(judge: JudgeSummary, least: float) -> bool:
 
 def few_questions(summary: Summary, judge: str) -> Finding | None:
     """What is said where a judge graded answers to fewer questions than a verdict takes; None otherwise."""
-    graded = summary.judges.get(judge)
+    graded = summary.scores.judges.get(judge)
     if graded is None or not 0 < graded.cases < MIN_QUESTIONS:
         return None
     return finding("few", judge=title("judge", judge), least=MIN_QUESTIONS, cases=graded.cases)
@@ -255,15 +255,15 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
     """
     findings = []
     if blind:
-        findings.append(finding("evidence", judge=summary.primary))
+        findings.append(finding("evidence", judge=summary.scores.primary))
     done = {"finished": summary.finished, "planned": summary.planned}
     if summary.status == "running":
         findings.append(finding("running", **done))
     elif summary.status != "finished" or summary.finished < summary.planned:
         findings.append(finding("unfinished", **done))
     # All judges together, or the one that decides: its failures must not hide among the others.
-    judges, lost = summary.judges, summary.simulator.failed
-    deciding = [judges[summary.primary]] if summary.primary in judges else []
+    judges, lost = summary.scores.judges, summary.customers.failed
+    deciding = [judges[summary.scores.primary]] if summary.scores.primary in judges else []
     counts: list[tuple[Problem, int, int]] = [
         ("judge", sum(j.failed for j in some), sum(j.n + j.failed for j in some))
         for some in (judges.values(), deciding)
@@ -273,6 +273,6 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
         if failed > of * max_failed + SAME and problem not in {finding.problem for finding in findings}:
             shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
             findings.append(finding(problem, failed=failed, of=of, **shares))
-    if summary.score is None:
+    if summary.scores.score is None:
         findings.append(finding("ungraded"))
     return findings

@@ -76,7 +76,7 @@ def decide(
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
     thin = [] if target is None else too_little(summary, judges_of(MAJOR, summary), min_graded)
-    if target is not None and not thin and (few := few_questions(summary, summary.primary)):
+    if target is not None and not thin and (few := few_questions(summary, summary.scores.primary)):
         thin = [few]
     of_score, cases = _score_findings(summary, target), major_cases(summary)
     if thin:
@@ -85,7 +85,7 @@ def decide(
     is_over = target is not None and hits > len(cases) * max_major + SAME
     major = [major_finding(hits, len(cases), max_major)] if is_over else []
     # People's grades have a wider interval than the judge's, so their lower end has to reach the target.
-    decisive = summary.corrected.interval[0] if summary.corrected else summary.score
+    decisive = summary.scores.corrected.interval[0] if summary.scores.corrected else summary.scores.score
     reached = target is not None and decisive is not None and decisive >= target - SAME
     reached = reached and not (major or thin)
     # A grave share of major turns misses whatever other grades may still say.
@@ -97,7 +97,7 @@ def decide(
         passed=None if target is None else reached and not missing,
         incomplete=bool(missing),
         findings=(*of_score, *major, *(thin if open_still else ()), *missing),
-        corrected=summary.corrected,
+        corrected=summary.scores.corrected,
         asked=target,
         decision=None if target is None else decision,
     )
@@ -108,19 +108,21 @@ def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
 
     A plain target is missed by the score, but by a corrected one only where even its upper end is below.
     """
-    if target is None or summary.score is None:
+    if target is None or summary.scores.score is None:
         return []
-    scored = summary.corrected or summary
+    scored = summary.scores.corrected or summary.scores
     score, (low, high) = scored.score or 0.0, scored.interval or (None, None)
-    missed = (score if high is None or not summary.corrected else high) < target - SAME
+    missed = (score if high is None or not summary.scores.corrected else high) < target - SAME
     if not missed and (low is None or low >= target - SAME):
         return []
     problem: Problem = "below" if missed else "unsure"
-    if summary.corrected:
+    if summary.scores.corrected:
         problem = "corrected_below" if missed else "corrected_unsure"
     shown = {"score": score, "low": low, "high": high}
     ends = {name: points(value, against=target) for name, value in shown.items()}
-    return [finding(problem, target=target_points(target), red=summary.red, turns=summary.turns, **ends)]
+    return [
+        finding(problem, target=target_points(target), red=summary.red.count, turns=summary.turns, **ends)
+    ]
 
 
 def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
@@ -132,7 +134,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """
     # Where the whole run cannot be judged, its parts by simulator cannot either.
     gate = _gate_of(results, summary, settings)
-    if gate.decision is not None and not gate.incomplete and len(summary.simulators) > 1:
+    if gate.decision is not None and not gate.incomplete and len(summary.scores.simulators) > 1:
         gate = agreed_gate(
             gate, results, summary, lambda part: _gate_of(part, figures_of(part, settings), settings)
         )
@@ -146,7 +148,7 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     # limits on the same thing would contradict each other.
     if limit is None:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
-    blind = depends_on(summary.primary, target) and _lacks_evidence(results)
+    blind = depends_on(summary.scores.primary, target) and _lacks_evidence(results)
     if not isinstance(target, str) and (target is None or certainty is None):
         return decide(
             summary, target, settings.max_failed, limit, blind=blind, min_graded=settings.min_graded
@@ -182,19 +184,19 @@ def has_evidence(case: Case) -> bool:
 
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
-    played, customers = summary.simulator, summary.simulator.customers
+    customers, scores = summary.customers, summary.scores
     shown = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped")
     return {
         "run": summary.run,
         "store": store,
-        "score": rounded(summary.score),
-        "interval": rounded(summary.interval),
+        "score": rounded(summary.scores.score),
+        "interval": rounded(summary.scores.interval),
         "simulators": {
             model: rounded(mean.model_dump(include={"score", "n"}))
-            for model, mean in summary.simulators.items()
+            for model, mean in summary.scores.simulators.items()
         },
-        "simulator_spread": rounded(summary.simulator_spread),
-        "corrected": summary.corrected and summary.corrected.as_json(),
+        "simulator_spread": rounded(summary.scores.spread),
+        "corrected": summary.scores.corrected and summary.scores.corrected.as_json(),
         "target": gate.asked if isinstance(gate.asked, str) else rounded(gate.asked),
         "passed": gate.passed,
         "decision": gate.decision,
@@ -208,34 +210,33 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             | ({"excluded": judge.excluded} if judge.excluded else {})
             | {key: n for key in (CONFLICTS_IGNORED, LAPSES_IGNORED) if (n := getattr(judge, key))}
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
-            for name, judge in summary.judges.items()
+            for name, judge in summary.scores.judges.items()
         },
-        "total": rounded(summary.total.model_dump()),
-        "conversations": summary.model_dump(
-            include={"planned", "finished", "ended", "satisfied_graded", "satisfied_unresolved"}
-        ),
+        "total": rounded(summary.scores.total.model_dump()),
+        "conversations": summary.model_dump(include={"planned", "finished", "ended"})
+        | customers.model_dump(include={"satisfied_graded", "satisfied_unresolved"}),
         # By kind, and the conversations that have any; null where no conversation was graded as a whole.
-        "lapses": {**summary.lapses, "conversations": summary.lapsed} if summary.lapses else None,
+        "lapses": {**summary.red.lapses, "conversations": summary.red.lapsed} if summary.red.lapses else None,
         "turns": summary.turns,
-        "red": summary.red,
+        "red": summary.red.count,
         "simulator": {
-            **played.model_dump(include={"guarded", "failed", "overruled"}),
+            **customers.model_dump(include={"guarded", "failed", "overruled"}),
             "faults": customers.faults,
             "spoilt": len(customers.spoilt),
             "handling": customers.handling,
             "held_again": len(customers.superseded),
-            "score_with_spoilt": rounded(played.with_spoilt),
-            "score_without_spoilt": rounded(played.without_spoilt),
+            "score_with_spoilt": rounded(scores.with_spoilt),
+            "score_without_spoilt": rounded(scores.without_spoilt),
             "figures": {
                 name: rounded(figure.model_dump(exclude={"at_most"})) | {"met": figure.met}
-                for name, figure in customers.figures.items()
+                for name, figure in customers.goals.items()
             },
             "lengths": customers.model_dump(include={"lengths"})["lengths"],
         },
-        "calls": {role: spent.calls for role, spent in summary.spending.items()},
-        "tokens": {role: _tokens_json(spent) for role, spent in summary.spending.items()},
-        "cost_usd": rounded(summary.cost_usd),
-        "cost_at_least_usd": rounded(summary.spent.least_usd),
+        "calls": {role: spent.calls for role, spent in summary.money.spending.items()},
+        "tokens": {role: _tokens_json(spent) for role, spent in summary.money.spending.items()},
+        "cost_usd": rounded(summary.money.cost_usd),
+        "cost_at_least_usd": rounded(summary.money.spent.least_usd),
         # What each model used in each role; calls answered from the cache stand apart and cost nothing.
         "usage": {
             role: {
@@ -244,7 +245,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
                 | {"cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6)}
                 for model, spent in by_model.items()
             }
-            for role, by_model in summary.usage.items()
+            for role, by_model in summary.money.usage.items()
         },
         "seconds": rounded(summary.seconds),
         "offline": summary.offline,

@@ -1,8 +1,9 @@
 """How a bot developed over its runs: a trend, a drop from one run to the next, and slow erosion.
 
-Only like is compared with like. Of all runs of a folder those are followed that asked the questions of the
-newest whole run, of the same bot, with the same deciding judge and rubric (`PastRun.is_like`); a run that was
-stopped early or broke off asked no fair sample of the questions. Three ways of getting worse are told apart:
+Only like is compared with like (`RunKind`): the same questions and customers, the same bot, the same deciding
+judge and rubric. A run that was stopped early or broke off asked no fair sample of the questions; a try with
+a limit, or with another file of questions, leaves the history alone. Three ways of getting worse are told
+apart:
 
 - `trend`: a slope over at least five runs that neither its interval nor the test leaves to chance
 - `dropped`: two runs in a row, further apart than both intervals allow
@@ -15,38 +16,56 @@ stopped early or broke off asked no fair sample of the questions. Three ways of 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import sqrt
 from pathlib import Path
-from statistics import NormalDist, median
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
-from simulator.core.shelves import judge_name
-from simulator.core.types import Language, Status, Value
-from simulator.results.figures import rounded
+from simulator.core.types import Language, Results, Status, Value
+from simulator.results.comparison import RunFigures
+from simulator.results.figures import Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
-from simulator.results.summary import figures_of, grading_judges, summarise
+from simulator.results.significance import Direction, Trend, trend
+from simulator.results.summary import figures_of
+from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
 
-# Fewer runs than this cannot show a trend: the exact test stays above 5 % whatever the order.
-MIN_RUNS = 5
-# Up to as many runs the orders are counted; beyond, the normal approximation is as good and takes no time.
-_EXACT_UP_TO = 50
-Direction = Literal["too_few", "falling", "rising", "steady"]
-# As many comparable runs, the newest ones, make the trend.
+# As many comparable runs, the newest ones, make the trend; in as many a run looks for the one before it.
 LAST = 20
 
 
-class PastRun(Value):
-    """A run as a row of the history; `score` and `interval` are 0..1, `rubric` that of the deciding judge.
+class RunKind(Value):
+    """What two runs must have in common to be compared."""
 
-    `gate` is its verdict, by the run's own settings.
+    cases: frozenset[str]
+    customers: frozenset[str] = frozenset()
+    adapter: str
+    primary: str
+    rubric: tuple[str, ...]
+
+    @classmethod
+    def of(cls, results: Results, summary: Summary) -> "RunKind":
+        """The kind of a run; `rubric` are the hashes of the deciding judge's rubrics."""
+        deciding = summary.scores.judges.get(summary.scores.primary)
+        return cls(
+            cases=frozenset(case.case for case in summary.scores.cases),
+            customers=frozenset(person.persona for person in summary.scores.personas),
+            adapter=str(results.run.settings.get("adapter", "")),
+            primary=summary.scores.primary,
+            rubric=tuple(sorted(deciding.rubrics)) if deciding else (),
+        )
+
+
+class PastRun(Value):
+    """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
+
+    `questions` are those that need review, `limited` says that only some of the file's were asked. `gate` is
+    its verdict, by the run's own settings.
     """
 
     run: str
@@ -54,15 +73,14 @@ class PastRun(Value):
     status: Status
     offline: bool
     trial: bool
-    adapter: str
     model: str
-    primary: str
-    rubric: tuple[str, ...]
-    cases: frozenset[str]
+    kind: RunKind = Field(exclude=True)
+    limited: bool = Field(default=False, exclude=True)
     language: Language
     replay_of: str | None
     score: float | None
     interval: tuple[float, float] | None
+    questions: int = 0
     red: int
     turns: int
     graded: int
@@ -72,27 +90,6 @@ class PastRun(Value):
     def is_whole(self) -> bool:
         """Whether it went on to its end: what was asked before is no fair sample of all questions."""
         return self.status == "finished"
-
-    def is_like(self, other: "PastRun") -> bool:
-        """Whether the two asked the same questions of the same bot and were graded alike."""
-        kind, others = ((r.cases, r.adapter, r.primary, r.rubric) for r in (self, other))
-        return kind == others
-
-
-class Trend(Value):
-    """A slope per step (Theil and Sen) with its 95 % interval, and the p of Mann and Kendall's test."""
-
-    n: int
-    slope: float
-    interval: tuple[float, float]
-    p: float
-
-    @property
-    def direction(self) -> Direction:
-        """Falling or rising where the slope's interval and the test agree that it is."""
-        low, high = self.interval
-        sloping: Direction = "falling" if high < 0 else "rising" if low > 0 else "steady"
-        return sloping if self.p < 0.05 else "steady"
 
 
 class Fall(Value):
@@ -107,8 +104,8 @@ class Fall(Value):
 class History(Value):
     """The runs of a folder, oldest first, and what the comparable ones among them say.
 
-    `followed` are those with the cases, bot, deciding judge and rubric of the newest one that went on to its
-    end, at most `LAST`; what was stopped or broke off is never among them where a whole run is there.
+    `followed` are those that can be compared with each other (`_followed`), at most `LAST`; what was stopped
+    or broke off is never among them where a whole run is there.
     `eroded`: the newest is clearly below the best, although each step was within chance. `dropped`: the
     newest step that was not. `declining` when either of both slow ways of falling is there.
     """
@@ -142,68 +139,50 @@ def past_run(path: Path) -> PastRun:
     """One run as a row of the history, with the score that its reports show."""
     results = read_run(path)
     run, settings = results.run, stored_settings(results.run.settings)
-    # How the customers were played takes long to find out; only where spoilt turns are left out it matters.
-    if settings.customer_faults == "exclude":
-        summary = figures_of(results, settings)
-    else:
-        judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
-        summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    summary = figures_of(results, settings, customers=False)
     languages = Counter(conversation.case.language for conversation in results.conversations)
-    deciding = summary.judges.get(summary.primary)
     return PastRun(
         run=run.id,
         **run.model_dump(include={"created", "status", "offline"}),
         trial=summary.trial,
-        adapter=str(run.settings.get("adapter", "")),
         model=run.models.get("judge", ""),
-        rubric=tuple(sorted(deciding.rubrics)) if deciding else (),
-        cases=frozenset(case.case for case in summary.cases),
+        kind=RunKind.of(results, summary),
+        limited=run.settings.get("limit") is not None,
         language="en" if languages["en"] > languages["ja"] else "ja",
         replay_of=replay_of(run),
-        **summary.model_dump(include={"primary", "score", "interval", "red", "turns", "graded"}),
+        questions=sum(case.red > 0 for case in summary.scores.cases),
+        score=summary.scores.score,
+        interval=summary.scores.interval,
+        red=summary.red.count,
+        turns=summary.turns,
+        graded=summary.scores.graded,
         gate=gate_of(results, summary, settings),
     )
 
 
-def trend(values: Sequence[float], level: float = 0.95) -> Trend | None:
-    """The trend of values in order, equally far apart; None under 5 of them.
+def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:
+    """The newest earlier run of the folder that can be compared with this one; None without any.
 
-    The slope is the median of the slopes between all pairs (Theil, 1950; Sen, 1968): one bad night among
-    twenty does not move it, as it would a least-squares line.
+    `path` is the run file of the later run, whose rules for red hold for both: no question needs review
+    because a limit was moved. A run is read as a whole only where its settings speak for it.
     """
-    if len(values) < MIN_RUNS:
-        return None
-    slopes = sorted((values[j] - values[i]) / (j - i) for i, j in combinations(range(len(values)), 2))
-    # Sen's interval (1968): the slopes whose ranks are as far from the middle as the test allows.
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * _deviation(values)
-    low, high = round((len(slopes) - reach) / 2) - 1, round((len(slopes) + reach) / 2)
-    interval = slopes[max(0, low)], slopes[min(len(slopes) - 1, high)]
-    return Trend(n=len(values), slope=median(slopes), interval=interval, p=mann_kendall(values))
-
-
-def mann_kendall(values: Sequence[float]) -> float:
-    """The two-sided p of Mann's test against a trend (1945), which is Kendall's tau against the order.
-
-    Exact up to 50 values without ties; otherwise normal, without continuity correction, corrected for ties.
-    """
-    signs = [(b > a) - (b < a) for a, b in combinations(values, 2)]
-    apart = abs(sum(signs))
-    if 0 not in signs and len(values) <= _EXACT_UP_TO:
-        # How many orders of so many things have 0, 1, 2, ... pairs the wrong way round.
-        ways = np.ones(1)
-        for size in range(2, len(values) + 1):
-            ways = np.convolve(ways, np.ones(size))
-        inversions = (len(signs) - apart) // 2
-        return min(1.0, 2 * float(ways[: inversions + 1].sum() / ways.sum()))
-    deviation = _deviation(values)
-    return 2 * NormalDist().cdf(-apart / deviation) if deviation else 1.0
-
-
-def _deviation(values: Sequence[float]) -> float:
-    """The standard deviation of Kendall's S when there is no trend, corrected for ties (Kendall, 1970)."""
-    n = len(values)
-    tied = sum(k * (k - 1) * (2 * k + 5) for k in Counter(values).values())
-    return sqrt((n * (n - 1) * (2 * n + 5) - tied) / 18)
+    run, folder = later.results.run, path.resolve().parent.parent
+    kind = RunKind.of(*later)
+    ids = run_ids(folder)
+    earlier = ids[: ids.index(run.id)] if run.id in ids else []
+    for name in reversed(earlier[-LAST:]):
+        try:
+            results = without_superseded(read_run(folder / name / RUN_FILE))
+        except InputError:
+            continue
+        asked = [(side.settings.get("adapter"), side.settings.get("limit")) for side in (run, results.run)]
+        if results.run.status != "finished" or asked[0] != asked[1]:
+            continue
+        settings = stored_settings(results.run.settings, red=later.summary.red.rules)
+        summary = figures_of(results, settings)
+        if summary.scores.score is not None and RunKind.of(results, summary) == kind:
+            return RunFigures(results, summary)
+    return None
 
 
 def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAST) -> History:
@@ -212,11 +191,7 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
     `unread` are the names of runs that could not be read, which are only passed on; `last` is the largest
     number of comparable runs that make the trend.
     """
-    scored = [run for run in runs if run.score is not None]
-    # Where every run was stopped or broke off, these are all there is to go by.
-    complete = [run for run in scored if run.is_whole] or scored
-    # Like the newest one: what a bot was before its questions changed is another story.
-    comparable = [run for run in complete if run.is_like(complete[-1])][-last:]
+    comparable = _followed(runs)[-last:]
     slope = trend([run.score or 0.0 for run in comparable])
     # The newest step down that is larger than chance.
     steps = reversed(list(pairwise(comparable)))
@@ -232,6 +207,22 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
         eroded=_fall(best, comparable[-1]) if best and not dropped else None,
         unread=tuple(unread),
     )
+
+
+def _followed(runs: Sequence[PastRun]) -> list[PastRun]:
+    """The runs that are like the newest one that is no odd one out.
+
+    What a bot was before its questions changed is another story. But a single run with other questions, or a
+    few with a limit, do not end the story: the newest run counts that has its like, one without a limit
+    first.
+    """
+    scored = [run for run in runs if run.score is not None]
+    # Where every run was stopped or broke off, these are all there is to go by.
+    complete = [run for run in scored if run.is_whole] or scored
+    kinds = Counter(run.kind for run in complete)
+    several = [run for run in complete if kinds[run.kind] > 1]
+    newest = ([run for run in several if not run.limited] or several or complete)[-1:]
+    return [run for run in complete if run.kind in {model.kind for model in newest}]
 
 
 def _fall(earlier: PastRun, later: PastRun) -> Fall | None:
@@ -257,8 +248,9 @@ def history_json(history: History) -> dict[str, Any]:
     shown = {
         "runs": [
             run.model_dump(mode="json")
+            | {"adapter": run.kind.adapter, "primary": run.kind.primary, "rubric": list(run.kind.rubric)}
             | {"passed": run.gate and run.gate.passed, "decision": run.gate and run.gate.decision}
-            | {"cases": len(run.cases), "comparable": run.run in followed}
+            | {"cases": len(run.kind.cases), "comparable": run.run in followed}
             for run in history.runs
         ],
         "comparable": len(followed),

@@ -21,8 +21,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from simulator.cases.files import replaced
 from simulator.core.types import Language, Value
+from simulator.core.writing import replaced
 
 FOLDER = Path("calibrations")
 # What may not stand in a file's name: data sets and models are named by users, "../../etc/x y" and "glm/5".

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from simulator.cases.files import language_of
 from simulator.cases.knowledge import read_knowledge
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
@@ -10,6 +9,7 @@ from simulator.core.shelves import DEMO
 from simulator.core.types import Passage
 from simulator.results.articles import Shelf
 from simulator.runner.masking import redactor_of
+from simulator.text.typography import language_of
 
 
 def articles_of(settings: Settings) -> Shelf:

@@ -20,7 +20,6 @@ from functools import partial
 from math import fsum
 from typing import Any, Literal, NamedTuple, get_args
 
-from simulator.cases.files import language_of
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _
 from simulator.core.replies import LapseKind
@@ -28,7 +27,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import TITLES
 from simulator.core.types import PASSED, Language, Passage, Results, Severity, Value
-from simulator.results.articles import Shelf, article_of
+from simulator.results.articles import Shelf, article_of, heading_of
 from simulator.results.causes import (
     STANDINGS,
     Cause,
@@ -41,7 +40,8 @@ from simulator.results.causes import (
 from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.knowledge import articles_of
 from simulator.results.red import RANK, gravest_reason, placed_scores, red_marks, worst_severity
-from simulator.results.summary import MAX_QUOTED, heading_of
+from simulator.results.red_answers import MAX_QUOTED
+from simulator.text.typography import language_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "case", "rows", "bot", "simulator", "open"]
 # Conversation and turn.
@@ -399,18 +399,18 @@ class Gains:
 
     def __init__(self, results: Results, summary: Summary) -> None:
         """Only turns that count for the summary's score can gain."""
-        red, customers = {(t.conversation, t.turn) for t in summary.reddest}, summary.simulator.customers
+        red, customers = {(t.conversation, t.turn) for t in summary.red.answers}, summary.customers
         # What is left out of the score gains nothing; a spoilt turn that is red failed by itself, and counts.
         left_out = set(customers.spoilt) - red if customers.handling == "exclude" else set()
         self._values = {
             key: score.value
-            for score in results.scores.of_judge(summary.primary)
+            for score in results.scores.of_judge(summary.scores.primary)
             if score.value is not None
             and (key := (score.conversation, score.turn)) not in left_out
-            and score.conversation in summary.conversation_scores
+            and score.conversation in summary.scores.by_conversation
         }
         self._graded = Counter(conversation for conversation, _turn in self._values)
-        judge = canonical_judge(summary.primary.rpartition(".")[2])  # of one output, the judge alone
+        judge = canonical_judge(summary.scores.primary.rpartition(".")[2])  # of one output, the judge alone
         good = [value for key, value in self._values.items() if key not in red]
         self.green = len(good)
         self.goal = fsum(good) / len(good) if good else 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
@@ -558,7 +558,7 @@ def improvements(
     causes = {(cause.conversation, cause.turn): cause for cause in root_causes}
     to_hand_over = set(results.conversations.select("to_hand_over").ids)
     diagnosed = []
-    for red in summary.reddest:
+    for red in summary.red.answers:
         if cause := causes.get((red.conversation, red.turn)):
             article = library.whole(cause.articles[0]) if cause.articles else ""
             handover = red.conversation in to_hand_over and cause.cause in OF_A_HANDOVER
@@ -587,7 +587,7 @@ def improvements(
     ranked = sorted(gaining, key=best_first)
     shown, example = ranked[:most], partial(_example, results=results, summary=summary)
     return Improvements(
-        score=summary.score,
+        score=summary.scores.score,
         goal=gains.goal,
         green=gains.green,
         fixes=tuple(
@@ -647,7 +647,9 @@ def _example(red_answer: DiagnosedTurn, results: Results, summary: Summary) -> E
     if not reason and results.is_sampled:  # it is not quoted elsewhere
         scores = results.scores.of_conversations([red.conversation]).get(red.conversation, {})
         judged = {**scores.get(red.turn, {}), **placed_scores(scores)}
-        marks = red_marks(red.conversation, judged.values(), summary.rules, summary.primary, turn=red.turn)
+        marks = red_marks(
+            red.conversation, judged.values(), summary.red.rules, summary.scores.primary, turn=red.turn
+        )
         reason = gravest_reason(marks)
     (conversation,) = results.conversations.with_ids([red.conversation])
     turn = next(turn for turn in conversation.turns if turn.index == red.turn)
@@ -674,7 +676,7 @@ def improvements_of_run(
 
     Raises InputError if the knowledge of `--knowledge` cannot be read.
     """
-    return improvements_of(results, summary, articles_of(settings) if summary.reddest else None, most)
+    return improvements_of(results, summary, articles_of(settings) if summary.red.answers else None, most)
 
 
 def improvements_of(
@@ -683,6 +685,6 @@ def improvements_of(
     """At most so many fixes of a run, from the causes in its file; `shelf` has the bot's articles."""
     if not searched(results, summary):
         # Nothing was retrieved for any row: there is neither an article nor a search to fix.
-        return Improvements(score=summary.score, goal=1.0, unsearched=bool(summary.reddest))
+        return Improvements(score=summary.scores.score, goal=1.0, unsearched=bool(summary.red.answers))
     articles = shelf.passages if shelf else ()
     return improvements(results, summary, root_causes(results, summary, shelf), articles=articles, most=most)

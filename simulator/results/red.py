@@ -337,7 +337,7 @@ def red_questions(summary: Summary) -> list[list[RedTurn]]:
     In this order every report shows them. Within a question the first turns are different answers, so that
     whoever reads three sees three things.
     """
-    return list(map(_varied, by_question(summary.reddest)))
+    return list(map(_varied, by_question(summary.red.answers)))
 
 
 def by_question(reddest: Iterable[RedTurn]) -> list[list[RedTurn]]:

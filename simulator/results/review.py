@@ -431,8 +431,8 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     The lot is the run's id, so that a sheet that is pushed twice has the same turns, and what was already
     graded in it is not lost.
     """
-    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    graded = {(s.conversation, s.turn) for s in results.scores.of_judge(summary.primary)}
+    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    graded = {(s.conversation, s.turn) for s in results.scores.of_judge(summary.scores.primary)}
     spoken = ((talk.id, turn) for talk in results.conversations for turn in talk.turns)
     answered = ((id_, t.index) for id_, t in spoken if t.answer.text.strip() and not t.answer.error)
     turns = [turn for turn in answered if turn in graded]
@@ -460,7 +460,7 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
     # Sampling rates count only where all are known.
     weights = np.array([b.weight for b in both] if all(b.weight for b in both) else [1.0] * len(both))
     human, judge = np.array([b.human for b in both]), np.array([b.judge for b in both])
-    line = TOP_GRADE * (RED_LINE if summary.rules.overall is None else summary.rules.overall) - _SAME
+    line = TOP_GRADE * (RED_LINE if summary.red.rules.overall is None else summary.red.rules.overall) - _SAME
     # People call good what would not be red if they were the deciding judge.
     good, red = human >= line, np.array([b.red for b in both])
     missed = ~red & (human <= LOW)
@@ -486,8 +486,8 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
 
 def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
-    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
-    values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
+    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
     given = blind_verdicts(results.verdicts)
     compared_turns = []
     for _at, conversation in select_conversations(results, {key for key, _turn in given}):
@@ -563,7 +563,7 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
     return ReviewFindings(
         turns=turns,
         answers=answers,
-        red=summary.red,
+        red=summary.red.count,
         right=right,
         wrong=wrong,
         unsure=judged["unsure"],
@@ -582,7 +582,7 @@ def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, T
     What people say of a mark is carried from run to run only while the mark is the same: "the judge is wrong"
     about a red answer says nothing once the answer is no longer red.
     """
-    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
+    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
     answers = {
         answer_key(conversation.case, turn)
         for _at, conversation in select_conversations(results, {conversation for conversation, _turn in red})
@@ -618,13 +618,13 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source == "review"]
     # A verdict in which none of this stands is no review.
     verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
-    values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.primary)}
+    values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
     turns = {
         (conversation.id, turn.index): (conversation, turn)
         for _at, conversation in select_conversations(results, {key for key, _turn in verdicts})
         for turn in conversation.turns
     }
-    red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.reddest)
+    red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.red.answers)
     for at in [*red, *(at for at in turns if at not in red)]:
         if at in verdicts and at in turns:
             conversation, turn = turns[at]

@@ -26,14 +26,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from simulator.cases.files import plain_suffix, printable, quote
+from simulator.cases.files import plain_suffix
 from simulator.cases.rows import read_rows
 from simulator.cases.structured import object_rows
 from simulator.cases.tables import WORKBOOKS
 from simulator.cases.values import Row, is_empty, normalised, raise_faults
 from simulator.core.document import Text
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Message, _, message_of, safe_text, shown
+from simulator.core.messages import Message, _, message_of, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
 from simulator.results.figures import Summary
 from simulator.results.review import blind_sample, blind_verdicts, review_keys
@@ -406,7 +406,7 @@ def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple
     row.
     """
     results, turns_by_key = target.results, dict[str, dict[tuple[str, int], bool]]()
-    red = {(turn.conversation, turn.turn) for turn in target.summary.reddest}
+    red = {(turn.conversation, turn.turn) for turn in target.summary.red.answers}
     key_of = review_keys(results, target.summary)
     for conversation in results.conversations:
         for turn in conversation.turns:

@@ -35,14 +35,14 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 from pydantic import JsonValue
 
 from simulator.cases.cases import QUESTIONS, case_of, read_cases
-from simulator.cases.files import files_of, printable, quote, read_bytes
+from simulator.cases.files import files_of, read_bytes
 from simulator.cases.logs import rated_rows
 from simulator.cases.rows import read_rows
 from simulator.cases.tables import split_sheet
 from simulator.cases.values import Row, RowFault, field_of, has_question, is_empty, is_extra
 from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.core.messages import _
+from simulator.core.messages import _, printable, quote
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
 from simulator.grading.model_judge import ModelJudge

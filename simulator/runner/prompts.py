@@ -42,12 +42,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue, field_validator
 
 from simulator.cases.cases import DatasetRequest, case_of, read_dataset, row_id
-from simulator.cases.files import quote
 from simulator.cases.profile import labels_in
 from simulator.cases.values import Row, field_of, normalised
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, quote
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, check_same, fingerprint
 from simulator.core.types import (

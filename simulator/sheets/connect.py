@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple
 
 from dotenv import dotenv_values, set_key
 
-from simulator.cases.files import replaced
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
+from simulator.core.writing import replaced
 from simulator.sheets.google_api import SHEETS, VARIABLES
 
 # Of what a person lets the program do in their Drive: the files that it makes itself.

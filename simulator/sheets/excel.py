@@ -33,12 +33,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from simulator.cases.files import REPORT_AGAIN, replaced
 from simulator.cases.values import WorksheetRow
 from simulator.cases.workbooks import open_workbook, read_worksheets
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say
 from simulator.core.types import Language
+from simulator.core.writing import REPORT_AGAIN, replaced
 from simulator.sheets.merge import (
     OTHER,
     EditedSheet,

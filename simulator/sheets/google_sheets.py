@@ -32,10 +32,9 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
-from simulator.cases.files import quote
 from simulator.cases.values import WorksheetRow
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, quote
 from simulator.core.types import Language
 from simulator.sheets.google_api import (
     MovedCells,

@@ -18,9 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from simulator.cases.cases import dataset_of_worksheet
-from simulator.cases.files import printable
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, listed, ngettext, say, shown
+from simulator.core.messages import Message, _, listed, ngettext, printable, say, shown
 from simulator.core.types import Case, Language
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of

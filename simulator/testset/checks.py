@@ -17,7 +17,6 @@ from difflib import SequenceMatcher
 from itertools import chain, count
 from typing import Literal, TypeVar
 
-from simulator.cases.files import language_of
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.types import Case, Language, Value
@@ -26,6 +25,7 @@ from simulator.testset.plan import OUT_OF_SCOPE, Article, Kind
 from simulator.testset.prompts import Check, FollowUpQuestionCheck, OutsideCheck, PairCheck
 from simulator.text.figures import differing, figures
 from simulator.text.segments import normalise, tokens
+from simulator.text.typography import language_of
 
 Reason = Literal[
     "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",

@@ -20,7 +20,6 @@ from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar, get_args
 
-from simulator.cases.files import language_of
 from simulator.cases.knowledge import read_knowledge
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _
@@ -29,6 +28,7 @@ from simulator.core.types import Language, Passage
 from simulator.text.figures import figures
 from simulator.text.overlap import content
 from simulator.text.segments import sentences
+from simulator.text.typography import language_of
 
 # The last five are out of scope: the right answer is to decline.
 Kind = Literal[

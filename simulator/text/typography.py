@@ -16,6 +16,10 @@ original at the same indexes, as `cut` does.
 import re
 import unicodedata
 from collections import Counter
+from typing import Literal
+
+# Kana and kanji with their iteration marks, half-width kana, and the rare planes.
+KANA_OR_KANJI = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 
 # By the plain sign those that stand for it: curly, low and reversed quotes, primes, the acute and grave
 # accents that people type for an apostrophe, full-width forms; hyphens, the figure dash, the minus sign.
@@ -141,3 +145,11 @@ def _escaped(match: re.Match[str]) -> str:
     if match[1] is None:
         return match[0]
     return r"\-" if (plain := _TABLE[match[1]]) == "-" else plain
+
+
+def language_of(text: str) -> Literal["ja", "en"]:
+    """Japanese for a text with any kana or kanji, else English.
+
+    "OK" is English, "OKです" Japanese; so is a Chinese text, for which there are no prompts.
+    """
+    return "ja" if KANA_OR_KANJI.search(text) else "en"

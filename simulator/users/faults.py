@@ -35,6 +35,7 @@ from simulator.core.templates import read_toml
 from simulator.core.types import (
     COMPLETE,
     OPEN,
+    TURN,
     Conversation,
     Ended,
     Language,
@@ -45,7 +46,7 @@ from simulator.core.types import (
     Turn,
     Value,
 )
-from simulator.storage.results import cache_latest
+from simulator.storage.results import cache_latest, conversations_with_scores
 from simulator.text.figures import Figure, differing, figures
 from simulator.text.overlap import content, coverage
 from simulator.text.segments import normalise, sentences
@@ -88,14 +89,8 @@ class VerdictsByTurn(dict[tuple[str, int], TurnVerdict]):
                 self.responses[s.conversation, s.turn] = s.response
             # A stand-in counts words, and cannot tell that something was left out.
             by_model = s.state == "scored" and not s.by_rule and not s.rubric.startswith("lexical-")
-            if by_model and s.judge == "turn":
+            if by_model and s.judge == TURN:
                 self[s.conversation, s.turn] = TurnVerdict(_is_complete(s), (s.value or 0) >= USEFUL)
-
-
-@cache_latest
-def turn_verdicts(results: Results) -> VerdictsByTurn:
-    """Those of a run."""
-    return VerdictsByTurn(results.scores.of_judge("turn"))
 
 
 def is_scripted(conversation: Conversation, settings: Mapping[str, object]) -> bool:
@@ -292,30 +287,32 @@ class CustomerFault(Value):
         return self.kind in SPOILING
 
 
-@cache_latest
-def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
-    """The turns in which the simulated customer, not the bot, was at fault; one fault of a kind per turn.
+def faults_by_conversation(
+    results: Results,
+) -> Iterator[tuple[Conversation, VerdictsByTurn, list[CustomerFault]]]:
+    """Each conversation with its grades and the turns in which the customer, not the bot, was at fault.
 
-    Scripted and replayed lines are nobody's fault.
+    One fault of a kind per turn. Scripted and replayed lines are nobody's fault.
     """
     people = {persona.id: persona for persona in results.personas}
     settings = results.run.settings
-    verdicts = turn_verdicts(results)
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
-    faults: list[CustomerFault] = []
-    for conversation in results.conversations:
+    for conversation, by_turn in conversations_with_scores(results):
+        verdicts = VerdictsByTurn(scores[TURN] for scores in by_turn.values() if TURN in scores)
+        faults: list[CustomerFault] = []
         if not is_scripted(conversation, settings):
             persona = people.get(conversation.persona)
             for turn in conversation.turns:
                 faults += _line_faults(conversation, persona, turn)
             faults += _leaving_faults(conversation, persona, verdicts, turns)
-    return tuple(faults)
+        yield conversation, verdicts, faults
 
 
-def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
-    """The last fault of each turn that makes its grade doubtful, by conversation id and turn."""
-    return {(fault.conversation, fault.turn): fault for fault in customer_faults(results) if fault.spoils}
+@cache_latest
+def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
+    """All faults of a run's customers, in its order."""
+    return tuple(fault for _talk, _verdicts, faults in faults_by_conversation(results) for fault in faults)
 
 
 def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:

@@ -2,7 +2,7 @@
 
 from benchmarks.voices import NaiveBayes, grams, persona_guesses
 from simulator.core.types import Conversation, Facts
-from simulator.results.figures import CustomerFigure
+from simulator.results.figures import CustomerGoal
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_person, a_talk
 
 ASKED, OTHER = QUESTION["ja"], UNRELATED["ja"]
@@ -78,7 +78,7 @@ def test_a_question_that_is_taken_up_cut_is_no_style_either() -> None:
     question = "引っ越し先の住所で光回線を使い続けるには、どのような手続きが必要ですか"
     before = "ですから、何度も申し上げているとおり、"
 
-    def guessed(quoted: str) -> CustomerFigure:
+    def guessed(quoted: str) -> CustomerGoal:
         talks = [
             a_talk((question, OTHER), (line, OTHER), persona=who, case=a_case(id=rest, question=question))
             for rest in ("もう一度。", "早く。")

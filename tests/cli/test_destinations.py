@@ -14,7 +14,8 @@ import asyncio
 
 def send(summary, worksheets, folder):
     """Says what it was given."""
-    (folder / "posted.txt").write_text(f"{summary.red} red, {len(worksheets)} worksheets", encoding="utf-8")
+    text = f"{summary.red.count} red, {len(worksheets)} worksheets"
+    (folder / "posted.txt").write_text(text, encoding="utf-8")
     return "posted"
 
 

@@ -43,12 +43,12 @@ def test_the_first_line_answers(capsys: pytest.CaptureFixture[str]) -> None:
     text = diff(capsys, "1-before")
     _, _, second, *_ = text.splitlines()
 
-    assert second.startswith("スコア 70 → 90。良くなりました（+20 点")
+    assert second.startswith("要確認の質問 6件 → 0件、スコア 70 → 90。良くなりました（+20 点")
     assert "top 1 → 4" in text
     assert "要確認でなくなったターン（6 ターン）" in text
     assert flat("runs/2-after/side-by-side.html") in flat(text)
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    assert "スコア 70 → 90。良くなりました" in page
+    assert "要確認の質問 6件 → 0件、スコア 70 → 90。良くなりました" in page
     assert "ウィルコクソン" in page
 
 
@@ -61,9 +61,12 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
     assert found["verdict"] == "worse"
     assert found["regression"] is True
     assert found["judges"]["turn"]["difference"] == -0.3
-    assert found["judges"]["turn"]["p_holm"] == found["judges"]["turn"]["p"]
+    assert found["change"] == {
+        "earlier": "1-before", "later": "2-after", "asked": 12,
+        "questions": {"before": 0, "now": 6}, "score": {"before": 1.0, "now": 0.7},
+    }  # fmt: skip
     assert len(found["turned_red"]) == 6
-    assert found["said"].startswith("スコア 100 → 70。悪くなりました")
+    assert found["said"].startswith("要確認の質問 0件 → 6件、スコア 100 → 70。悪くなりました")
     assert found["after"]["replay_of"] is None
 
 

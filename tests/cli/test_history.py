@@ -11,19 +11,34 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Answer, Failure, Language
-from simulator.report.comparison import history_report
-from simulator.results.history import History, PastRun, history, history_json, past_run, past_runs
+from simulator.report.history import history_report
+from simulator.results.history import (
+    History,
+    PastRun,
+    RunKind,
+    history,
+    history_json,
+    past_run,
+    past_runs,
+)
 from simulator.results.summary import figures_of
 from simulator.storage.run_file import add_note, read_run, replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.texts import said, terminal
+
+KIND = RunKind(cases=frozenset("ab"), adapter="demo", primary="turn", rubric=("r",))
+
+
+def other(**more: Any) -> RunKind:
+    """A kind that differs in one thing."""
+    return KIND.model_copy(update=more)
 
 
 def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
     known: dict[str, Any] = {
         "run": f"run-{day:02}", "created": START + timedelta(days=day), "status": "finished",
         "offline": False, "trial": False,
-        "adapter": "demo", "model": "m", "primary": "turn", "rubric": ("r",), "cases": frozenset("ab"),
+        "model": "m", "kind": KIND,
         "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
         "red": 1, "turns": 9, "graded": 3,
     }  # fmt: skip
@@ -86,15 +101,39 @@ def test_one_large_step_is_a_drop_and_not_slow() -> None:
 def test_only_runs_like_the_newest_make_the_trend() -> None:
     """Other cases, another bot or another rubric are shown and left out; so is what is long past."""
     others = [
-        a_past(0.1, 1, cases=frozenset("x")), a_past(0.1, 2, adapter="other"), a_past(0.1, 3, rubric=("q",)),
-        a_past(0.1, 4).model_copy(update={"score": None}),
+        a_past(0.1, 1, kind=other(cases=frozenset("x"))), a_past(0.1, 2, kind=other(adapter="other")),
+        a_past(0.1, 3, kind=other(rubric=("q",))), a_past(0.1, 4, kind=other(customers=frozenset("c"))),
+        a_past(0.1, 5).model_copy(update={"score": None}),
     ]  # fmt: skip
-    found = history([*others, *(a_past(0.8, day) for day in range(5, 12))], last=6)
+    found = history([*others, *(a_past(0.8, day) for day in range(6, 13))], last=6)
 
-    assert len(found.runs) == 11
-    assert found.followed == tuple(f"run-{day:02}" for day in range(6, 12))
+    assert len(found.runs) == 12
+    assert found.followed == tuple(f"run-{day:02}" for day in range(7, 13))
     assert history_json(found)["comparable"] == 6
     assert [run["comparable"] for run in history_json(found)["runs"]].count(True) == 6
+
+
+@pytest.mark.parametrize("odd", [
+    [a_past(0.2, 6, kind=other(cases=frozenset("xyz")))],
+    [a_past(0.2, day, kind=other(cases=frozenset("a")), limited=True) for day in (6, 7)],
+])  # fmt: skip
+def test_a_try_with_other_questions_leaves_the_history_alone(odd: list[PastRun]) -> None:
+    """One with another file, and any number with a limit, are listed and in no trend."""
+    whole = series([0.9, 0.88, 0.86, 0.84, 0.82])
+    found = history([*whole, *odd])
+
+    assert (found.direction, len(found.runs)) == ("falling", 5 + len(odd))
+    assert found.followed == tuple(run.run for run in whole)
+    assert [row[-2] for row in rows(found, "ja")][: len(odd)] == ["比較外"] * len(odd)
+
+
+def test_new_questions_begin_a_new_story_with_their_second_run() -> None:
+    """So do runs with a limit where there are no others of which two are alike."""
+    new = [a_past(0.5, day, kind=other(cases=frozenset("xyz"))) for day in (6, 7)]
+    limited = [run.model_copy(update={"limited": True}) for run in new]
+
+    assert history([*series([0.9] * 5), *new]).followed == ("run-06", "run-07")
+    assert history([a_past(0.9, 1), *limited]).followed == ("run-06", "run-07")
 
 
 def test_a_run_that_broke_off_is_marked_and_no_reference() -> None:
@@ -138,12 +177,16 @@ def test_the_figures_are_those_of_the_report() -> None:
         results, past = read_run(each), past_run(each)
         summary = figures_of(results, stored_settings(results.run.settings))
 
-        assert past.score == pytest.approx(summary.score)
-        assert past.interval == pytest.approx(summary.interval)
-        assert (past.red, past.turns, past.graded) == (summary.red, summary.turns, summary.graded)
-        assert past.primary == summary.primary
-        assert past.cases == {case.case for case in summary.cases}
-        assert set(past.rubric) == set(summary.judges["turn"].rubrics)
+        assert past.score == pytest.approx(summary.scores.score)
+        assert past.interval == pytest.approx(summary.scores.interval)
+        assert (past.red, past.turns, past.graded) == (
+            summary.red.count,
+            summary.turns,
+            summary.scores.graded,
+        )
+        assert past.kind.primary == summary.scores.primary
+        assert past.kind.cases == {case.case for case in summary.scores.cases}
+        assert set(past.kind.rubric) == set(summary.scores.judges["turn"].rubrics)
         assert past.replay_of == replay_of(results.run)
 
 

@@ -165,9 +165,9 @@ def _rehearsed(code: int, runs: Path) -> Rehearsed:
     red: dict[str, int] = dict.fromkeys(
         sorted({conversation.case.id for conversation in results.conversations}), 0
     )
-    for turn in summary.reddest:
+    for turn in summary.red.answers:
         red[turn.case] += 1
-    return Rehearsed(settings.adapter, code, round(100 * (summary.score or 0)), red)
+    return Rehearsed(settings.adapter, code, round(100 * (summary.scores.score or 0)), red)
 
 
 @pytest.fixture(scope="module", params=PAGES)

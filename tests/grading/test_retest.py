@@ -113,12 +113,12 @@ def test_what_failed_the_second_time_was_graded_once() -> None:
     scores = [twice(score, score.model_copy(update=told)) for score, told in zip(first, seconds, strict=True)]
     again = results.model_copy(update={"scores": tuple(scores)})
     summary = summarise(again, rules=RedRules(), judges=("turn",), seed=1)
-    found = summary.judges["turn"].retest
+    found = summary.scores.judges["turn"].retest
 
     assert found
     assert (found.n, found.flips, found.failed) == (len(first) - 4, 1, 4)
     turns = Counter(score.conversation for score in first if score.value is not None)
-    assert summary.score_noise == pytest.approx(found.variance * fmean(1 / n for n in turns.values()))
+    assert summary.scores.noise == pytest.approx(found.variance * fmean(1 / n for n in turns.values()))
 
 
 CASES = [f"q{n}" for n in range(12)]

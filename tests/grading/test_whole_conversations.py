@@ -303,12 +303,12 @@ async def test_a_run_grades_each_conversation_once_at_its_last_turn(tmp_path: Pa
 
     assert calls == [9]
     assert [(s.turn, s.value) for s in whole] == [(2, 0.25)] * 3
-    assert (shown.judges["conversation"].n, shown.judges["conversation"].planned) == (3, 3)
-    assert (shown.judges["conversation"].mean, shown.judges["turn"].planned) == (0.25, 6)
-    assert shown.primary == "turn"
-    assert shown.score == pytest.approx(shown.judges["turn"].mean)
-    assert shown.red_kinds["conversation"] == 3
-    assert [p.judges["conversation"].planned for p in shown.personas] == [3]
+    assert (shown.scores.judges["conversation"].n, shown.scores.judges["conversation"].planned) == (3, 3)
+    assert (shown.scores.judges["conversation"].mean, shown.scores.judges["turn"].planned) == (0.25, 6)
+    assert shown.scores.primary == "turn"
+    assert shown.scores.score == pytest.approx(shown.scores.judges["turn"].mean)
+    assert shown.red.kinds["conversation"] == 3
+    assert [p.judges["conversation"].planned for p in shown.scores.personas] == [3]
 
 
 @pytest.mark.parametrize("then", ["resumed", "regraded"])
@@ -328,8 +328,11 @@ def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
         results = file.results().model_copy(update=graded)
     shown = figures_of(results, Settings())
 
-    assert (shown.judges["conversation"].n, shown.judges["conversation"].failures) == (1, {"missing": 1})
-    assert (shown.satisfied_graded, shown.satisfied_unresolved) == (1, 1)
+    assert (shown.scores.judges["conversation"].n, shown.scores.judges["conversation"].failures) == (
+        1,
+        {"missing": 1},
+    )
+    assert (shown.customers.satisfied_graded, shown.customers.satisfied_unresolved) == (1, 1)
     assert {cause.cause for cause in root_causes(results, shown)} == {"unclear"}
 
 

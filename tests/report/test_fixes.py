@@ -36,7 +36,7 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
             conversation=red.conversation, turn=red.turn, evidence="なぜなら。",
             cause="customer" if number % 2 else "ignored", articles=(f"a{number}",), standing="judge",
         )
-        for number, red in enumerate(summary.reddest)
+        for number, red in enumerate(summary.red.answers)
     ]  # fmt: skip
     found = improvements(results, summary, causes)
     known = report_context("ja", results, improvements=found)

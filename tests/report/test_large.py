@@ -25,7 +25,7 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
 
     assert len(page.encode()) < 700_000
     assert 50 < shown < 200
-    assert f" 300 会話のうち {shown:,} 会話（要確認 {summary.red:,} 件のうち" in page
+    assert f" 300 会話のうち {shown:,} 会話（要確認 {summary.red.count:,} 件のうち" in page
     ids = set(re.findall(r'id="([^"]+)"', page))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
 
@@ -38,7 +38,7 @@ def test_red_conversations_come_first_and_the_others_are_spread(monkeypatch: pyt
     scores = tuple(s for s in results.scores if s.conversation in marked)
     summary = summed(results.model_copy(update={"scores": scores}))
     kept = run_page.shown_conversations(results, summary, [], share=0.5)
-    red = {each.conversation for each in summary.reddest}
+    red = {each.conversation for each in summary.red.answers}
     others = sorted(int(key[-6:-2]) for key in set(kept) - red)
 
     assert red <= set(kept)

@@ -9,7 +9,7 @@ from simulator.report.context import ReportContext, notes
 from simulator.report.verdict import verdict
 from simulator.results.gate import decide
 from tests.results.test_gate import summary as calm
-from tests.sample_runs import rehearsed, summed
+from tests.sample_runs import changed, rehearsed, summed
 from tests.texts import said
 
 
@@ -48,7 +48,7 @@ def test_the_verdict_is_one_phrase(target: float | None, score: float | None, ph
     """Passed, failed or undecided with what came out and what was asked; or no target."""
     summary = calm(score=score)
 
-    assert said(verdict(decide(summary, target, 1, 1.0), summary.score)) == phrase
+    assert said(verdict(decide(summary, target, 1, 1.0), summary.scores.score)) == phrase
 
 
 def test_notes_name_everything_that_is_missing_alarms_first() -> None:
@@ -76,7 +76,7 @@ def test_details_without_support_are_counted_unless_they_make_an_answer_red(
 ) -> None:
     """A team that marks a groundedness of 4 red finds these answers among the red ones."""
     results = rehearsed("en")
-    summary = summed(results).model_copy(update={"rules": RedRules(groundedness=limit)})
+    summary = changed(summed(results), rules=RedRules(groundedness=limit))
     context = ReportContext(results, summary, decide(summary, None, 1, 1.0), "en", None)
 
     assert any("groundedness 4" in said(note.text) for note in context.notes) is is_told

@@ -28,7 +28,7 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
     results = a_result(grades_of(grades), **settings)
     known = stored_settings(results.run.settings)
     summary = figures_of(results, known)
-    return gate_of(results, summary, known), summary.score
+    return gate_of(results, summary, known), summary.scores.score
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from typing import Any, NamedTuple
 
 from simulator.api.outputs import page_html
 from simulator.core.types import Language, Results
-from simulator.report.comparison import compared, comparison_report
+from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.painters.html import page
 from simulator.report.run import run_report
 from simulator.report.trust import UNKNOWN, JudgeTrusts
-from simulator.results.comparison import RunFigures
+from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements, improvements_of
@@ -51,8 +51,8 @@ def render(  # noqa: PLR0917 - a run's three parts, the language, and two things
 
 def side_by_side(before: PageParts, after: PageParts, language: Language) -> str:
     """The page that compares the run `after` with `before`."""
-    runs = RunFigures(*before[:2]), RunFigures(*after[:2])
-    return page(comparison_report(*runs, compared(*runs), language))
+    runs = PairedRuns(RunFigures(*before[:2]), RunFigures(*after[:2]))
+    return page(comparison_report(runs, compare_runs(runs, seed=42), language))
 
 
 def markdown(context: ReportContext) -> str:

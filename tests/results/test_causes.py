@@ -260,7 +260,9 @@ def test_every_red_turn_has_a_cause(language: Language) -> None:
     summary = summary_of(results)
     found = root_causes(results, summary)
 
-    assert [(b.conversation, b.turn) for b in found] == [(r.conversation, r.turn) for r in summary.reddest]
+    assert [(b.conversation, b.turn) for b in found] == [
+        (r.conversation, r.turn) for r in summary.red.answers
+    ]
     evidence = [said(cause_sentence(cause), language) for cause in found]
     assert all(text.strip() and "{" not in text for text in evidence)
 
@@ -272,7 +274,7 @@ def test_hostile_texts_have_causes_too() -> None:
     found = root_causes(results, summary_of(results), Shelf((Passage(id=text, text=text),)))
 
     assert {cause.cause for cause in found} <= {*get_args(Cause)}
-    assert len(found) == len(summary_of(results).reddest)
+    assert len(found) == len(summary_of(results).red.answers)
 
 
 def test_the_demo_bot_brings_its_articles() -> None:

@@ -273,9 +273,10 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     found = measure_condition(Condition(name=name, comparison="<=", threshold=0.5), results, summary)
 
     known = {
-        "turn": summary.score, "score": summary.score, "fluency": summary.judges["fluency"].mean,
+        "turn": summary.scores.score, "score": summary.scores.score,
+        "fluency": summary.scores.judges["fluency"].mean,
         "failed": sum(summary.bot_failures.values()) / summary.turns,
-        "severity_major": sum(any(m.severity == "major" for m in t.marks) for t in summary.reddest),
+        "severity_major": sum(any(m.severity == "major" for m in t.marks) for t in summary.red.answers),
     }  # fmt: skip
     if value is not None or name in known:
         assert found.value == pytest.approx(known.get(name, value))
@@ -378,11 +379,11 @@ def test_the_verdict_in_a_phrase(
     assert gate.decision == decision
     assert gate.passed is (decision == "passed")
     assert bool(gate.reasons) is (decision != "passed")
-    shown = said(verdict(gate, summary.score), "ja")
+    shown = said(verdict(gate, summary.scores.score), "ja")
     assert shown.startswith(ja)
     settles = decision == "undecided" and refused.n > 0
     assert ("あと約" in shown) is settles, "no number settles the condition that nothing was seen of"
-    assert said(verdict(gate, summary.score)).startswith(en)
+    assert said(verdict(gate, summary.scores.score)).startswith(en)
 
 
 def test_who_was_never_heard_is_missed() -> None:
@@ -390,7 +391,7 @@ def test_who_was_never_heard_is_missed() -> None:
     results: Results = rehearsed()
     summary = summed(results)
     assert ungraded_personas(results, summary) == ()
-    kept = {k: v for k, v in summary.conversation_scores.items() if not k.startswith("calm/")}
+    kept = {k: v for k, v in summary.scores.by_conversation.items() if not k.startswith("calm/")}
     silent = calm(conversation_scores=kept)
 
     assert ungraded_personas(results, silent) == ("calm",)

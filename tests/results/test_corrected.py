@@ -194,13 +194,17 @@ def test_the_summary_has_it() -> None:
 
     plain, figures = summed(graded(lambda *_: None)), summed(graded(grade))
 
-    assert (plain.corrected, plain.labels, plain.shortage) == (None, 0, None)
-    assert figures.labels == 60
-    assert figures.score == plain.score
-    assert figures.corrected
-    assert figures.corrected.interval[0] < figures.corrected.score < figures.corrected.interval[1]
-    assert figures.corrected.score == pytest.approx((figures.score or 0) - 0.1)
-    assert figures.corrected.bias == pytest.approx({"red": 0.1, "not_red": 0.1})
+    assert (plain.scores.corrected, plain.scores.labels, plain.scores.shortage) == (None, 0, None)
+    assert figures.scores.labels == 60
+    assert figures.scores.score == plain.scores.score
+    assert figures.scores.corrected
+    assert (
+        figures.scores.corrected.interval[0]
+        < figures.scores.corrected.score
+        < figures.scores.corrected.interval[1]
+    )
+    assert figures.scores.corrected.score == pytest.approx((figures.scores.score or 0) - 0.1)
+    assert figures.scores.corrected.bias == pytest.approx({"red": 0.1, "not_red": 0.1})
 
 
 def gate_of(low: float, score: float, high: float, target: float) -> Gate:
@@ -236,5 +240,5 @@ def test_json_has_the_corrected_score() -> None:
     assert list(shown) == ["score", "interval", "n", "bias"]
     assert shown["n"] == 120
     assert set(shown["bias"]) == {"red", "not_red"}
-    assert figures.corrected
-    assert shown["score"] == round(figures.corrected.score, 4)
+    assert figures.scores.corrected
+    assert shown["score"] == round(figures.scores.corrected.score, 4)

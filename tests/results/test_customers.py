@@ -2,16 +2,17 @@
 
 import pytest
 
-from simulator.core.types import Conversation, Ended, Language, Score
+from simulator.core.types import TURN, Conversation, Ended, Language, RedRules, Results, Score
 from simulator.results.customers import (
     angry_thanks,
+    customer_figures,
     early_leaving,
     goal_coverage,
     line_lengths,
     prompt_leaving,
-    summarise_customers,
 )
-from simulator.results.figures import CustomerFigure
+from simulator.results.figures import CustomerFigures, CustomerGoal
+from simulator.results.turns import run_turns
 from simulator.users.faults import VerdictsByTurn, fault_patterns
 from tests.customer_conversations import (
     QUESTION,
@@ -26,6 +27,11 @@ from tests.customer_conversations import (
 )
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
+
+
+def looked_into(results: Results) -> CustomerFigures:
+    """How the customers of a run were played, their faults looked for."""
+    return customer_figures(results, run_turns(results, RedRules(), TURN), RedRules(), "keep")
 
 
 def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
@@ -125,22 +131,22 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
 def test_a_run_has_all_figures_with_their_goals() -> None:
     """Given lines are nobody's play; without anything to measure there is no value and no verdict."""
     conversation = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
-    found = summarise_customers(a_run(conversation, scores=what_it_does(conversation)))
-    nobody = summarise_customers(a_run(conversation, replay="earlier"))
+    found = looked_into(a_run(conversation, scores=what_it_does(conversation)))
+    nobody = looked_into(a_run(conversation, replay="earlier"))
 
     names = ["goal_coverage", "early", "prompt", "invented", "thanks", "repeated"]
-    assert list(found.figures) == names
-    assert [name for name in names if not found.figures[name].at_most] == ["goal_coverage", "prompt"]
+    assert list(found.goals) == names
+    assert [name for name in names if not found.goals[name].at_most] == ["goal_coverage", "prompt"]
     assert found.faults == {"invented": 1, "left_early": 1}
-    assert found.spoilt == ((conversation.id, 2),)
-    assert found.figures["invented"].value == 0.5
-    assert all(each.value is None and each.met is None for each in nobody.figures.values())
+    assert list(found.spoilt) == [(conversation.id, 2)]
+    assert found.goals["invented"].value == 0.5
+    assert all(each.value is None and each.met is None for each in nobody.goals.values())
 
 
 def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:
     """Ten at least; a limit is met from below, a goal from above."""
-    assert CustomerFigure(value=0.5, n=1, of=2, goal=0.9).met is None
-    assert CustomerFigure(value=None, n=0, of=0, goal=0.9).met is None
-    assert CustomerFigure(value=0.5, n=5, of=10).met is None
-    assert CustomerFigure(value=0.5, n=5, of=10, goal=0.9).met is False
-    assert CustomerFigure(value=0.0, n=0, of=10, goal=0.02, at_most=True).met is True
+    assert CustomerGoal(value=0.5, n=1, of=2, goal=0.9).met is None
+    assert CustomerGoal(value=None, n=0, of=0, goal=0.9).met is None
+    assert CustomerGoal(value=0.5, n=5, of=10).met is None
+    assert CustomerGoal(value=0.5, n=5, of=10, goal=0.9).met is False
+    assert CustomerGoal(value=0.0, n=0, of=10, goal=0.02, at_most=True).met is True

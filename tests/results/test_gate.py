@@ -6,7 +6,7 @@ import pytest
 
 from simulator.results.figures import Summary
 from simulator.results.gate import decide
-from tests.sample_runs import summed
+from tests.sample_runs import changed, summed
 
 
 def summary(**changes: Any) -> Summary:
@@ -16,9 +16,8 @@ def summary(**changes: Any) -> Summary:
     """
     figures = summed()
     whole = {"failed": 0, "cases": 6, "cases_due": 6}
-    judges = {name: judge.model_copy(update=whole) for name, judge in figures.judges.items()}
-    calm = {"simulator": figures.simulator.model_copy(update={"failed": 0}), "judges": judges}
-    return figures.model_copy(update=calm | changes)
+    judges = {name: judge.model_copy(update=whole) for name, judge in figures.scores.judges.items()}
+    return changed(figures, **({"failed": 0, "judges": judges} | changes))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +48,7 @@ def test_the_score_decides_and_the_reasons_say_why(
 @pytest.mark.parametrize(("failed", "incomplete"), [(5, False), (6, True)])
 def test_failed_grades_above_the_limit_make_it_incomplete(failed: int, incomplete: bool) -> None:
     """Five of a hundred are tolerated at 0.05, six are not."""
-    some = summary().judges["turn"]
+    some = summary().scores.judges["turn"]
     judges = {
         "turn": some.model_copy(update={"n": 50, "failed": 0, "planned": 50}),
         "relevance": some.model_copy(update={"n": 50 - failed, "failed": failed, "planned": 50}),
@@ -64,7 +63,7 @@ def test_failed_grades_above_the_limit_make_it_incomplete(failed: int, incomplet
 
 def test_skipped_grades_make_no_share_of_failed_ones_smaller() -> None:
     """Of 20 grades that were due 2 failed, however many turns the judge had nothing to say about."""
-    some = summary().judges["turn"]
+    some = summary().scores.judges["turn"]
     judge = some.model_copy(update={"n": 18, "failed": 2, "skipped": 980, "planned": 1000})
 
     gate = decide(summary(score=0.95, interval=None, judges={"turn": judge}), 0.9, 0.05, 1.0)
@@ -75,7 +74,7 @@ def test_skipped_grades_make_no_share_of_failed_ones_smaller() -> None:
 
 def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
     """A judge that fails on a tenth of the turns cannot decide, however well the others did."""
-    some = summary().judges["turn"]
+    some = summary().scores.judges["turn"]
     good = some.model_copy(update={"n": 100, "failed": 0, "planned": 100})
     bad = some.model_copy(update={"n": 90, "failed": 10, "planned": 100})
 

@@ -135,7 +135,7 @@ def test_reports_say_what_missed_the_target(language: Language, phrase: str, not
     summary = figures_of(results, held)
     gate = gate_of(results, summary, held)
 
-    assert said(verdict(gate, summary.score), language) == phrase
+    assert said(verdict(gate, summary.scores.score), language) == phrase
     alarms = [said(each.text, language) for each in notes(summary, gate, title) if each.tone == "alarm"]
     assert any(note in alarm for alarm in alarms)
 

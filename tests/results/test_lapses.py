@@ -170,7 +170,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
     told, run = done.json, done.run
     folder = Path("runs", run.run.id)
     summary = figures_of(run, Settings(judges=("turn", "conversation")))
-    [red], [fix] = summary.reddest, improvements_of_run(run, summary, Settings()).fixes
+    [red], [fix] = summary.red.answers, improvements_of_run(run, summary, Settings()).fixes
     cells = [
         str(cell.value)
         for sheet in openpyxl.load_workbook(folder / "report.xlsx")

@@ -20,7 +20,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.report.fixes import none_text
-from simulator.results import summary as figures
+from simulator.results import red_answers
 from simulator.results.causes import Cause, RootCause, cause_name
 from simulator.results.figures import Summary
 from simulator.results.recommendations import (
@@ -33,7 +33,7 @@ from simulator.results.recommendations import (
     who,
 )
 from tests.properties import examples
-from tests.sample_runs import rehearsed, summed
+from tests.sample_runs import changed, rehearsed, summed
 from tests.texts import said
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -74,7 +74,7 @@ def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[Roo
             evidence="なぜなら。",
             **{"standing": "judge", **known},
         )
-        for red in summary.reddest
+        for red in summary.red.answers
     ]
 
 
@@ -90,7 +90,7 @@ def found(
             evidence="なぜなら。",
             **{"standing": "judge", **cause},
         )
-        for red, cause in zip(summary.reddest, causes, strict=True)
+        for red, cause in zip(summary.red.answers, causes, strict=True)
     ]
     return improvements(results, summary, told, most=most)
 
@@ -168,7 +168,7 @@ def test_a_fix_of_a_large_run_quotes_its_turns_like_any_other(monkeypatch: pytes
     causes = [{"cause": "knowledge", "articles": (name,)} for name in "ab"]
     small = found([[1], [2], [5]], causes).fixes
     monkeypatch.setattr(types, "MANY_ROWS", 1)
-    monkeypatch.setattr(figures, "MAX_QUOTED", 0)
+    monkeypatch.setattr(red_answers, "MAX_QUOTED", 0)
     large = found([[1], [2], [5]], causes).fixes
 
     assert all(example.question and example.answer and example.reason for example in small[0].examples)
@@ -209,7 +209,7 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
         RootCause(
             conversation=r.conversation, turn=r.turn, cause=c, standing="judge", evidence="-", articles=("a",)
         )
-        for r, c in zip(summary.reddest, causes, strict=False)
+        for r, c in zip(summary.red.answers, causes, strict=False)
     ]
     made = improvements(results, summary, told)
     better = {
@@ -224,7 +224,7 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
     mended = summed(results.model_copy(update={"scores": tuple(scores)}), ("turn",))
 
     assert sum(fix.gain for fix in made.fixes) <= 1 - (made.score or 0) + 1e-9
-    assert made.mended == (pytest.approx(mended.score) if made.foretells or not made.fixes else None)
+    assert made.mended == (pytest.approx(mended.scores.score) if made.foretells or not made.fixes else None)
 
 
 def test_an_answer_that_never_came_names_the_failure() -> None:
@@ -332,7 +332,7 @@ def test_what_is_right_or_wrong_is_mended_whole(primary: str, goal: float) -> No
     """Where nothing was right, a judge by rule still knows what right is; another one does not."""
     results, summary = run_of([[1], [1]])
 
-    assert Gains(results, summary.model_copy(update={"primary": primary})).goal == goal
+    assert Gains(results, changed(summary, primary=primary)).goal == goal
 
 
 def as_rows(results: Results, summary: Summary) -> tuple[Results, Summary]:

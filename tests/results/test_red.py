@@ -18,7 +18,7 @@ from simulator.results.red import (
     red_questions,
     worst_severity,
 )
-from tests.sample_runs import summed
+from tests.sample_runs import changed, summed
 
 TALK = "angry/fees#0"
 OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
@@ -111,7 +111,7 @@ def test_questions_come_with_the_gravest_first() -> None:
         turns("twice major", "minor", "major", "major"),
         turns("major and more", "moderate", "major", "minor", "minor"),
     ]
-    figures = summed().model_copy(update={"reddest": tuple(chain.from_iterable(questions))})
+    figures = changed(summed(), answers=tuple(chain.from_iterable(questions)))
     ranked = red_questions(figures)
 
     assert [found[0].case for found in ranked] == [

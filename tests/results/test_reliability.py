@@ -83,8 +83,8 @@ def test_a_conversation_passes_when_none_of_its_turns_is_red() -> None:
     """However good the others are."""
     summary, _gate = asked(three_questions())
 
-    assert summary.reliability is not None
-    assert summary.reliability.as_json() == {
+    assert summary.scores.reliability is not None
+    assert summary.scores.reliability.as_json() == {
         "k": 2, "pass": {"1": 0.5, "2": 0.3333}, "always": 1, "sometimes": ["b"], "never": ["c"], "lost": 0,
     }  # fmt: skip
 
@@ -95,9 +95,9 @@ def test_what_was_not_held_to_its_end_counts_as_neither_and_is_told(ended: Ended
     summary, _gate = asked(three_questions(), {"calm/b#2": ended})
     section = reliability_section(summary)
 
-    assert summary.reliability is not None
-    assert (summary.reliability.lost, summary.reliability.sometimes) == (1, [])
-    assert summary.reliability.counts["b"] == (1, 1)
+    assert summary.scores.reliability is not None
+    assert (summary.scores.reliability.lost, summary.scores.reliability.sometimes) == (1, [])
+    assert summary.scores.reliability.counts["b"] == (1, 1)
     assert section is not None
     last = section.blocks[-1]
     assert isinstance(last, Notes)
@@ -115,8 +115,8 @@ def test_an_ungraded_turn_hides_whether_it_passed_unless_another_is_red(
     kept = [s for s in run.scores if (s.conversation, s.turn) != (broken.conversation, broken.turn)]
     summary, _gate = asked(run.model_copy(update={"scores": (*kept, broken)}))
 
-    assert summary.reliability is not None
-    assert summary.reliability.counts["b"] == counted
+    assert summary.scores.reliability is not None
+    assert summary.scores.reliability.counts["b"] == counted
 
 
 def many(passing: int, of: int, repeats: int = 2) -> Grades:

@@ -8,9 +8,9 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.document import Table
 from simulator.core.types import Results
-from simulator.report.comparison import compared, comparison_report
+from simulator.report.comparison import comparison_report
 from simulator.report.repeats import replay_section
-from simulator.results.comparison import RunFigures
+from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
 from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.diff_runs import a_result, stored
 from tests.sample_runs import summed
@@ -58,8 +58,8 @@ def test_the_same_bot_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) ->
     assert spoken(after) == spoken(before)
     assert not any(turn.diverged for c in after.conversations for turn in c.turns)
     assert "replay" not in told
-    one, other = (RunFigures(run, summed(run)) for run in (before, after))
-    shown = terminal(comparison_report(one, other, compared(one, other), "en"), 999)
+    runs = PairedRuns(*(RunFigures(run, summed(run)) for run in (before, after)))
+    shown = terminal(comparison_report(runs, compare_runs(runs, seed=42), "en"), 999)
     assert "Equal first answers to a question count once." in shown
 
 

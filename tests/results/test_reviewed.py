@@ -95,7 +95,7 @@ def test_nothing_said_is_nothing_found() -> None:
     assert findings_json(None) is None
     on_sight = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
     assert blind_agreement(on_sight, summary_of(on_sight)) is None
-    assert summary_of(on_sight).labels == 0
+    assert summary_of(on_sight).scores.labels == 0
 
 
 def test_json_has_all_of_it() -> None:

@@ -10,7 +10,8 @@ from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
 from simulator.results.gate import as_json, decide
 from simulator.results.intervals import interval_of_mean
 from simulator.results.red import RANK, worst_severity
-from simulator.results.summary import LAST_TURN, course, figures_of
+from simulator.results.scores import LAST_TURN, course
+from simulator.results.summary import figures_of
 from tests.diff_runs import a_result
 from tests.golden_files import compare
 from tests.sample_pages import full
@@ -28,10 +29,12 @@ def test_score_is_the_mean_over_conversations_of_the_mean_over_turns() -> None:
     """Six conversations: 0.9, 0.533, 0.8, 0.667, 0.9 and 0.4."""
     figures = summary()
 
-    assert list(figures.conversation_scores.values()) == pytest.approx([0.9, 1.6 / 3, 0.8, 2 / 3, 0.9, 0.4])
-    assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9 + 0.4) / 6)
-    assert figures.graded == 6
-    assert figures.interval is None  # of two questions
+    assert list(figures.scores.by_conversation.values()) == pytest.approx(
+        [0.9, 1.6 / 3, 0.8, 2 / 3, 0.9, 0.4]
+    )
+    assert figures.scores.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9 + 0.4) / 6)
+    assert figures.scores.graded == 6
+    assert figures.scores.interval is None  # of two questions
 
 
 def test_the_interval_is_by_question() -> None:
@@ -43,41 +46,44 @@ def test_the_interval_is_by_question() -> None:
     )
     found = summary(results.model_copy(update={"conversations": apart}))
 
-    assert found.interval == interval_of_mean(
-        list(found.conversation_scores.values()), list(found.conversation_scores), seed=42, ends=(0.2, 1.0)
+    assert found.scores.interval == interval_of_mean(
+        list(found.scores.by_conversation.values()),
+        list(found.scores.by_conversation),
+        seed=42,
+        ends=(0.2, 1.0),
     )
 
 
 def test_a_failure_of_the_bot_is_graded_and_shown_beside_the_mean() -> None:
     """The score over answered turns leaves the timeout out; the mean does not."""
     figures = summary()
-    turn = figures.judges["turn"]
+    turn = figures.scores.judges["turn"]
 
     assert figures.bot_failures == {"timeout": 1}
     assert turn.raw_mean == pytest.approx(46 / 13)
     assert turn.mean == pytest.approx(46 / 13 / 5)
-    assert figures.answered_score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 0.9 + 0.9 + 0.4) / 6)
+    assert figures.scores.answered_score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 0.9 + 0.9 + 0.4) / 6)
     assert figures.turns == 13
     # Every mean travels with its coverage: planned = n + skipped + failed = spoken turns.
-    for judge in figures.judges.values():
+    for judge in figures.scores.judges.values():
         assert judge.n + judge.skipped + judge.failed == judge.planned == figures.turns == 13
-    assert figures.judges["fluency"].failures == {"malformed": 1}
-    assert (figures.judges["similarity"].n, figures.judges["similarity"].skipped) == (6, 7)
+    assert figures.scores.judges["fluency"].failures == {"malformed": 1}
+    assert (figures.scores.judges["similarity"].n, figures.scores.judges["similarity"].skipped) == (6, 7)
 
 
 def test_a_grade_that_was_never_written_is_a_failed_one() -> None:
     """A crash between answer and grade cannot raise the mean."""
     figures = summary(without(rehearsed(), judge="relevance", turn=3))
 
-    assert figures.judges["relevance"].failed == 2
-    assert figures.judges["relevance"].failures == {"missing": 2}
-    assert figures.judges["relevance"].planned == 13
+    assert figures.scores.judges["relevance"].failed == 2
+    assert figures.scores.judges["relevance"].failures == {"missing": 2}
+    assert figures.scores.judges["relevance"].planned == 13
     # Conversations without a grade are counted, and the score is the mean of the others.
     figures = summary(without(rehearsed(), judge="turn", conversation="beginner/work-01-ja#0"))
 
-    assert figures.missing == 1
-    assert figures.graded == 5
-    assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9) / 5)
+    assert figures.scores.missing == 1
+    assert figures.scores.graded == 5
+    assert figures.scores.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9) / 5)
 
 
 def test_nothing_graded_has_no_score() -> None:
@@ -85,9 +91,9 @@ def test_nothing_graded_has_no_score() -> None:
     empty = rehearsed().model_copy(update={"scores": ()})
     figures = summary(empty)
 
-    assert (figures.score, figures.interval, figures.total.value) == (None, None, None)
-    assert (figures.total.of, figures.missing, figures.turns) == (0, 6, 13)
-    assert [(r.case, r.turn, r.failure) for r in figures.reddest] == [("billing-02-ja", 2, "timeout")]
+    assert (figures.scores.score, figures.scores.interval, figures.scores.total.value) == (None, None, None)
+    assert (figures.scores.total.of, figures.scores.missing, figures.turns) == (0, 6, 13)
+    assert [(r.case, r.turn, r.failure) for r in figures.red.answers] == [("billing-02-ja", 2, "timeout")]
     assert summary(empty.model_copy(update={"conversations": ()})).turns == 0
 
 
@@ -95,21 +101,21 @@ def test_total_adds_the_raw_means_of_what_was_graded() -> None:
     """Five metrics make 25; without a reference similarity and cosine are not among them."""
     full, bare = summary(), summary(judges=("turn", "relevance", "fluency"))
 
-    raws = [full.judges[name].raw_mean or 0 for name in JUDGES[1:]]
-    assert full.total.value == pytest.approx(sum(raws))
-    assert full.total.of == 25
-    assert bare.total.of == 10
+    raws = [full.scores.judges[name].raw_mean or 0 for name in JUDGES[1:]]
+    assert full.scores.total.value == pytest.approx(sum(raws))
+    assert full.scores.total.of == 25
+    assert bare.scores.total.of == 10
 
 
 def test_red_turns_are_counted_by_rule_and_sorted_worst_first() -> None:
     """Eight red turns, three of them by a second mark only."""
     figures = summary()
 
-    assert figures.red == len(figures.reddest) == 8
-    assert figures.red_kinds == {"no_answer": 1, "overall": 4, "groundedness": 5, "correctness": 2}
-    assert figures.red_second == 3
-    assert [(r.case, r.turn) for r in figures.reddest[:2]] == [("cancel-03-ja", 1), ("cancel-03-ja", 2)]
-    ranks = [RANK[worst_severity(red.marks)] for red in figures.reddest]
+    assert figures.red.count == len(figures.red.answers) == 8
+    assert figures.red.kinds == {"no_answer": 1, "overall": 4, "groundedness": 5, "correctness": 2}
+    assert figures.red.second == 3
+    assert [(r.case, r.turn) for r in figures.red.answers[:2]] == [("cancel-03-ja", 1), ("cancel-03-ja", 2)]
+    ranks = [RANK[worst_severity(red.marks)] for red in figures.red.answers]
     assert ranks == sorted(ranks)
 
 
@@ -118,7 +124,7 @@ def test_personas_have_their_own_rows() -> None:
 
     What the simulator did wrong is counted apart: rewritten messages by rule, conversations that were lost.
     """
-    (angry, *_), simulator = summary().personas, summary().simulator
+    (angry, *_), simulator = summary().scores.personas, summary().customers
 
     assert (angry.persona, angry.conversations, angry.graded, angry.turns, angry.red) == ("angry", 2, 2, 5, 3)
     assert angry.names == {"ja": "怒っているお客様", "en": "Angry customer"}
@@ -137,7 +143,7 @@ def test_the_questions_with_most_red_turns_come_first() -> None:
     scores = tuple(score for score in results.scores if "ungraded" not in score.conversation)
     found = summary(results.model_copy(update={"scores": scores}), ("turn",))
 
-    assert [(each.case, each.red) for each in found.cases] == [
+    assert [(each.case, each.red) for each in found.scores.cases] == [
         ("twice", 2), ("low", 1), ("once", 1), ("poor", 0), ("fine", 0), ("ungraded", 0),
     ]  # fmt: skip
 
@@ -149,8 +155,8 @@ def test_conversations_that_never_began_are_planned_only() -> None:
     figures = summary(results.model_copy(update={"conversations": (*results.conversations[:2], *idle)}))
 
     assert (figures.planned, figures.finished, figures.turns) == (6, 2, 5)
-    assert [p.persona for p in figures.personas] == ["angry"]
-    assert figures.judges["turn"].planned == 5
+    assert [p.persona for p in figures.scores.personas] == ["angry"]
+    assert figures.scores.judges["turn"].planned == 5
     # Budget and interruption end a sitting, not a conversation.
     cut = results.conversations[0].model_copy(update={"ended": Ended.BUDGET})
     figures = summary(results.model_copy(update={"conversations": (cut, *results.conversations[1:])}))
@@ -166,13 +172,13 @@ def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
     again = Score(judge="turn", conversation=key, turn=1, state="scored", value=0.2, raw=1, rubric="new")
     figures = summary(results.model_copy(update={"scores": (*results.scores, again)}))
 
-    assert figures.conversation_scores[key] == pytest.approx(0.5)
-    assert len(figures.judges["turn"].rubrics) == 2
+    assert figures.scores.by_conversation[key] == pytest.approx(0.5)
+    assert len(figures.scores.judges["turn"].rubrics) == 2
     # Unknown prices make the cost unknown: they are never counted as nothing.
     results = rehearsed().model_copy(update={"spending": {"user": Spending(cost_usd=None)}})
 
-    assert summary(results).cost_usd is None
-    assert summary().cost_usd == pytest.approx(0.1247)
+    assert summary(results).money.cost_usd is None
+    assert summary().money.cost_usd == pytest.approx(0.1247)
 
 
 def test_json_has_exactly_the_agreed_keys() -> None:
@@ -211,5 +217,5 @@ def test_rows_have_no_figures_of_whole_conversations() -> None:
     settings = Settings(judges=("turn", CONVERSATION))
     rows = results.run.model_copy(update={"settings": {**results.run.settings, "protocol": "single_turn"}})
 
-    assert CONVERSATION in figures_of(results, settings).judges
-    assert CONVERSATION not in figures_of(results.model_copy(update={"run": rows}), settings).judges
+    assert CONVERSATION in figures_of(results, settings).scores.judges
+    assert CONVERSATION not in figures_of(results.model_copy(update={"run": rows}), settings).scores.judges

@@ -9,7 +9,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Answer, Results, Turn, Usage
 from simulator.report.sections import bot_usage_section
-from simulator.results.summary import bot_usage
+from simulator.results.money import bot_usage
 from simulator.storage.run_file import find_run
 from tests.diff_runs import a_result, grades_of
 from tests.servers.faults import Reply
@@ -65,9 +65,9 @@ def test_what_nobody_told_is_not_made_up() -> None:
     """No tokens, no part of the report; an unknown or unnamed model has no price; the demo's are ours."""
     used = Usage(model="nobody-knows-it", tokens_in=5, tokens_out=1)
     unnamed = answered(used, Usage(tokens_in=1), None)
-    shown = bot_usage_section(unnamed)
+    shown = bot_usage_section(bot_usage(unnamed))
 
-    assert bot_usage_section(answered(None)) is None
+    assert bot_usage_section(bot_usage(answered(None))) is None
     assert bot_usage(answered(used, adapter="demo")) == {}
     assert {model: spent.cost_usd for model, spent in bot_usage(unnamed).items()} == {
         "nobody-knows-it": None,

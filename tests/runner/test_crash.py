@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cases.files import temporary_path
+from simulator.core.writing import temporary_path
 from tests.crash.endpoint import Call, Watching
 from tests.crash.processes import Cold, Warm
 from tests.crash.repeats import Sitting, repeats, uncounted

@@ -38,7 +38,7 @@ def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path, language: Langua
     assert done.worksheets[0] == ("まとめ" if language == "ja" else "Summary")
     in_sheet = pull(target(KEY), [sheet.name for sheet in made], client=Counting()).rows
     assert in_sheet == read(excel.write(made, tmp_path / "a.xlsx", language))
-    assert fills.count({"rgbColor": RED}) >= len(report_context(language).summary.reddest)
+    assert fills.count({"rgbColor": RED}) >= len(report_context(language).summary.red.answers)
 
 
 def test_the_layout_of_a_worksheet(server: SheetsServer) -> None:

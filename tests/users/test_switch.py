@@ -20,7 +20,6 @@ from simulator.core.types import (
 )
 from simulator.report.sections import customer_remarks
 from simulator.report.worksheets import summary_sheet
-from simulator.results.customers import summarise_customers
 from simulator.results.figures import Handling, Summary
 from simulator.results.gate import decide
 from simulator.results.summary import summarise
@@ -49,29 +48,28 @@ def spoilt_run() -> Results:
 
 
 def summary(results: Results, handling: Handling = "keep") -> Summary:
-    played = summarise_customers(results, handling)
-    return summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=played)
+    return summarise(results, rules=RedRules(), judges=("turn",), seed=1, handling=handling)
 
 
 def test_kept_turns_count_and_the_other_score_stands_beside() -> None:
     """(3/5 + 4/5) / 2 as it is, (5/5 + 4/5) / 2 without the spoilt turn."""
     found = summary(spoilt_run())
 
-    assert found.score == pytest.approx(0.7)
-    assert found.simulator.with_spoilt == pytest.approx(0.7)
-    assert found.simulator.without_spoilt == pytest.approx(0.9)
-    assert found.simulator.customers.faults == {"invented": 2}
+    assert found.scores.score == pytest.approx(0.7)
+    assert found.scores.with_spoilt == pytest.approx(0.7)
+    assert found.scores.without_spoilt == pytest.approx(0.9)
+    assert found.customers.faults == {"invented": 2}
 
 
 def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
     """All of n + skipped + failed + excluded = planned; a silent bot stays the bot's own fault."""
     kept, found = summary(spoilt_run()), summary(spoilt_run(), "exclude")
-    judge = found.judges["turn"]
+    judge = found.scores.judges["turn"]
 
-    assert found.score == pytest.approx(0.9)
-    assert (found.simulator.with_spoilt, found.simulator.without_spoilt) == pytest.approx((0.7, 0.9))
-    assert (kept.red, found.red) == (2, 1)
-    assert found.reddest[0].failure == "timeout"
+    assert found.scores.score == pytest.approx(0.9)
+    assert (found.scores.with_spoilt, found.scores.without_spoilt) == pytest.approx((0.7, 0.9))
+    assert (kept.red.count, found.red.count) == (2, 1)
+    assert found.red.answers[0].failure == "timeout"
     assert (judge.n, judge.failed, judge.excluded, judge.planned) == (2, 1, 1, 4)
     assert judge.n + judge.skipped + judge.failed + judge.excluded == judge.planned == found.turns
 
@@ -82,7 +80,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     results = spoilt_run()
     found = summary(results)
     gate = decide(found, None, 0.05)
-    text = " ".join(said(each, language) for each in customer_remarks(found.simulator))
+    text = " ".join(said(each, language) for each in customer_remarks(found))
     page = render(results, found, gate, language)
     rows = summary_sheet(context_of(results, found, gate, language)).rows
 
@@ -134,7 +132,7 @@ async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(
     assert (left.planned, {score.conversation for score in left.scores}) == (2, {clean, again})
     found = summary(results, "replay")
     assert (found.planned, found.finished, found.turns) == (2, 2, 4)
-    assert found.simulator.customers.superseded == (spoilt,)
+    assert found.customers.superseded == (spoilt,)
     assert second_attempts(results) == ()
 
 

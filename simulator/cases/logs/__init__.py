@@ -32,15 +32,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.files import (
-    MAX_CELL,
-    MAX_COLUMNS,
-    MAX_LINE,
-    files_of,
-    open_lines,
-    plain_suffix,
-    printable,
-)
+from simulator.cases.files import MAX_CELL, MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix
 from simulator.cases.formats import Format, Record, further_formats, of_each
 from simulator.cases.logs import contents, langfuse, messages, table
 from simulator.cases.logs.talks import LogTalk, LogTurn, Skipped, talks_in
@@ -48,7 +40,7 @@ from simulator.cases.logs.values import decoded, inner, objects
 from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows
 from simulator.cases.values import CutOff, LeftOut, Row, RowFault, has_question
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, say, sentences
+from simulator.core.messages import Message, _, printable, say, sentences
 
 # Says a thing once, however often a file is read.
 _tell = cache(say)

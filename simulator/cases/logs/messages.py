@@ -13,7 +13,6 @@ conversation, or along the chain of the ones before.
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.cases.files import quote
 from simulator.cases.logs.table import columns_of
 from simulator.cases.logs.talks import Groups, LogTalk, Part, grouped, in_time, show_tools, talk_of
 from simulator.cases.logs.values import (
@@ -28,7 +27,7 @@ from simulator.cases.logs.values import (
     text_of,
 )
 from simulator.cases.values import READERS, FileCell, columns_by_field
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, quote
 from simulator.core.tool_calls import tool_calls_in
 
 # What a record may say of its conversation, as a question file does.

@@ -44,9 +44,9 @@ from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.results.agreement import spearman
-from simulator.results.comparison import mcnemar
 from simulator.results.figures import rounded
 from simulator.results.intervals import interval_of_mean
+from simulator.results.significance import mcnemar
 from simulator.runner.estimate import prompt_tokens
 from simulator.storage.run_file import find_run, read_run
 

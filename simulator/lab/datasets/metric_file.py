@@ -25,13 +25,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, FiniteFloat, StringConstraints, ValidationError
 
-from simulator.cases.files import printable, quote, read_text, replaced
+from simulator.cases.files import read_text
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, printable, quote
 from simulator.core.shelves import ARTICLE_NAMES, canonical_judge
 from simulator.core.templates import fingerprint
 from simulator.core.types import Value
+from simulator.core.writing import replaced
 from simulator.grading.panel import scale_of
 from simulator.grading.rubric import Rubric, load_judge
 

@@ -26,10 +26,9 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from simulator.cases.files import quote
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, encodable, listed, shown
+from simulator.core.messages import Message, _, encodable, listed, quote, shown
 from simulator.core.settings import Settings
 from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.grading.panel import JudgeCall, Panel

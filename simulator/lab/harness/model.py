@@ -26,7 +26,6 @@ from typing import Any
 
 from lm_eval.api.model import LM
 
-from simulator.cases.files import language_of
 from simulator.core.concurrency import for_each
 from simulator.core.errors import BotFailure, InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
@@ -45,6 +44,7 @@ from simulator.runner.conversation import converse
 from simulator.runner.estimate import tokens
 from simulator.runner.run import Progress, create_run
 from simulator.storage.run_file import HARNESS_NOTE, RunFile
+from simulator.text.typography import language_of
 from simulator.users.scripted import MixedUser
 
 LogprobSource = Callable[[str], Awaitable[Tokens]]

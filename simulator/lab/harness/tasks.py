@@ -30,7 +30,6 @@ from typing import Any, NamedTuple, Self, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from simulator.cases.files import language_of
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, did_you_mean
 from simulator.core.messages import _, encodable, sentences
@@ -49,6 +48,7 @@ from simulator.core.types import (
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.masking import masked_case
+from simulator.text.typography import language_of
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.

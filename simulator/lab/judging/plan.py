@@ -29,7 +29,6 @@ from string import Template
 from typing import Any, NamedTuple
 
 from simulator.cases.cases import read_cases
-from simulator.cases.files import language_of
 from simulator.cases.knowledge import read_knowledge
 from simulator.core import shelves
 from simulator.core.templates import read_toml, stable_int
@@ -39,6 +38,7 @@ from simulator.lab.judging.bias import EXPECTED, Probe, without_language
 from simulator.lab.judging.entities import numbers_in
 from simulator.results.judge_trust import Kind
 from simulator.text.segments import normalise
+from simulator.text.typography import language_of
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")
 _PLAIN = str.maketrans("０１２３４５６７８９，：－", "0123456789,:-")

@@ -222,7 +222,7 @@ def load_of(results: Results, summary: Summary) -> Load | None:
     # Sessions follow each other with pauses that nobody measured, so their lengths are added.
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
     timed = [line for line in lines if line.timed]
-    ends = ends_of(score.scale for score in results.scores.of_judge(summary.primary, "scored"))
+    ends = ends_of(score.scale for score in results.scores.of_judge(summary.scores.primary, "scored"))
     interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
     quiet, busy = _thirds(lines, interval)
     return Load(
@@ -268,7 +268,7 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
         for conversation in without_superseded(results).conversations
         for turn in conversation.turns
     }
-    scores = results.scores.of_judge(summary.primary, "scored")
+    scores = results.scores.of_judge(summary.scores.primary, "scored")
     values = {(score.conversation, score.turn): score.value for score in scores}
     lines = []
     open_until: list[float] = []  # a heap: when the lines in flight will have been answered

@@ -30,7 +30,6 @@ from simulator.api.outputs import page_html, report_context
 from simulator.api.progress import stdout_to_stderr
 from simulator.api.resume import resume
 from simulator.api.run import check_folder, run_settings, start
-from simulator.cases.files import replaced, write_atomically
 from simulator.cli.forecast import show_forecast
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, say, say_stopped
@@ -41,6 +40,7 @@ from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Conversation, Spending
+from simulator.core.writing import replaced, write_atomically
 from simulator.lab.matrix import plan as matrices
 from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared

@@ -26,12 +26,13 @@ from simulator.core.types import Case, Language, Results, Value
 from simulator.lab.matrix.plan import CellId
 from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.models.pricing import total_spending
-from simulator.results.comparison import FEWEST_CASES, wilcoxon
+from simulator.results.comparison import FEWEST_CASES
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
 from simulator.results.intervals import LEVEL
-from simulator.results.summary import bot_usage, figures_of
+from simulator.results.significance import wilcoxon
+from simulator.results.summary import figures_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run
 
@@ -323,7 +324,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         # An error says nothing of how long an answer takes.
         answers = (turn.answer for turn in conversation.turns)
         seconds += [answer.seconds for answer in answers if answer.seconds is not None and not answer.error]
-    used = list(bot_usage(results).values())
+    used = list(summary.money.bot.values())
     figures = CellFigures(
         cell=cell_run.cell,
         state=state,
@@ -337,20 +338,20 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         ),
         judges={
             name: JudgeFigures(mean=j.mean, stderr=j.stderr, n=j.n, planned=j.planned, failed=j.failed)
-            for name, j in summary.judges.items()
+            for name, j in summary.scores.judges.items()
         },
         labels=_labels(results, summary, settings),
         passed=gate.passed,
         incomplete=gate.incomplete,
         gate=gate,
-        score=summary.score,
-        graded_usd=summary.cost_usd,
+        score=summary.scores.score,
+        graded_usd=summary.money.cost_usd,
         answers_usd=total_spending(used).cost_usd if used else None,
         answer_seconds=median(seconds) if seconds else None,
         offline=summary.offline,
         trial=summary.trial,
     )
-    return _GradedCell(figures, _graded(results, summary, cases), summary.primary, languages)
+    return _GradedCell(figures, _graded(results, summary, cases), summary.scores.primary, languages)
 
 
 def _labels(results: Results, summary: Summary, settings: Settings) -> Labels | None:
@@ -376,7 +377,9 @@ def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> di
         columns=["judge", "row", "value"],
     )
     return {
-        str(judge): CellScores(of_judge.groupby("row")["value"].mean(), summary.judges[str(judge)].rubrics)
+        str(judge): CellScores(
+            of_judge.groupby("row")["value"].mean(), summary.scores.judges[str(judge)].rubrics
+        )
         for judge, of_judge in table.groupby("judge")
-        if judge in summary.judges
+        if judge in summary.scores.judges
     }

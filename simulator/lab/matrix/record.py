@@ -25,10 +25,10 @@ from typing import IO, Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
-from simulator.cases.files import replaced
 from simulator.core.errors import RunFileError
 from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Results, Run, Value
+from simulator.core.writing import replaced
 from simulator.lab.matrix.plan import CellId
 from simulator.storage.run_file import RUN_FILE, lock_folder, read_run, written_at
 

@@ -38,7 +38,7 @@ def test_a_row_for_every_turn() -> None:
 
     assert data.startswith(b"\xef\xbb\xbf")
     assert len(read) == report_context().summary.turns
-    assert sum(row["red"] == "red" for row in read) == report_context().summary.red
+    assert sum(row["red"] == "red" for row in read) == report_context().summary.red.count
     assert {"turn.grade", "turn.reason", "cosine.grade"} <= set(read[0])
 
 
@@ -61,7 +61,7 @@ def test_junit_has_a_case_per_turn_and_one_for_the_target(text: str) -> None:
     assert failures == int(suite.get("failures", ""))
     if not text:
         assert int(suite.get("tests", "")) == shown.summary.turns + 1
-        assert failures == shown.summary.red + 1
+        assert failures == shown.summary.red.count + 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from simulator.results.figures import CorrectedScore, Summary
 from simulator.results.gate import decide
 from tests.blind_grades import JUDGE, graded
 from tests.report.views import context_of, render
-from tests.sample_runs import summed
+from tests.sample_runs import changed, summed
 from tests.texts import said, terminal
 
 HELD = graded(
@@ -22,7 +22,7 @@ HELD = graded(
 def corrected() -> Summary:
     """A summary with a score that people's grades have lowered."""
     known = CorrectedScore(score=0.82, interval=(0.78, 0.86), n=60, bias={"red": -0.04, "not_red": 0.09})
-    return summed(HELD).model_copy(update={"score": 0.87, "corrected": known})
+    return changed(summed(HELD), score=0.87, corrected=known)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
         "要確認のターンで人より 4 点辛め、そのほかのターンで人より 9 点甘めです" in note for note in ja
     )
 
-    same = corrected().model_copy(
-        update={"corrected": CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001})}
+    same = changed(
+        corrected(), corrected=CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001})
     )
     assert any(
         "要確認のターンで人とほぼ同じです" in said(note.text, "ja")
@@ -86,6 +86,6 @@ def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) ->
     figures = summed(results)
     gate = decide(figures, None, 1.0)
 
-    assert figures.corrected is None
+    assert figures.scores.corrected is None
     for language, more in (("ja", ja), ("en", en)):
         assert any(more in said(note.text, language) for note in notes(figures, gate, title))  # type: ignore[arg-type]

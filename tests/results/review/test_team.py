@@ -59,7 +59,7 @@ def answers(results: Results) -> dict[str, list[tuple[str, int]]]:
     """The red turns of each row of the review by its key, the reddest first."""
     key_of, found = review_keys(results, figures(results)), dict[str, list[tuple[str, int]]]()
     conversations = {conversation.id: conversation for conversation in results.conversations}
-    for red in figures(results).reddest:
+    for red in figures(results).red.answers:
         conversation = conversations[red.conversation]
         turn = conversation.turns[red.turn - 1]
         found.setdefault(key_of(conversation, turn), []).append((red.conversation, red.turn))
@@ -75,7 +75,7 @@ def deeds(results: Results) -> list[Deed]:
     """All that the team writes: a review of most red answers, and both reviewers' grades."""
     red = list(answers(results).items())
     assert len(red) >= 8
-    assert len(red) < len(figures(results).reddest), "some were given to several customers"
+    assert len(red) < len(figures(results).red.answers), "some were given to several customers"
     written: list[Deed] = []
     for number, (row, turns) in enumerate(red[:-1]):
         said = {
@@ -104,7 +104,7 @@ def push_it(results: Results) -> None:
 def check_the_figures(shown: dict[str, Any], results: Results) -> None:
     """Counts, shares by sampling rate, and precision: by hand."""
     values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == "turn"}
-    red = {(t.conversation, t.turn) for t in figures(results).reddest}
+    red = {(t.conversation, t.turn) for t in figures(results).red.answers}
     rows = []
     for number, drawn in enumerate(sample(results)):
         grades = [grade for grade in human(number) if grade is not None]

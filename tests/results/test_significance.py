@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.results.agreement import average_ranks
-from simulator.results.comparison import holm, mcnemar, wilcoxon
 from simulator.results.draws import student
-from simulator.results.history import mann_kendall, trend
+from simulator.results.significance import mann_kendall, mcnemar, trend, wilcoxon
 from tests.paths import FIXTURES
 
 KEPT: dict[str, Any] = json.loads((FIXTURES / "paired_tests.json").read_text(encoding="utf-8"))
@@ -53,12 +52,6 @@ def test_wilcoxon_counts_every_assignment_of_signs(differences: list[float]) -> 
 def test_equal_differences_of_floats_are_ties() -> None:
     """0.8 - 0.6 and 0.6 - 0.4 are the same on paper."""
     assert wilcoxon([0.8 - 0.6, 0.4 - 0.6, 0.2]) == wilcoxon([0.2, -0.2, 0.2])
-
-
-def test_holm_by_hand() -> None:
-    """The smallest times three, the next times two but never below, the last as it is."""
-    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
-    assert holm({}) == {}
 
 
 @pytest.mark.parametrize("row", KEPT["theil_sen"])

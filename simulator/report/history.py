@@ -1,0 +1,155 @@
+"""How the bot developed over its runs, in words: the trend, falls, and the runs, the newest first.
+
+What is followed and what counts as a fall is worked out in `results/history.py`.
+"""
+
+from collections.abc import Iterator
+
+from simulator.core.document import (
+    Cell,
+    Chart,
+    Line,
+    Notes,
+    Report,
+    Section,
+    Series,
+    Table,
+    Text,
+    Tone,
+    local_time,
+    page_section,
+    points,
+)
+from simulator.core.messages import Message, _, pgettext
+from simulator.core.types import Language
+from simulator.report.comparison import ends
+from simulator.report.tables import signed_points
+from simulator.report.verdict import verdict, verdict_tone
+from simulator.results.history import History, PastRun
+from simulator.results.significance import MIN_RUNS
+
+# By `History.direction`: a direction is named only where the interval of the slope leaves out 0.
+_TRENDS: dict[str, tuple[Message, Tone]] = {
+    "falling": (_("Slowly falling: {slope} points per run (95 % interval {low} to {high})."), "alarm"),
+    "rising": (_("Rising: {slope} points per run (95 % interval {low} to {high})."), "good"),
+    "steady": (
+        _("Neither rising nor falling can be said: {slope} points per run (95 % interval {low} to {high})."),
+        "",
+    ),
+}
+# The whole scale, always: a chart that begins at the lowest score makes every change look like a fall.
+_SCALE = (0, 0.25, 0.5, 0.75, 1)
+
+
+def history_report(history: History, language: Language, page: str = "") -> Report:
+    """The trend first, then the runs, the newest first; `page` is where it is written as a page.
+
+    Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
+    its end) are listed with a note, and are no part of line and trend.
+    """
+    # What is followed are ids; the chart needs the runs, oldest first.
+    comparable = [run for run in history.runs if run.run in set(history.followed)]
+    table = Table.listing(
+        "runs",
+        reversed(history.runs),
+        {
+            _("Date"): _date,
+            _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.1f}",
+            _("95 % interval"): lambda run: "–".join(map(points, run.interval)) if run.interval else None,
+            _("Red"): lambda run: f"{run.red:,}/{run.turns:,}",
+            _("Conv."): lambda run: run.graded,
+            pgettext("the model that grades", "Judge"): lambda run: run.model,
+            _("Bot"): lambda run: run.kind.adapter,
+            _("Verdict"): _verdict_of,
+            _("Note"): lambda run: _note(run, history),
+            _("Run"): lambda run: run.run,
+        },
+        words=frozenset({5, 6, 7, 8, 9}),
+        # On a narrow terminal date, score, red, verdict, note and run are left.
+        spared=frozenset({2, 4, 5, 6}),
+    )
+    block = table if history.runs else Line(_("There are no runs."))
+    runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))
+    return Report(
+        title=_("How the score developed"),
+        language=language,
+        lead=(
+            Notes.of(_history_notes(history)),
+            *([_history_chart(comparable)] if len(comparable) > 1 else []),
+        ),
+        sections=(runs, *page_section(page)),
+    )
+
+
+def _history_notes(history: History) -> Iterator[Text | Line]:
+    """The trend, falls, and what could not be read.
+
+    A fall is of two kinds: one step that was more than chance (`dropped`), and one that no step shows, from
+    the best run to the newest (`eroded`). Each comes with the command that compares the two.
+    """
+    n, trend = len(history.followed), history.trend
+    if trend:
+        text, tone = _TRENDS[history.direction]
+        yield Line(text.format(slope=signed_points(trend.slope), **ends(trend.interval)), tone)
+    elif history.runs:
+        yield _("A trend takes at least {needed} comparable runs (now {n}).", needed=MIN_RUNS, n=n)
+    dropped = _("{run} fell by {by} points from the run before, more than chance.")
+    eroded = _(
+        "Each step was within chance, but the newest run is {by} points below the best one, {run} ({best})."
+    )
+    for fall, text in ((history.dropped, dropped), (history.eroded, eroded)):
+        if fall:
+            run = fall.later if fall is history.dropped else fall.earlier
+            yield Line(text.format(run=run, by=points(fall.by), best=points(fall.best)), "alarm")
+            yield _(
+                "Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later
+            )
+    if history.runs and n < len(history.runs):
+        yield _(
+            "The trend is over the {n} runs with the same questions, customers, bot and rubric; a single try"
+            " with others, or with a limit, is left out.",
+            n=n,
+        )
+    if unread := history.unread:
+        yield Line(_("Runs that cannot be read: {n} ({names})", n=len(unread), names=unread[:5]), "alarm")
+
+
+def _history_chart(runs: list[PastRun]) -> Chart:
+    """The scores of comparable runs, oldest first."""
+    dates, texts = tuple(map(_date, runs)), tuple(points(run.score) for run in runs)
+    scores = tuple(
+        _("{date} {score}", date=date, score=text) for date, text in zip(dates, texts, strict=True)
+    )
+    low, high = zip(*(run.interval or (None, None) for run in runs), strict=True)
+    return Chart(
+        kind="lines",
+        title=_("How the score developed"),
+        description=_("Score by run: {scores}", scores=scores),
+        labels=dates,
+        series=(Series("", tuple(run.score for run in runs), texts, low, high),),
+        marks=tuple((mark, points(mark)) for mark in _SCALE),
+    )
+
+
+def _verdict_of(run: PastRun) -> Cell | None:
+    """The verdict by the run's own target; None without one."""
+    if run.gate is None or run.gate.decision is None:
+        return None
+    line = verdict(run.gate, run.score, trial=run.trial)
+    return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
+
+
+def _note(run: PastRun, history: History) -> Message:
+    """What sets a run apart from the others: "replay, unfinished"; empty for an ordinary one."""
+    notes = (
+        (_("replay"), run.replay_of),
+        (_("other set-up"), run.run not in history.followed),
+        (_("stand-in"), run.trial),
+        (_("unfinished"), run.status != "finished"),
+    )
+    return _("{parts}", parts=tuple(note for note, holds in notes if holds))
+
+
+def _date(run: PastRun) -> str:
+    """When a run began, in the reader's own time zone."""
+    return f"{local_time(run.created):%Y/%m/%d %H:%M}"
