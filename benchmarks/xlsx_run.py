@@ -55,7 +55,7 @@ def one(way: str, run: str) -> None:
     from simulator.results.gate import decide
     from simulator.results.summary import summarise
     from simulator.sheets import excel
-    from simulator.sheets.excel import read_edited
+    from simulator.sheets.excel import Book, read_edited
     from simulator.storage.run_file import read_run
     from tests.report.views import context_of
     from tests.sample_runs import JUDGES
@@ -68,7 +68,7 @@ def one(way: str, run: str) -> None:
         if way == "plain":
             _plain(sheets, path)
         elif way != "none":
-            excel.write(sheets, path)
+            excel.write(Book(sheets), path)
             print(f"{path.stat().st_size / 1e6:.1f} MB on disk")
         if way == "read":
             read_edited(path)

@@ -1,16 +1,17 @@
 """A run as worksheets: what the team sees in a Google Sheet or an Excel workbook.
 
 Each is made of rows with keys that say what happens to a row when the next run is written into the same
-sheet:
+sheet (`sheets/merge.py`):
 
     worksheet       key of a row, for example                      with the next run
-    summary         score, judge.turn, 20261121-090400-x/decision  figures are replaced, decisions stay
+    summary         score, judge.turn, 20261121-090400-x/decision  figures are replaced, decisions archived
     review          answer-9d6fc3c2aaddaee7-first-...-red          stays one row where it is the same again
     fixes           invented/prompt                                stays one row where it is found again
     conversations   20261121-090400-x/angry/fees-01#1              new rows at the top
     blind           20261121-090400-x/angry/cancel-03#1/3          new rows at the top
     questions       fees-01, the id of the case                    the team's: new questions are added
     history         20261121-090400-x                              a new row, and a point of the chart
+    archive         review/answer-9d6fc3c2aaddaee7-...             what left the others, with the team's words
     technical       model.judge, setting.turns, version.python     values are replaced
 
 Which columns they have, and who owns them, is in `sheets/model.py`; here are their cells. Rows of
@@ -19,7 +20,7 @@ conversations, answers and fixes are made one at a time, while they are written 
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -70,6 +71,7 @@ from simulator.sheets.model import (
     Worksheet,
     WorksheetChart,
     number_cell,
+    question_key,
     text_cell,
     worksheet,
 )
@@ -83,9 +85,19 @@ _Figure = tuple[str, Text, SheetCell, Text]
 _MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
+# Conversations that a row of the review names.
+MOST_PLACES = 5
+# Answers that do not need review and stand below those that do.
+NOT_RED_SHOWN = 20
 # Turns. In larger runs only red answers have a note, and in the review none: they are most of a workbook's
 # size.
 NOTED_TURNS = 5_000
+# Rows of the summary on what became of those of the review; who had them stands beside the figure.
+_OUTCOMES = {
+    "closed": _("Answers that needed review, closed in this run because they are right now"),
+    "fixed_again": _("Fixed, and red again"),
+    "not_asked": _("Still open, not asked in this run"),
+}
 # Who speaks, as question files name them.
 SPEAKERS: dict[Language, dict[str, str]] = {
     "ja": {"user": "お客様", "assistant": "窓口"},
@@ -97,9 +109,34 @@ def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
     """All worksheets, in the order of their tabs: what decides first, technical details last."""
     sheets = (
         summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet, questions_sheet,
-        history_sheet, technical_sheet,
+        history_sheet, _archive_sheet, technical_sheet,
     )  # fmt: skip
-    return tuple(make(context) for make in sheets)
+    asked, red = _asked_questions(context)
+    run = {"run": context.results.run.id, "asked": asked, "red": red}
+    return tuple(make(context).model_copy(update=run) for make in sheets)
+
+
+def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[str]]:
+    """The questions that this run asked, with every answer graded, and those of them that need review."""
+    results, primary = context.results, context.summary.primary
+    graded, failed = set[str](), set[str]()
+    for score in results.scores.of_judge(primary):
+        (graded if score.value is not None else failed).add(score.conversation)
+    red = {place[0] for place in context.red}
+    asked, unsure, marked = set[str](), set[str](), set[str]()
+    for conversation in results.conversations:
+        question = question_key(conversation.case)
+        # A conversation that broke off, or without a grade, does not show that an answer is right now.
+        complete = conversation.id in graded and conversation.id not in failed and conversation.ended
+        (asked if complete else unsure).add(question)
+        if conversation.id in red:
+            marked.add(question)
+    return frozenset(asked - unsure), frozenset(marked)
+
+
+def _archive_sheet(context: ReportContext) -> Worksheet:
+    """What left the other worksheets: filled while it is written, for only the sheet knows what was there."""
+    return worksheet("archive", context.text, (), context.wording)
 
 
 def summary_sheet(context: ReportContext) -> Worksheet:
@@ -126,6 +163,10 @@ def summary_sheet(context: ReportContext) -> Worksheet:
             "explanation": SheetCell(text=f"▲ {explanation}" if value.mark == "red" else explanation),
         }
         rows.append(SheetRow(key=key, cells=cells))
+    # What became of the rows that the team had, which is counted while the sheet is written.
+    for key, title in _OUTCOMES.items():
+        counted = {"item": SheetCell(text=context.text(title)), "value": number_cell(0)}
+        rows.append(SheetRow(key=key, cells=counted))
     return worksheet("summary", context.text, tuple(rows), context.wording)
 
 
@@ -365,11 +406,24 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
     return worksheet("conversations", context.text, rows, context.wording, range(1, longest + 1))
 
 
+def _score_cell(conversation: Conversation, whole: Score | None, context: ReportContext) -> SheetCell:
+    """The score of a conversation: its own grade, else the mean of its turns by the deciding judge."""
+    if whole and whole.value is not None:
+        values = [whole.value]
+    else:
+        graded = (context.scores(conversation.id, turn.index) for turn in conversation.turns)
+        scores = (scores.get(context.summary.primary) for scores in graded)
+        values = [score.value for score in scores if score and score.value is not None]
+    return _mean(sum(values) / len(values) if values else None, context.summary.rules.overall)
+
+
 def _conversation_row(conversation: Conversation, context: ReportContext) -> SheetRow:
     last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
     whole = last.get(CONVERSATION)
     about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
-    cells = {"config": about}
+    cells = {"config": about, "score": _score_cell(conversation, whole, context)}
+    if conversation.ended and not context.summary.rows:
+        cells["ended"] = text_cell(context.text(context.titles("ended", conversation.ended)))
     sampled = context.results.is_sampled
     if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))
@@ -389,8 +443,6 @@ def _about(conversation: Conversation, whole: Score | None, context: ReportConte
     if not context.summary.rows:
         yield text(_("Customer: {persona}", persona=titles("persona", conversation.persona)))
     yield text(_("Question: {case}", case=conversation.case.id))
-    if conversation.ended and not context.summary.rows:
-        yield text(_("Ended: {how}", how=titles("ended", conversation.ended)))
     if whole and whole.state == "scored":
         grade = text(grade_text(whole)).replace(" ", "")
         yield text(_("{judge} {grade}", judge=titles("judge", CONVERSATION), grade=grade))
@@ -437,9 +489,10 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
 
 
 def review_sheet(context: ReportContext) -> Worksheet:
-    """One row per distinct answer, red ones first as on the page, with the columns in which the team answers.
+    """One row per distinct answer that needs review, gravest first, then the worst of those that do not.
 
-    Of a large run only the gravest red turns are there: nobody reviews more than these.
+    The latter are few: whoever looks for answers that should be red and are not starts there, and with the
+    worksheet to grade blind.
     """
     # A large run is read conversation by conversation, so all its answers could not be ranked here.
     conversations: Iterable[Conversation] = context.results.conversations
@@ -460,7 +513,10 @@ def review_sheet(context: ReportContext) -> Worksheet:
             reviewed = _Reviewed(rank, value, conversation.id, turn.index, conversation, turn)
             answers.setdefault(key_of(conversation, turn), []).append(reviewed)
     ranked = sorted(((sorted(turns), key) for key, turns in answers.items()), key=itemgetter(0))
-    rows = LazyRows(ranked[:most], lambda answer: _review_row(answer[1], answer[0], context))
+    red = sum(turns[0].rank < len(places) for turns, _key in ranked)
+    # Only the worst of them may be over the line by mistake.
+    ranked = ranked[: most or red + NOT_RED_SHOWN]
+    rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context))
     sheet = worksheet("review", context.text, rows, context.wording)
     if most is None:
         return sheet
@@ -498,9 +554,14 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         asked = excerpt(conversation.case.question)
         said = _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=said)
     cause = context.cause_sentence(*place)  # beside the team's own
+    references = conversation.case.references_at(turn.index)
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
+        "state": SheetCell(text=text(CHOICES["state"]["new"]) if red else ""),
         "persona": text_cell(text(_customers(turns, context))),
+        "times": number_cell(len(turns)),
+        "conversation": text_cell(_places_of(turns)),
+        "reference": text_cell("\n".join(references)),
         "question": text_cell(text(said)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
@@ -508,6 +569,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         "scores": text_cell(text(_("{parts}", parts=graded))),
         "passages": text_cell(_passages(turn)),
         "earlier": text_cell(_earlier(conversation, turn, context)),
+        "since": SheetCell(text=context.results.run.id),
         "run": SheetCell(text=context.results.run.id),
     }
     # The worksheet of a data set has no such column.
@@ -526,6 +588,15 @@ def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:
         name = name if is_red or not any(red) else _("{customer} (not red)", customer=name)
         named.append(name if n == 1 else _("{customer} × {n}", customer=name, n=n))
     return _("{parts}", parts=named)
+
+
+def _places_of(turns: Sequence[_Reviewed]) -> str:
+    """The conversations, as their rows are called in the worksheet of conversations, each with its turns."""
+    numbers: dict[str, list[str]] = {}
+    for turn in turns:
+        numbers.setdefault(turn.id, []).append(str(turn.number))
+    places = [f"{name} ({', '.join(sorted(turns_of))})" for name, turns_of in numbers.items()]
+    return "\n".join(places[:MOST_PLACES] + (["…"] if len(places) > MOST_PLACES else []))
 
 
 def _passages(turn: Turn) -> str:
@@ -574,12 +645,19 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
     fixes = [*improvements.fixes, *improvements.customer] if improvements else []
     # A last row says how many others there are, so that nobody takes the list for all.
     rest = [improvements.left_out] if improvements and improvements.left_out else []
-    rows = LazyRows([*fixes, *rest], lambda fix: _fix_row(fix, improvements, context))
+    conversations = context.results.conversations if fixes else ()
+    questions = {conversation.case.id: question_key(conversation.case) for conversation in conversations}
+    rows = LazyRows([*fixes, *rest], lambda fix: _fix_row(fix, improvements, questions, context))
     return worksheet("fixes", context.text, rows, context.wording)
 
 
-def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportContext) -> SheetRow:
-    """A fix; or how many others there are, and the command that shows them."""
+def _fix_row(
+    fix: Fix | int, improvements: Improvements | None, questions: Mapping[str, str], context: ReportContext
+) -> SheetRow:
+    """A fix; or how many others there are, and the command that shows them.
+
+    `questions` are those of the cases, as the review knows them: asked again, they show whether it is done.
+    """
     if isinstance(fix, int):
         text = rest_text(fix, context.results.run.id)
         return SheetRow(key=context.key("more"), cells={"what": text_cell(context.text(text))})
@@ -596,7 +674,10 @@ def _fix_row(fix: Fix | int, improvements: Improvements | None, context: ReportC
         "question": text_cell(first.question),
         "answer": text_cell(context.text(failure_text(first.failure)) or first.answer),
         "reason": text_cell(first.reason),
+        "state": SheetCell(text=context.text(CHOICES["state"]["new"])),
+        "since": SheetCell(text=context.results.run.id),
         "run": text_cell(context.results.run.id),
+        "rests_on": SheetCell(text=" ".join(sorted({questions[case] for case in fix.cases}))),
     }
     if fix.rank:
         cells["rank"] = number_cell(fix.rank)

@@ -5,18 +5,18 @@ it, and how it is painted, row by row, with formats, notes, dropdowns and print 
 
 Whether people wrote in a workbook shows in two properties that it carries. `rehearsal_written` is the time of
 the file as the program left it: a file with another one was saved by somebody. `rehearsal_fresh` says that
-nothing in it was the team's then; it is missing where the team's words were carried in. From these follows
+nothing in it was the team's then; it is missing where the team's words were joined to it. From these follows
 where the next report goes, in a run's folder with
 
     nothing, or report.xlsx as the program left it  -> report.xlsx, written anew
     report.xlsx that somebody saved                 -> report-2.xlsx, with their words, rows and columns
     report.xlsx saved, and report-2.xlsx made of it -> report-2.xlsx anew, with the same words
     report.xlsx open in Excel or LibreOffice        -> the next free number, and a line on stderr
-    nothing, but workbooks of earlier runs that     -> report.xlsx, with what they wrote about answers and
-    people saved                                       fixes that are the same again
+    nothing, but workbooks of earlier runs          -> report.xlsx, joined to what the team wrote in them
 
 Worksheets and columns are found by defined names, which follow their cells through moves and renames:
-`rehearsal_review_judge_is` = 'Review'!$H$1. Rows are found by their keys.
+`rehearsal_review_judge_is` = 'Review'!$H$1. Rows are found by their keys. What becomes of each row says
+`sheets/merge.py`; worksheets of people's own are copied with their values, formulas and looks.
 """
 
 import os
@@ -25,10 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
-from itertools import accumulate, islice
 from math import ceil
-from operator import is_
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -43,11 +40,11 @@ from simulator.sheets.merge import (
     OTHER,
     EditedSheet,
     EditedSheets,
+    Merged,
     cell_text,
+    day_of,
     edited_sheet,
-    from_earlier,
-    lasting,
-    merge,
+    merge_all,
     recognised,
     units,
 )
@@ -62,12 +59,13 @@ from simulator.sheets.model import (
     WorksheetChart,
     decimals_of,
     folded,
-    layout_of,
     layouts,
 )
 
 # When the program wrote a workbook, in seconds, and that nothing in it is the team's.
 _WRITTEN, _FRESH = "rehearsal_written", "rehearsal_fresh"
+# Which workbooks of earlier runs have gone into one, each as it was saved.
+_JOINED = "rehearsal_joined_"
 # Some file systems (FAT) keep times of even seconds only, so all times are made even.
 _SECONDS = 2
 # report.xlsx and report-2.xlsx; a copy that people named themselves (report-final.xlsx) has no number.
@@ -75,9 +73,8 @@ _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
 # Of earlier runs the workbooks that were saved last: so many are looked at, so many with words are read.
 _LOOKED_AT, _READ = 50, 10
-# A text of people's own that was typed as a number, and reads the same when it is one again: 12, -3.5. Not
-# 007, 1.50 and 1e5, which would come back changed, nor more digits than a spreadsheet keeps.
-_NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
+# The worksheets that go on in the next run; conversations and blind grades are those of one run.
+_GO_ON = ("summary", "review", "fixes", "history", "archive")
 # The width of a column that people added.
 _OTHER_WIDTH = 20
 
@@ -107,10 +104,9 @@ def save(
 ) -> Path:
     """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
 
-    What the team wrote into the newest workbook beside the run file is carried over; where there is none,
-    what it wrote in those in `earlier`, the folders of earlier runs, about what is the same again. A workbook
-    that is open in Excel is left alone; stderr says where the report stands instead. Returns the path that
-    was written.
+    It is joined to what the team wrote in the newest workbook beside the run file, or where there is none, in
+    those in `earlier`, the folders of earlier runs. A workbook that is open in Excel is left alone; stderr
+    says where the report stands instead. Returns the path that was written.
 
     Raises RunFileError where nothing can be written. A workbook that cannot be read counts as the team's: it
     is left alone with a line on stderr, and the report gets the next number.
@@ -123,39 +119,41 @@ def save(
         workbooks[path] = _existing(path, is_newest=edited is None)
         if not edited and workbooks[path].edited:
             edited = path
-    properties, first = dict[str, str](), 1
+    first = 1
     if edited:
-        content, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
-        for note in content.notes:
+        before, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
+        for note in before.notes:
             say(_("{workbook}, {note:sentence}", workbook=edited.name, note=note.text))
-        for name in content.foreign:
-            say(
-                _(
-                    "{edited}: the worksheet {name} is your own; it stays there.",
-                    edited=edited.name,
-                    name=name,
-                )
-            )
-        carried = tuple(_with_edits(sheet, content, properties) for sheet in worksheets)
         # Behind one that people saved; in the place of one that the program made of it since.
         first = int((number and number[1]) or 1) + workbooks[edited].touched
-        alone = False
     else:
-        carried = _from_earlier_runs(worksheets, earlier)
-        # A worksheet that nothing is carried into stays the one that it is.
-        alone = all(map(is_, carried, worksheets))
+        edited, before = _of_earlier_runs(earlier)
+    joined, properties = _joined(worksheets, before)
+    book = Book(joined, properties, edited if before.foreign else None, before.foreign)
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
-        before = workbooks.get(path)
+        old = workbooks.get(path)
         # What is there may go only as the program left it, and with the team's words if they come along.
-        if before and (before.touched or (before.edited and path != edited)):
+        if old and (old.touched or (old.edited and path != edited)):
             continue
         try:
-            return write(carried, path, language, properties=properties, alone=alone, since=started)
+            return write(book, path, language, since=started)
         except _LockedFile:
             say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
     msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
     raise RunFileError(msg)
+
+
+class Book(NamedTuple):
+    """What is written: worksheets, what the file keeps for the program, worksheets to be copied from a file.
+
+    Where the properties do not say that the file is fresh, something in it is the team's.
+    """
+
+    worksheets: Sequence[Worksheet]
+    properties: Mapping[str, str] = {_FRESH: "yes"}
+    source: Path | None = None
+    copied: Sequence[str] = ()
 
 
 def _newest_first(folders: Iterable[Path]) -> list[Path]:
@@ -190,48 +188,108 @@ def _touched(path: Path, properties: Mapping[str, str]) -> bool:
     return properties.get(_WRITTEN) != str(path.stat().st_mtime)
 
 
-def _from_earlier_runs(worksheets: Sequence[Worksheet], folders: Iterable[Path]) -> tuple[Worksheet, ...]:
-    """The worksheets with what the team wrote into workbooks in these folders, beside rows of the same key.
+def _of_earlier_runs(folders: Iterable[Path]) -> tuple[Path | None, EditedSheets]:
+    """The workbook of earlier runs that the team saved last, and what goes on of all that are there.
 
-    Of several workbooks the one that was saved last counts.
+    Of several workbooks that have a row the one that was saved last counts. That of the last run counts also
+    where nobody wrote in it: what it says is what was red then.
     """
-    names = [sheet.name for sheet in worksheets if lasting(sheet)]
-    contents = ((path, _earlier(path, names)) for path in _newest_first(folders)[:_LOOKED_AT] if names)
-    written = dict(islice(((path, content) for path, content in contents if content), _READ))
-    for path, content in written.items():
-        for note in (note for note in content.notes if note.about == "cell"):
+    paths = _newest_first(folders)[:_LOOKED_AT]
+    last = max(paths, key=lambda path: path.parent.name, default=None)
+    read, joined = list[tuple[Path, EditedSheets]](), set[str]()
+    for path in paths:
+        # What has gone into a later workbook as it is now is not looked at again: some of it is over by then.
+        if _as_saved(path) in joined or len(read) == _READ:
+            continue
+        if content := _earlier(path, anyway=path == last):
+            read.append((path, content))
+            joined |= {text for name, text in content.properties.items() if name.startswith(_JOINED)}
+    if not read:
+        return None, EditedSheets({})
+    source, content = read[0]
+    joined = set(sorted({*joined, *(_as_saved(path) for path, _content in read)})[-_LOOKED_AT:])
+    properties = {f"{_JOINED}{number}": text for number, text in enumerate(sorted(joined))}
+    for path, of_path in read:
+        for note in (note for note in of_path.notes if note.about == "cell"):
             say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
-    carried, n = [], 0
-    for sheet in worksheets:
-        before = from_earlier(sheet, [*written.values()]) if sheet.name in names else None
-        carried.append(_with_edits(sheet, EditedSheets({sheet.name: before}), {}) if before else sheet)
-        n += len(before.rows) if before else 0
-    if n:
-        say(_("Rows that came again, with what the team wrote into them for earlier runs: {n}.", n=n))
-    return tuple(carried)
+    sheets = {name: sheet for name, sheet in content.sheets.items() if name in _GO_ON}
+    for _path, older in read[1:]:
+        # What the archive has of a row, and what the review has of it, are about the same.
+        seen = {(name, row.key) for name, sheet in sheets.items() for row in sheet.rows}
+        gone = (key.partition("/") for name, key in seen if name == "archive")
+        seen |= {(name, key) for name, _slash, key in gone}
+        for name, sheet in older.sheets.items():
+            if name not in _GO_ON:
+                continue
+            rows = tuple(row for row in sheet.rows if row.key and (name, row.key) not in seen)
+            into = sheets.get(name, sheet._replace(rows=()))
+            others = {**sheet.others, **into.others}
+            sheets[name] = into._replace(rows=(*into.rows, *rows), others=others)
+    return source, content._replace(sheets=sheets, properties=properties)
 
 
-def _earlier(path: Path, names: Collection[str]) -> EditedSheets | None:
-    """These worksheets of an earlier run; None where nothing is the team's, or they cannot be read."""
+def _as_saved(path: Path) -> str:
+    """What names a workbook as it is now: that of a run, and when it was saved."""
+    return f"{path.parent.name}/{path.name} {path.stat().st_mtime}"
+
+
+def _earlier(path: Path, *, anyway: bool) -> EditedSheets | None:
+    """A workbook of an earlier run; None where nothing is the team's, or it cannot be read."""
     # A damaged workbook of another run is that run's business.
     with suppress(InputError):
         workbook = open_workbook(path)
         properties = _properties(workbook)
-        if _touched(path, properties) or _FRESH not in properties:
-            return read_edited(path, names, workbook)
+        if anyway or _touched(path, properties) or _FRESH not in properties:
+            content = read_edited(path, _GO_ON, workbook)
+            return content if content.sheets else None
     return None
 
 
-def write(
-    worksheets: Sequence[Worksheet],
-    path: Path,
-    language: Language = "ja",
-    *,
-    properties: Mapping[str, str] | None = None,
-    alone: bool = True,
-    since: int | None = None,
-) -> Path:
-    """Writes a workbook that knows when that was; `alone` says that nothing in it is the team's.
+def _joined(
+    worksheets: Sequence[Worksheet], before: EditedSheets
+) -> tuple[tuple[Worksheet, ...], dict[str, str]]:
+    """The worksheets with all that people wrote, and the properties of the workbook with these."""
+    # Without its keys a worksheet cannot be joined; it stays in the file that people saved.
+    there = {name: sheet for name, sheet in before.sheets.items() if "key" in sheet.columns}
+    sheets = [sheet for sheet in worksheets if sheet.name in there or (there and sheet.name == "archive")]
+    merged = merge_all(sheets, {"archive": EditedSheet("", 1, {"key": 1}), **there})
+    properties = {name: text for name, text in before.properties.items() if name.startswith(_JOINED)}
+    joined = list[Worksheet]()
+    for sheet in worksheets:
+        if sheet.name not in merged:
+            # An archive is there once something has gone into it.
+            joined += [sheet] if sheet.name != "archive" else []
+            continue
+        whole, plan = merged[sheet.name]
+        joined.append(_whole(whole, plan, there.get(sheet.name)))
+        if plan.deleted:
+            properties[DELETED + sheet.name] = " ".join(column.key for column in plan.deleted)
+    team = [column.key for sheet in joined for column in sheet.columns if column.owner == "team"]
+    words = any(
+        row.cell(key).text for sheet in joined if sheet.name in merged for row in sheet.rows for key in team
+    )
+    deleted = any(plan.deleted for _sheet, plan in merged.values())
+    if not (words or deleted or before.foreign or "archive" in merged):
+        properties[_FRESH] = "yes"
+    return tuple(joined), properties
+
+
+def _whole(sheet: Worksheet, plan: Merged, edited: EditedSheet | None) -> Worksheet:
+    """A worksheet with people's columns at its end, and their rows, under the title that they gave it."""
+    out = {column.key for column in plan.deleted}
+    own = [key.removeprefix(OTHER) for key in plan.places if key.startswith(OTHER)]
+    columns = [column for column in sheet.columns if column.key not in out]
+    columns += [
+        Column(key=f"{OTHER}{title}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
+        for title in own
+    ]
+    rows = tuple(line.row for line in (*plan.rows, *plan.kept))
+    title = edited.tab if edited else sheet.title
+    return sheet.model_copy(update={"title": title, "columns": tuple(columns), "rows": rows})
+
+
+def write(book: Book, path: Path, language: Language = "ja", *, since: int | None = None) -> Path:
+    """Writes a workbook that knows when that was.
 
     It is made under another name and moved into its place, so a killed process leaves the old one. Raises
     RunFileError where it cannot be written; _LockedFile where the old file is open, or was written after
@@ -241,10 +299,10 @@ def write(
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
     now = time.time() // _SECONDS * _SECONDS
-    properties_of_file = {_WRITTEN: str(now), **({_FRESH: "yes"} if alone else {}), **(properties or {})}
+    dated = book._replace(properties={_WRITTEN: str(now), **book.properties})
     try:
         with replaced(path, REPORT_AGAIN) as new:
-            paint(worksheets, new, properties_of_file, language)
+            paint(dated, new, language)
             # The time that the file says of itself, to the second: else the next look would take it for
             # saved.
             os.utime(new, (now, now))
@@ -256,79 +314,6 @@ def write(
             raise _LockedFile from None
         raise
     return path
-
-
-def _with_edits(sheet: Worksheet, content: EditedSheets, properties: dict[str, str]) -> Worksheet:
-    """A worksheet with the team's cells, rows, columns, their order and their titles.
-
-    Rows that the report lacks stay where people wrote in them, and go where nobody did. Columns that the team
-    deleted are noted in `properties`, for the next workbook to leave them out, too.
-    """
-    edited = content.sheets.get(sheet.name)
-    if edited is None:
-        return sheet
-    merged = merge(sheet, edited)
-    if merged.deleted:
-        properties[DELETED + sheet.name] = " ".join(column.key for column in merged.deleted)
-    columns = _columns(sheet, edited, merged.places)
-    by_key = {column.key: column for column in columns}
-    team = {column.key for column in columns if column.owner == "team"}
-    rows = []
-    for row in edited.rows:
-        # A row of the report is there anyway; of others only those that hold words of people's stay.
-        ours = merged.changed.get(row.number)
-        if row.key and not ours and not any(row.others) and not team & row.cells.keys():
-            continue
-        cells = {key: _cell(by_key[key], text) for key, text in row.cells.items() if key in by_key}
-        cells |= {
-            f"{OTHER}{n}": SheetCell(text=text, number=float(text) if _NUMBER.fullmatch(text) else None)
-            for n, text in enumerate(row.others)
-            if text
-        }
-        rows.append(SheetRow(ours.key if ours else row.key, cells | (dict(ours.cells) if ours else {})))
-    ordered = _ordered([row.key for row in sheet.rows], merged.new, rows)
-    return sheet.model_copy(update={"title": edited.tab, "columns": columns, "rows": tuple(ordered)})
-
-
-def _columns(sheet: Worksheet, edited: EditedSheet, places: Mapping[str, int]) -> tuple[Column, ...]:
-    """The columns in the order that people gave them, under the titles that people gave them; keys first."""
-    by_key = {column.key: column for column in sheet.columns}
-    team = layout_of(sheet).team
-    columns = [by_key["key"]]
-    theirs = {**edited.columns, **{f"{OTHER}{n}": place for n, place in enumerate(edited.others)}}
-    for key in sorted(places.keys() - {"key"}, key=places.__getitem__):
-        title = edited.titles.get(theirs.get(key, 0), "")
-        if key in by_key:
-            columns.append(by_key[key].model_copy(update={"title": title or by_key[key].title}))
-        elif key in team or key.startswith(OTHER):
-            columns.append(Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True))
-    return tuple(columns)
-
-
-def _cell(column: Column, text: str) -> SheetCell:
-    """What people wrote, as they see it: the id of a choice becomes its title in the report's language."""
-    titles = {choice.id: choice.title for choice in column.choices}
-    title = titles.get(text, text)
-    # A grade is a number, as it is when people type it.
-    return SheetCell(text=title, number=float(title) if text in titles and title.isdecimal() else None)
-
-
-def _ordered(order: list[str], new: list[SheetRow], rows: list[SheetRow]) -> list[SheetRow]:
-    """In the program's `order`; where the team sorted, its order below the new rows.
-
-    order a b c d, new b, rows a (people's own) c -> a (people's own) b c
-    order a b c,   new b, rows c a                -> b c a
-    """
-    place = {key: number for number, key in enumerate(order)}
-    keys = [place[row.key] for row in rows if row.key in place]
-    if keys != sorted(keys):
-        return [*new, *rows]
-    ranks, last = [], -1
-    for row in rows:
-        last = place.get(row.key, last)
-        ranks.append((last, 1, row))
-    ranks += [(place[row.key], 0, row) for row in new]
-    return [row for *_unused, row in sorted(ranks, key=lambda rank: rank[:2])]
 
 
 # --- Reading ---
@@ -348,8 +333,8 @@ def _properties(workbook: Any) -> dict[str, str]:
     return {entry.name: str(entry.value) for entry in workbook.custom_doc_props.props}
 
 
-def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -> EditedSheets:
-    """All known worksheets; with `names` these, as far as the workbook itself still says where they are.
+def read_edited(path: Path, names: Sequence[str] = (), workbook: Any = None) -> EditedSheets:
+    """All known worksheets, or those of these `names`, and the titles of people's own.
 
     Raises CaseFileError in one line for a file that is not a workbook. `workbook` is the file, opened.
     Hidden worksheets are looked at last, so that a visible copy comes before a hidden original.
@@ -374,12 +359,12 @@ def read_edited(path: Path, names: Collection[str] = (), workbook: Any = None) -
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
             places.setdefault((tab, name), {})[column] = header
-    # Of earlier runs only worksheets whose rows last are read, and no titles are guessed at.
-    named = {tab for tab, name in places if name in names}
+    # With `names` what is ours is read only where it is named; what is not ours may be people's own.
+    named = dict(list(places))
     wanted = [
         worksheet
         for worksheet in workbook.worksheets
-        if (worksheet.title in named if names else worksheet.title != LISTS)
+        if worksheet.title != LISTS and (not names or named.get(worksheet.title, names[0]) in names)
     ]
     wanted.sort(key=lambda worksheet: worksheet.sheet_state != "visible")
     tabs = {sheet.name: sheet.lines for sheet in read_worksheets(path, wanted)}
@@ -446,21 +431,19 @@ _LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "
 _MOST_NOTE = 3000
 # The paper's number in xlsxwriter, which is Excel's.
 _A4 = 9
-# Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
-_FIRST_DAY = datetime(1900, 3, 1)
 
 
-def paint(
-    worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str], language: Language = "ja"
-) -> None:
-    """Writes the workbook; `properties` are kept in it for the program itself."""
+def paint(book: Book, path: Path, language: Language = "ja") -> None:
+    """Writes the workbook."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
         workbook = _WorkbookPainter(path, folder, language)
         try:
-            for worksheet in worksheets:
+            for worksheet in book.worksheets:
                 workbook.add(worksheet)
-            workbook.close(properties)
+            if book.source:
+                workbook.copy(book.source, book.copied)
+            workbook.close(book.properties)
         finally:
             workbook.release()
 
@@ -476,6 +459,8 @@ class _WorkbookPainter:
         self.language = language
         self.font, self.line = FONTS[language]
         self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
+        # Choices that do not fit into a rule, by the column of the hidden worksheet in which they stand.
+        self._lists: list[list[str]] = []
         import xlsxwriter  # like openpyxl, only where there is a workbook
 
         self._file = xlsxwriter.Workbook(
@@ -511,6 +496,13 @@ class _WorkbookPainter:
         """Adds the properties, and writes the file."""
         from xlsxwriter.exceptions import FileCreateError
 
+        if self._lists:
+            lists = self._file.add_worksheet(LISTS)
+            lists.hide()
+            for number in range(max(map(len, self._lists))):
+                for place, titles in enumerate(self._lists):
+                    if number < len(titles):
+                        lists.write_string(number, place, titles[number])
         for name, value in properties.items():
             self._file.set_custom_property(name, value, "text")
         try:
@@ -613,14 +605,64 @@ class _WorkbookPainter:
         """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
         rule: dict[str, Any] = {"validate": "any"}
         if titles := [choice.title for choice in column.choices]:
-            # Excel's limit for all of them together; one that is left out can be typed.
-            ends = accumulate(titles, lambda text, title: f"{text},{title}")
-            fitting = [title for title, text in zip(titles, ends, strict=True) if units(text) <= 255]
-            rule = {"validate": "list", "source": fitting, "error_type": "warning"}
+            source: Any = titles
+            # Excel's limit for a list within a rule.
+            if units(",".join(titles)) > 255:
+                source = self._listed(titles)
+            rule = {"validate": "list", "source": source, "error_type": "warning"}
         # Excel's limits: 255 for the message, 32 for its title. A longer help is in the note of the heading.
         if column.help and units(column.help) <= 255:
             rule |= {"input_title": column.title[:32], "input_message": column.help}
         return rule
+
+    def _listed(self, titles: list[str]) -> str:
+        """Where a list of choices stands in the hidden worksheet."""
+        from xlsxwriter.utility import xl_col_to_name
+
+        if titles not in self._lists:
+            self._lists.append(titles)
+        column = xl_col_to_name(self._lists.index(titles), col_abs=True)
+        return f"={LISTS}!{column}$1:{column}${len(titles)}"
+
+    def copy(self, source: Path, titles: Iterable[str]) -> None:
+        """Copies worksheets of people's own: values, formulas, fills, bold, formats of numbers, widths.
+
+        Charts and pictures stay in the file that they are in.
+        """
+        from openpyxl import load_workbook
+
+        workbook, shown = load_workbook(source), load_workbook(source, data_only=True)
+        for title in titles:
+            theirs, values = workbook[title], shown[title]
+            sheet = self._file.add_worksheet(title)
+            for letter, dimension in theirs.column_dimensions.items():
+                if dimension.width:
+                    sheet.set_column(f"{letter}:{letter}", dimension.width)
+            for row in theirs.iter_rows():
+                for cell in row:
+                    if cell.value is not None or cell.fill.fill_type:
+                        self._copied(sheet, cell, values[cell.coordinate].value)
+
+    def _copied(self, sheet: Any, cell: Any, value: Any) -> None:
+        look: dict[str, Any] = {"bold": True} if cell.font.bold else {}
+        fill = cell.fill.fgColor
+        if cell.fill.fill_type and fill.type == "rgb":
+            look["bg_color"] = f"#{str(fill.rgb)[-6:]}"
+        if cell.number_format != "General":
+            look["num_format"] = cell.number_format
+        form, place = self._format(**look), (cell.row - 1, cell.column - 1)
+        if cell.data_type == "f" and isinstance(cell.value, str):
+            sheet.write_formula(*place, cell.value, form, "" if value is None else value)
+        elif cell.is_date:
+            sheet.write_datetime(*place, cell.value, form)
+        elif isinstance(cell.value, bool | int | float):
+            (sheet.write_boolean if isinstance(cell.value, bool) else sheet.write_number)(
+                *place, cell.value, form
+            )
+        elif cell.value is None:
+            sheet.write_blank(*place, None, form)
+        else:
+            sheet.write_string(*place, str(cell.value), form)
 
     def _chart(self, sheet: Any, worksheet: Worksheet, chart: WorksheetChart, keys: list[str]) -> None:
         """Below the table; from the oldest run to the newest."""
@@ -658,15 +700,6 @@ def line_count(text: str, width: float, most: int) -> int:
         if high >= most:
             return most
     return high
-
-
-def day_of(text: str) -> datetime | None:
-    """The day that an ISO date names, where Excel has such a day."""
-    try:
-        day = datetime.strptime(text, "%Y-%m-%d")
-    except ValueError:
-        return None
-    return day if day >= _FIRST_DAY else None
 
 
 def _wraps(column: Column, text: str) -> bool:

@@ -13,11 +13,13 @@ One round:
     1. read   which worksheets there are, and their metadata (`read_spreadsheet`)
     2. read   their heads and columns of keys (`read_sheets`)
     3. read   the rows whose keys are pushed (`read_cells`)
-    4. merge  which cells are the report's (`sheets/merge.py`), as groups of requests (`Changes`)
+    4. merge  what becomes of each worksheet (`sheets/merge.py`), as groups of requests (`Changes`)
     5. write  :batchUpdate with structure, new rows, fills and notes; then values by column metadata
-    6. read   keys and columns again (`_verify`); what is not where it was written raises Conflict
+    6. read   keys and columns again (`_verify`); what is not where it was written raises MovedCells
+    7. delete rows that are over and stand in the archive by now (`_delete`), and read the keys once more: a
+              row that went because people sorted in just that moment is written again, with all its words
 
-A Conflict starts the next round, at most eight of them (`SheetsClient.persist`). So does a lost connection: a
+MovedCells starts the next round, at most eight of them (`SheetsClient.persist`). So does a lost connection: a
 batch is atomic at Google's, and what has arrived is found by its key, so that no row is written twice. A push
 that has nothing to change makes three reads and no write, however long the sheet is.
 
@@ -29,6 +31,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
@@ -45,16 +48,15 @@ from simulator.sheets.google_api import (
     worksheet_of,
 )
 from simulator.sheets.merge import (
-    CARRIED,
     OTHER,
-    RUN,
     EditedSheet,
     EditedSheets,
     Merged,
+    MergedRow,
     cell_text,
+    day_of,
     edited_sheet,
-    lasting,
-    merge,
+    merge_all,
     recognised,
     team_kept,
 )
@@ -63,6 +65,7 @@ from simulator.sheets.model import (
     HEADINGS,
     Column,
     Layout,
+    PulledRow,
     SheetRow,
     Worksheet,
     WorksheetChart,
@@ -333,6 +336,8 @@ _FILL = "userEnteredFormat.backgroundColorStyle"
 WRITTEN = f"userEnteredValue,note,{_FILL}"
 # Rows below the last one and columns beside it in which people may write; a chart takes more of these.
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
+# The day from which Google counts days.
+_DAY_ZERO = datetime(1899, 12, 30)
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
 CLIPPED = frozenset({"passages", "earlier"})
 # Widths are kept in narrow characters: 34 of them are 16 + 7 * 34 = 254 pixels.
@@ -343,33 +348,14 @@ _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / �
 LARGEST, _PORTION = 1_900_000, 1_500_000
 # Gaps of so many rows are read along: fewer, larger areas. Rows of one run stand together unless people sort.
 _GAP = 50
+# Of these, which have the rows of all runs, heads and keys are read, and the rows that are pushed.
+_LONG = frozenset({"conversations", "questions", "history"})
 
 
 def color(fill: str) -> Json:
     """RRGGBB as Google's colour style: "FADBDA" -> {rgbColor: {red: 0.98, green: 0.859, blue: 0.855}}."""
     red, green, blue = (int(fill[at : at + 2], 16) / 255 for at in (0, 2, 4))
     return {"rgbColor": {"red": red, "green": green, "blue": blue}}
-
-
-def _fill_of(cell: Json) -> str:
-    """The fill of a cell as RRGGBB, "" for none or white; a colour of the spreadsheet's theme has a name."""
-    style = (cell.get("userEnteredFormat") or {}).get("backgroundColorStyle") or {}
-    if "rgbColor" not in style:
-        return "theme" if style else ""
-    parts = (float(style["rgbColor"].get(part, 0)) for part in ("red", "green", "blue"))
-    fill = "".join(f"{round(255 * part):02X}" for part in parts)
-    return "" if fill == "FFFFFF" else fill
-
-
-def _looks(want: Json, have: Json) -> list[str]:
-    """The fields to write; a note or a colour of the team's own stays where ours has nothing to say.
-
-    A fill is taken away only if it is one of ours (`FILLS`): a turn that is no longer red loses its red, and
-    a colour that somebody gave it stays.
-    """
-    note = ["note"] if want.get("note", have.get("note")) != have.get("note") else []
-    fill, current = _fill_of(want), _fill_of(have)
-    return [*note, _FILL] if fill != current and (fill or current in FILLS.values()) else note
 
 
 def _new_id() -> int:
@@ -421,6 +407,14 @@ def column_format(column: Column, area: Json) -> Json:
     return {"repeatCell": {"range": area, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
 
 
+class _There(NamedTuple):
+    """A worksheet as it is in the spreadsheet: its tab, None of a new one, and the cells to compare."""
+
+    tab: Tab | None
+    edited: EditedSheet
+    now: Cells
+
+
 class Changes:
     """What is written into one worksheet: groups of requests that belong into one batch, in their order.
 
@@ -434,12 +428,9 @@ class Changes:
     next round puts it right.
     """
 
-    def __init__(
-        self, push: "_Push", sheet: Worksheet, tab: Tab | None, edited: EditedSheet, now: Cells
-    ) -> None:
-        fresh = push.fresh[sheet.name]
-        merged = merge(sheet, edited, fresh=fresh)
-        fresh |= {column.key for column, _unused in merged.added}
+    def __init__(self, push: "_Push", sheet: Worksheet, merged: Merged, there: "_There") -> None:
+        tab, edited, now = there
+        push.fresh[sheet.name] |= {column.key for column, _unused in merged.added}
         for column in merged.deleted:
             note = _(
                 "{tab}: the column {title} was deleted and is left out.", tab=edited.tab, title=column.title
@@ -449,11 +440,17 @@ class Changes:
         # Ids of worksheets and metadata are ours to choose, so that one batch can make and use them.
         self.called, self.language = identity(sheet.name, push.target.suffix), push.language
         self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
-        self.places = {key: n - 1 for key, n in merged.places.items() if not key.startswith(OTHER)}
+        keys = {key: n - 1 for key, n in merged.places.items()}
+        self.places = {key: n for key, n in keys.items() if not key.startswith(OTHER)}
         self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
         self.columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
-        self.added = [{n: self._cell(row, c.key) for n, c in self.columns.items()} for row in merged.new]
-        self.added_keys = {row.key for row in merged.new}
+        new = [line.row for line in (*merged.rows, *merged.kept) if not line.number]
+        by_place = {n: key for key, n in keys.items() if n in self.columns or key.startswith(OTHER)}
+        self.added = [{n: self._cell(row, key) for n, key in by_place.items()} for row in new]
+        self.added_keys = {row.key for row in new if row.key}
+        # The rows that go, by key; they stand lower by then, below the new ones.
+        keys_by_number = {row.number: row.key for row in edited.rows}
+        self.gone = {keys_by_number[number]: self._index(number) for number in merged.gone if number}
         self.groups = [[*self._structure(tab, edited, merged)]]
         # The last rows first, for each portion goes to the top.
         last = tab is not None and self.top >= tab.rows
@@ -462,13 +459,20 @@ class Changes:
             self.groups.append([self._chart(sheet.chart)])
         self.values: list[Json] = []
         self.updated: dict[str, int] = {}
-        self._change_rows(merged.changed, edited.columns, now)
+        self._change_rows([*merged.rows, *merged.kept], edited.columns, now)
         self.groups = [group for group in self.groups if group]
 
+    def _index(self, number: int) -> int:
+        """Where a row stands once the new ones are below the header; from 0."""
+        return number - 1 + len(self.added) * (number > self.top)
+
     def _cell(self, row: SheetRow, key: str) -> Json:
-        """A cell of ours as it is sent, whole: a missing value, fill or note is cleared."""
+        """A cell as it is sent, whole: a missing value, fill or note is cleared."""
         cell, body = row.cell(key), Json()
-        if cell.number is not None:
+        is_day = any(column.key == key and column.kind == "date" for column in self.sheet.columns)
+        if is_day and (day := day_of(cell.text)):
+            body["userEnteredValue"] = {"numberValue": (day - _DAY_ZERO).days}
+        elif cell.number is not None:
             # As it is worded: a format would be the team's to choose.
             body["userEnteredValue"] = {"numberValue": round(cell.number, decimals_of(cell.text))}
         elif cell.text:
@@ -558,7 +562,7 @@ class Changes:
         yield {"repeatCell": {"range": box(self.sheet_id, new), "cell": {}, "fields": _FILL}}
         for index, column in self.columns.items():
             yield column_format(column, box(self.sheet_id, new, (index, index + 1)))
-        for first, end in spans(self.columns):
+        for first, end in spans(rows[0]):
             lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
 
@@ -583,31 +587,31 @@ class Changes:
             "addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}
         }
 
-    def _change_rows(self, changed: Mapping[int, SheetRow], columns: Mapping[str, int], now: Cells) -> None:
-        """Cells of rows that are there; one whose values are right is left.
+    def _change_rows(self, lines: Iterable[MergedRow], columns: Mapping[str, int], now: Cells) -> None:
+        """The program's cells of rows that are there; what is right is left.
 
-        Values go by column metadata, wherever it is by then; fills and notes by place.
+        Values go by column metadata, wherever it is by then; fills and notes by place. People's notes on a
+        cell stay where ours has none.
         """
         values: dict[str, dict[int, str | float]] = {}
-        for number, row in changed.items():
-            cells = [
-                (key, self._cell(row, key), now.get((number - 1, columns.get(key, 0) - 1), {}))
-                for key in row.cells
-            ]
-            # So the same run pushed again writes nothing, and a colour that people changed meanwhile stays.
-            if all(_entered(want) == _entered(have) for _unused, want, have in cells):
-                continue
-            # New rows went in below the header, so all others stand that much lower by now.
-            index = number - 1 + len(self.added) * (number > self.top)
-            self.updated[row.key] = index
-            for key, want, have in cells:
+        for row, number, ours in lines:
+            for key in ours if number else ():
+                if key not in self.places or (key not in row.cells and key not in columns):
+                    continue
+                want = self._cell(row, key)
+                have = now.get((number - 1, columns.get(key, 0) - 1), {})
+                note = want.get("note", have.get("note"))
+                # So the same run pushed again writes nothing, and a colour that people chose stays.
+                if _entered(want) == _entered(have) and note == have.get("note"):
+                    continue
+                index = self._index(number)
+                self.updated[row.key] = index
                 if _entered(want) != _entered(have):
                     value = want.get("userEnteredValue", {"stringValue": ""})
                     values.setdefault(key, {})[index] = next(iter(value.values()))
-                if fields := _looks(want, have):
-                    shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
-                    line = [{"values": [shown]}]
-                    self.groups.append([self._update(index, self.places[key], line, ",".join(fields))])
+                shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
+                fields = ",".join(["note", _FILL] if "note" in want else [_FILL])
+                self.groups.append([self._update(index, self.places[key], [{"values": [shown]}], fields)])
         for key, rows in values.items():
             # What is null is left alone.
             cells_of_column = [rows.get(row) for row in range(max(rows) + 1)]
@@ -686,55 +690,102 @@ class _Push:
         self.notes: dict[Message | str, None] = {}
         # The columns that this push made, for what a broken connection leaves to the next round.
         self.fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
+        # The rows of worksheets of which some were deleted, as they were before, and the keys of these.
+        self.deleting: dict[str, tuple[Sequence[PulledRow], set[str]]] = {}
 
     def round(self) -> None:
-        """Reads heads and keys, then the rows whose keys are pushed; compares, writes, and verifies.
+        """Reads the worksheets, then the rows whose keys are pushed; compares, writes, verifies, and deletes.
 
-        Rows of other runs are known by their keys alone, and not read. A worksheet whose key column was
-        deleted is left alone with a note; the others are written all the same.
+        A worksheet whose key column was deleted is left alone with a note; the others are written all the
+        same.
         """
         spreadsheet = read_spreadsheet(self.client, self.target.key)
         self.url = spreadsheet.url
-
-        def parts(name: str, tab: Tab) -> Iterator[Json]:
-            """A worksheet's head, its keys, what tells rows without a key apart, and what is carried."""
-            sheet = self.worksheets[name]
-            yield head(tab)
-            keys = ["key", *([sheet.columns[1].key] if team_kept(sheet) else ())]
-            if lasting(sheet):
-                team = (column.key for column in sheet.columns if column.owner == "team")
-                keys += [RUN, CARRIED, *team]
-            for span in spans(tab.places[key] for key in keys if key in tab.places):
-                yield box(tab.id, columns=span)
-
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
-        there = read_sheets(self.client, self.target, spreadsheet, layouts, parts)
-        areas = []
-        for name, (tab, edited) in there.items():
-            pushed = {row.key for row in self.worksheets[name].rows}
-            rows = [row.number - 1 for row in edited.rows if row.key in pushed]
-            areas += [box(tab.id, span) for span in spans(rows, _GAP)]
-        now = read_cells(self.client, self.target.key, areas, WRITTEN)
-        work = []
+        there = read_sheets(self.client, self.target, spreadsheet, layouts, self._parts)
+        edited, tabs = dict[str, EditedSheet](), dict[str, Tab]()
         for name, sheet in self.worksheets.items():
             if name not in there:
                 self.fresh[name].add("key")
-                new = EditedSheet(self._free_title(sheet, spreadsheet), 1, {"key": 1})
-                work.append(Changes(self, sheet, None, new, {}))
+                edited[name] = EditedSheet(self._free_title(sheet, spreadsheet), 1, {"key": 1})
                 continue
-            tab, edited = there[name]
-            if "key" in edited.columns:
-                work.append(Changes(self, sheet, tab, edited, now.get(tab.id, {})))
-                continue
-            note = _(
-                "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart; undo that"
-                " in the version history (変更履歴), or delete the worksheet, and push again.",
-                title=sheet.title,
-            )
-            self.notes[note] = None
-        if work := [changes for changes in work if changes.groups or changes.values]:
-            self._write(work)
-            self._verify(work)
+            tabs[name], edited[name] = there[name]
+            if "key" not in edited[name].columns:
+                note = _(
+                    "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart;"
+                    " undo that in the version history (変更履歴), or delete the worksheet, and push again.",
+                    title=sheet.title,
+                )
+                self.notes[note] = None
+                del edited[name]
+            elif name in self.deleting:
+                edited[name] = edited[name]._replace(rows=self._with_lost(name, edited[name].rows))
+        lost = self.worksheets.keys() & tabs.keys() - edited.keys()
+        sheets = [sheet for name, sheet in self.worksheets.items() if name not in lost]
+        merged = merge_all(sheets, edited, self.fresh)
+        areas = [
+            box(tabs[name].id, span)
+            for name, (_unused, plan) in merged.items()
+            if name in tabs
+            for span in spans((n - 1 for _row, n, ours in (*plan.rows, *plan.kept) if n and ours), _GAP)
+        ]
+        now = read_cells(self.client, self.target.key, areas, WRITTEN)
+        work = []
+        for name, (sheet, plan) in merged.items():
+            tab = tabs.get(name)
+            place = _There(tab, edited[name], now.get(tab.id, {}) if tab else {})
+            work.append(Changes(self, sheet, plan, place))
+        if written := [changes for changes in work if changes.groups or changes.values]:
+            self._write(written)
+        if written or any(changes.gone for changes in work):
+            self._verify([changes for changes in work if changes in written or changes.gone])
+        self._delete([changes for changes in work if changes.gone], edited)
+
+    def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
+        """What is read of a worksheet: all of it, or its head, its keys and what tells rows without one."""
+        if name not in _LONG:
+            yield box(tab.id)
+            return
+        sheet = self.worksheets[name]
+        yield head(tab)
+        keys = ["key", *([sheet.columns[1].key] if team_kept(sheet) else ())]
+        for span in spans(tab.places[key] for key in keys if key in tab.places):
+            yield box(tab.id, columns=span)
+
+    def _with_lost(self, name: str, rows: Sequence[PulledRow]) -> Sequence[PulledRow]:
+        """The rows of a worksheet with those that an earlier round deleted by mistake; these have no number.
+
+        People who sort between our reading and our deleting put another row where one was to go.
+        """
+        before, gone = self.deleting[name]
+        keys = {row.key for row in rows if row.key}
+        words = [(row.cells, row.others) for row in rows if not row.key]
+        lost = [
+            row.model_copy(update={"number": 0})
+            for row in before
+            if (row.key not in keys | gone if row.key else (row.cells, row.others) not in words)
+        ]
+        return [*rows, *lost]
+
+    def _delete(self, work: Sequence[Changes], edited: Mapping[str, EditedSheet]) -> None:
+        """Deletes the rows that are over, the last first; raises MovedCells where another one went."""
+        if not work:
+            return
+        for changes in work:
+            self.deleting[changes.sheet.name] = edited[changes.sheet.name].rows, set(changes.gone)
+        deletions = [
+            {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
+            for changes in work
+            for span in reversed(spans(changes.gone.values()))
+        ]
+        self._send(":batchUpdate", {"requests": deletions})
+        column = [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
+        cells = read_cells(self.client, self.target.key, column, "userEnteredValue")
+        for changes in work:
+            keys = {text_of(cell) for cell in cells.get(changes.sheet_id, {}).values()}
+            before = {row.key for row in edited[changes.sheet.name].rows if row.key} | changes.added_keys
+            if keys & changes.gone.keys() or not before - changes.gone.keys() <= keys:
+                raise MovedCells(changes.title)
 
     def _free_title(self, sheet: Worksheet, spreadsheet: Spreadsheet) -> str:
         """The title of a new worksheet, with a number where people have one of that name."""
@@ -781,8 +832,10 @@ class _Push:
             index = changes.places["key"]
             rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
             # Rows whose key is no longer the one that was written there: people sorted in between.
+            touched = [*changes.updated.items(), *changes.gone.items()]
             hit = [row for key, row in changes.updated.items() if rows.get(row) != key]
-            if hit or not changes.added_keys <= set(rows.values()):
+            wrong = [row for key, row in touched if rows.get(row) != key]
+            if wrong or not changes.added_keys <= set(rows.values()):
                 moved.append(changes.title)
             # Rows of other runs, or of people's own, that may show what was meant for another row.
             pushed = {row.key for row in changes.sheet.rows} if hit else set()

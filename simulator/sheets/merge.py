@@ -1,35 +1,50 @@
-"""The one rule of what a newer report leaves alone in a worksheet that people have edited.
+"""The one rule of what becomes of a worksheet that people have edited when a newer run is written into it.
 
-However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says which of its cells the
-report writes. All others are the people's. Workbooks and Google Sheets differ only in how they write it.
+However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says what it becomes. Workbooks
+and Google Sheets differ only in how they write that. The program's columns are the program's: written anew.
+The team's are joined by the key of the row. Columns, rows and worksheets of people's own stay.
 
-The rule, by whose column it is and whether the row was there:
+What becomes of a row that is there and not in the report depends on its worksheet:
 
-                           the row is there       the row is new       only people have the row
-    column of the program  written anew           written              left
-    column of the team     left                   written once         left
-    column that is new     written                written              left
-    column of people's own left                   empty                left
+    summary, technical   it goes; what people wrote in it, such as a decision, goes to the archive
+    review, fixes        asked again and graded, and no longer found: closed, and goes to the archive
+                         closed by the team (retested, won't fix): goes to the archive
+                         not asked, or not graded: stays, and says so
+    blind                it goes where nobody wrote in it
+    all others           it stays
 
-Columns that people deleted stay out. A row that people deleted comes back: its key is in the report. Example,
-of a report with the rows k1 and k3, and a worksheet in which people added a column "Priority":
+and of a row in the report that is not there:
 
-    before   key  What      Notes     Priority        after   key  What      Notes     Priority
-             k1   old       ask Mari  high                    k3   third
-             k2   gone                                        k1   new text  ask Mari  high
-                                                              k2   gone
+    its key is in the archive         it comes back with the team's words, and says that it was over
+    another wrong answer to its       it takes over the team's words, but for what they said of the mark
+    question has just gone
+    otherwise                         it is new
+
+Columns that people deleted stay out. A row that people deleted comes back: its key is in the report.
 """
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
 from simulator.cases.values import WorksheetRow
 from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.types import Language
-from simulator.sheets.model import Column, Layout, PulledRow, SheetCell, SheetRow, Worksheet, folded
+from simulator.sheets.model import (
+    ARCHIVED,
+    Column,
+    Layout,
+    PulledRow,
+    SheetCell,
+    SheetRow,
+    Worksheet,
+    folded,
+    question_of,
+)
 
 # A day as people type it, the year first: 2026/1/5, 2026-01-05, 2026.1.5, 2026年1月5日. 5/1/2026 is no day
 # here: nobody knows which of the two is the month.
@@ -42,10 +57,19 @@ _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
 # Titles and notes of people may stand above the header, in at most this many rows. Rows further down would be
 # taken for a header where somebody copied one into the data.
 _MOST_TITLE_ROWS = 30
-# Columns that people added have this and their number for a key.
+# Columns that people added have this and their title for a key.
 OTHER = "other."
-# The column of worksheets whose rows last: of a row that people filled in for an earlier run it says which.
-CARRIED, RUN = "carried", "run"
+# A status with which people are done with a row, and one with which the bot should be.
+_CLOSED, _FIXED = frozenset({"retested", "wontfix"}), frozenset({"mended", "retested"})
+# What people said of the mark of one answer says nothing of another.
+_OF_THE_MARK = frozenset({"judge_is", "checked"})
+# A text of people's own that was typed as a number, and reads the same when it is one again: 12, -3.5. Not
+# 007, 1.50 and 1e5, which would come back changed, nor more digits than a spreadsheet keeps.
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
+# Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
+_FIRST_DAY = datetime(1900, 3, 1)
+# How the cell of a red answer begins.
+_MARKED = "▲"
 
 Place = TypeVar("Place")
 
@@ -70,7 +94,7 @@ class EditedSheet(NamedTuple):
     """A worksheet as people left it; rows and columns count from 1.
 
     `titles` are all titles by their column, `columns` the known columns by key, `others` those that people
-    added. `ever` has the keys of all columns that it once had: people may have deleted some.
+    added, by title. `ever` has the keys of all columns that it once had: people may have deleted some.
     """
 
     tab: str
@@ -78,7 +102,7 @@ class EditedSheet(NamedTuple):
     columns: Mapping[str, int]
     titles: Mapping[int, str] = {}
     ever: frozenset[str] = frozenset()
-    others: tuple[int, ...] = ()
+    others: Mapping[str, int] = {}
     rows: Sequence[PulledRow] = ()
     notes: tuple[SheetNote, ...] = ()
 
@@ -182,13 +206,13 @@ def edited_sheet(
         columns = by_title(titles, layout, {} if stale else columns)
     # Columns of people's own: any that is filled in and none of ours.
     filled = {place for line in lines if line.number >= header for place in line.texts}
-    others = tuple(sorted(filled - set(columns.values())))
+    others = _named(titles, sorted(filled - set(columns.values())))
     notes = []
     if "key" not in columns:
         notes.append(SheetNote(tab, _("the column of keys is gone, so no row can be told from another")))
     missing = sorted(layout.team & (ever or layout.team) - columns.keys())
     notes += [SheetNote(tab, _("there is no column {key}", key=key), "column") for key in missing]
-    theirs = {place for key, place in columns.items() if key in layout.team} | set(others)
+    theirs = {place for key, place in columns.items() if key in layout.team} | set(others.values())
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:
         key = filled_in.get(columns.get("key", 0), "")
@@ -205,8 +229,8 @@ def edited_sheet(
             for name, place in columns.items()
             if name != "key" and place in texts
         }
-        added = tuple(texts.get(place, "") for place in others)
-        if not (key or cells or any(added)):
+        added = {title: texts[place] for title, place in others.items() if place in texts}
+        if not (key or cells or added):
             continue
         # People copy a row to fill it in for somebody else: the first is the one that the report writes.
         if key and (first := numbers.setdefault(key, number)) != number:
@@ -218,58 +242,312 @@ def edited_sheet(
     return EditedSheet(tab, header, columns, titles, ever, others, rows, tuple(notes))
 
 
-class Merged(NamedTuple):
-    """What a report writes into an edited worksheet; what is not named here stays as people left it.
+def _named(titles: Mapping[int, str], places: Iterable[int]) -> dict[str, int]:
+    """Columns of people's own by a title that no other of them has."""
+    named: dict[str, int] = {}
+    for place in places:
+        title = titles.get(place, "").strip()
+        named[title if title and title not in named else f"{title} ({place})".strip()] = place
+    return named
 
-    `changed` has by row number the cells that are written, empty ones included; `new` are the rows that are
-    not there. `places` are all columns by key once those in `added` stand at theirs, one after the other;
-    `deleted` are the columns that people deleted: they stay out.
 
-    In the example at the top, with the columns key, what, memo: changed {2: what = "new text"}, new [k3],
-    places {"key": 1, "what": 2, "memo": 3, "other.0": 4}.
+class MergedRow(NamedTuple):
+    """A row as it is to be; `number` is that of its place now, 0 of a new one.
+
+    `ours` are the columns that the program writes into a row that is there.
     """
 
-    changed: dict[int, SheetRow]
-    new: list[SheetRow]
-    places: dict[str, int]
-    added: list[tuple[Column, int]]
-    deleted: list[Column]
+    row: SheetRow
+    number: int = 0
+    ours: Collection[str] = ()
 
 
-def merge(sheet: Worksheet, edited: EditedSheet, *, fresh: Collection[str] = ()) -> Merged:
-    """The program's cells are the report's; the team's are written once, with their row or their column.
+class Merged(NamedTuple):
+    """What becomes of an edited worksheet.
 
-    A row without a key that holds the text of a new question is that question. A new one may have been thrown
-    out by the team, so it waits for approval.
+    `rows` are those of the report in its order, `kept` those that stay beside them, `gone` the numbers of
+    those that go. `archived` are the rows that the archive gets. `places` are all columns by key once those
+    in `added` stand at theirs, one after the other; `deleted` are the columns that people deleted: they stay
+    out.
+    """
+
+    rows: Sequence[MergedRow]
+    kept: Sequence[MergedRow]
+    gone: Sequence[int]
+    archived: Sequence[SheetRow]
+    places: Mapping[str, int]
+    added: Sequence[tuple[Column, int]]
+    deleted: Sequence[Column]
+
+
+def merge(
+    sheet: Worksheet,
+    edited: EditedSheet,
+    archive: Mapping[str, PulledRow] | None = None,
+    *,
+    fresh: Collection[str] = (),
+) -> Merged:
+    """What a worksheet becomes in which people have worked; `archive` has the archive's rows by their keys.
+
     Columns that are `fresh` are there, but nobody has worked in them; with the keys the worksheet is new. (A
     push that lost its connection reads the columns that it has just made, and still has to fill them.)
     """
     places, added, deleted = _places(sheet, edited)
-    ours = [
-        column.key
-        for column in sheet.columns[1:]
-        if column.key in places
-        and (column.owner == "program" or column.key not in edited.columns.keys() - fresh)
-    ]
-    text = sheet.columns[1].key
-    keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
-    # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
-    loose = set(map(folded, keyless)) if team_kept(sheet) else ()
-    there = {row.key: row for row in edited.rows if row.key}
-    changed, new = dict[int, SheetRow](), list[SheetRow]()
-    for row in sheet.rows:
-        if before := there.get(row.key):
-            cells = {key: row.cell(key) for key in ours}
-            if CARRIED in cells:
-                # The run for which people filled in a row that is now one of a later run.
-                run = before.cells.get(RUN, "")
-                earlier = run if run < row.cell(RUN).text else ""
-                run_of_words = before.cells.get(CARRIED, earlier) if _filled_in(before, sheet) else ""
-                cells[CARRIED] = SheetCell(run_of_words)
-            changed[before.number] = SheetRow(row.key, cells)
-        elif text not in row.cells or folded(row.cells[text].text) not in loose:
-            new.append(row if "key" in fresh else _unapproved(sheet, row))
-    return Merged(changed, new, places, added, deleted)
+    work = _Merging(sheet, edited, archive or {}, fresh)
+    rows = work.report()
+    gone = [*work.leaving()]
+    out = set(map(id, gone))
+    kept = [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
+    return Merged(rows, kept, [row.number for row in gone], work.archived, places, added, deleted)
+
+
+def merge_all(
+    worksheets: Iterable[Worksheet],
+    edited: Mapping[str, EditedSheet],
+    fresh: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, tuple[Worksheet, Merged]]:
+    """All worksheets with what becomes of them, by name, in their order; `edited` has each of them.
+
+    The summary counts what became of the review; whatever leaves a worksheet is in the archive. An archive
+    that has no rows is left out.
+    """
+    sheets, fresh = {sheet.name: sheet for sheet in worksheets}, fresh or {}
+    archive = {row.key: row for row in (edited["archive"].rows if "archive" in edited else ()) if row.key}
+    done: dict[str, tuple[Worksheet, Merged]] = {}
+    archived: list[SheetRow] = []
+    # The review first, which the summary counts; the archive last, which has what left the others.
+    for name in sorted(sheets, key=lambda name: (name == "archive", name != "review")):
+        sheet = sheets[name]
+        if name == "summary" and "review" in done:
+            sheet = outcomes(*done["review"], archive).into(sheet)
+        if name == "archive":
+            sheet = archived_sheet(sheet, archived, archive)
+        merged = merge(sheet, edited[name], archive, fresh=fresh.get(name, ()))
+        archived += merged.archived
+        if name != "archive" or archive or sheet.rows:
+            done[name] = sheet, merged
+    return {name: done[name] for name in sheets if name in done}
+
+
+class _Merging:
+    """One worksheet being merged: which rows of the report are there, and what becomes of all others."""
+
+    def __init__(
+        self,
+        sheet: Worksheet,
+        edited: EditedSheet,
+        archive: Mapping[str, PulledRow],
+        fresh: Collection[str],
+    ) -> None:
+        self.sheet, self.archive, self.fresh, self.archived = sheet, archive, fresh, list[SheetRow]()
+        self.columns = {column.key: column for column in sheet.columns}
+        self.team = {key for key, column in self.columns.items() if column.owner == "team"}
+        self.there = {row.key: row for row in edited.rows if row.key}
+        self.reported = {row.key for row in sheet.rows}
+        self.ours = [
+            key
+            for key in [*self.columns][1:]
+            if key not in self.team or key in fresh or key not in edited.columns
+        ]
+        text = sheet.columns[1].key
+        keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
+        # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
+        self.loose = set(map(folded, keyless)) if team_kept(sheet) else set[str]()
+        # Rows whose words another answer to the same question takes over.
+        self.taken_over = set[str]()
+
+    def report(self) -> list[MergedRow]:
+        """The rows of the report; those whose question people have already added are left out."""
+        text, rows = self.sheet.columns[1].key, []
+        heirs = self._heirs() if lasting(self.sheet) else {}
+        for row in self.sheet.rows:
+            if before := self.there.get(row.key):
+                cells = {**row.cells, **self._words(before, self.team)} if self.team else row.cells
+                rows.append(MergedRow(self._stated(row, cells, before), before.number, self.ours))
+            elif text in row.cells and folded(row.cells[text].text) in self.loose:
+                continue
+            elif old := self.archive.get(archive_key(self.sheet, row.key)):
+                cells = {**row.cells, **self._archived_words(old)}
+                rows.append(MergedRow(self._stated(row, cells, old, "back")))
+                if old.cells.get("outcome") != "back":
+                    self.archived.append(self._archive_row(row.key, old, "back"))
+            elif heir := heirs.get(row.key):
+                cells = {**row.cells, **self._words(heir, self.team - _OF_THE_MARK)}
+                rows.append(MergedRow(self._stated(row, cells, heir, "reworded")))
+            else:
+                rows.append(MergedRow(row if "key" in self.fresh else _unapproved(self.sheet, row)))
+        return rows
+
+    def leaving(self) -> Iterator[PulledRow]:
+        """The rows that go; what is to be remembered of them is put into the archive."""
+        for key, row in self.there.items():
+            if key in self.reported:
+                continue
+            written = filled_in(row, self.sheet)
+            if lasting(self.sheet):
+                outcome = self._outcome(row)
+                if outcome is None:
+                    continue
+                # What nobody marked and nobody wrote into is no loss; what was closed is counted.
+                is_problem = _questions(self.sheet, row) and _is_red(self.sheet, row)
+                if key not in self.taken_over and (written or is_problem):
+                    self.archived.append(self._archive_row(key, row, outcome))
+                yield row
+            elif self.sheet.name in {"summary", "technical"}:
+                if written:
+                    self.archived.append(self._archive_row(key, row, "earlier"))
+                yield row
+            elif self.sheet.name == "blind" and not written:
+                yield row
+
+    def stays(self, row: PulledRow) -> MergedRow:
+        """A row that is not in the report, as it stands; in the review it says that it was not asked."""
+        cells = {
+            key: cell_of(self.columns.get(key), text)
+            for key, text in row.cells.items()
+            if key in self.columns
+        }
+        cells |= _own_cells(row)
+        if not (row.key and lasting(self.sheet) and _is_red(self.sheet, row)):
+            return MergedRow(SheetRow(row.key, cells), row.number)
+        state = SheetCell(title_of(self.columns["state"], "not_asked"))
+        return MergedRow(SheetRow(row.key, cells | {"state": state}), row.number, ["state"])
+
+    def _outcome(self, row: PulledRow) -> str | None:
+        """Why a row of the review or of the fixes goes; None where it stays."""
+        questions = _questions(self.sheet, row)
+        if questions and questions <= self.sheet.asked:
+            return "changed" if questions & self.sheet.red else "right"
+        if row.cells.get("status") in _CLOSED:
+            return "team"
+        return None if questions and (filled_in(row, self.sheet) or _is_red(self.sheet, row)) else "team"
+
+    def _heirs(self) -> dict[str, PulledRow]:
+        """Red rows that are new, each with a row of the same question that has just gone with people's words.
+
+        A bot says the same wrong thing in other words every week: what people wrote of it is still wanted.
+        """
+        left: dict[str, list[PulledRow]] = {}
+        for key, row in self.there.items():
+            if key not in self.reported and self._outcome(row) == "changed" and filled_in(row, self.sheet):
+                for question in _questions(self.sheet, row):
+                    left.setdefault(question, []).append(row)
+        heirs = {}
+        for new in self.sheet.rows if left and self.sheet.name == "review" else ():
+            rows = left.get(question_of(new.key))
+            is_new = new.key not in self.there and archive_key(self.sheet, new.key) not in self.archive
+            if rows and is_new and new.cell("severity").text:
+                heirs[new.key] = rows.pop(0)
+                self.taken_over.add(heirs[new.key].key)
+        return heirs
+
+    def _stated(
+        self, row: SheetRow, cells: Mapping[str, SheetCell], before: PulledRow, state: str = "again"
+    ) -> SheetRow:
+        """The row with what this run says of it, and since when it is there."""
+        if "state" not in self.columns or not row.cell("state").text:
+            return replace(row, cells=cells)
+        last, known = before.cells.get("run", ""), {choice.id for choice in self.columns["state"].choices}
+        if last == self.sheet.run and before.cells.get("state") in known:
+            # The same run once more: what people have fixed meanwhile has not been asked again.
+            state = before.cells["state"]
+        elif before.cells.get("status") in _FIXED:
+            state = "fixed_again"
+        since = before.cells.get("since") or last or self.sheet.run
+        stated = {"state": SheetCell(title_of(self.columns["state"], state)), "since": SheetCell(since)}
+        return replace(row, cells={**cells, **stated})
+
+    def _words(self, row: PulledRow, keys: Collection[str]) -> dict[str, SheetCell]:
+        """What people wrote in a row, also in columns of their own; what is empty there is empty."""
+        cells = {key: cell_of(self.columns[key], row.cells.get(key, "")) for key in keys}
+        return cells | _own_cells(row)
+
+    def _archived_words(self, row: PulledRow) -> dict[str, SheetCell]:
+        """The same of a row that comes back out of the archive."""
+        texts = {key: row.cells[_in_archive(key)] for key in self.team if _in_archive(key) in row.cells}
+        cells = {key: cell_of(self.columns[key], text) for key, text in texts.items()}
+        lines = (line.partition(": ") for line in row.cells.get("other", "").splitlines())
+        return cells | {f"{OTHER}{title}": own_cell(text) for title, colon, text in lines if colon}
+
+    def _archive_row(self, key: str, row: PulledRow, outcome: str) -> SheetRow:
+        """A row of the archive; `outcome` is an id, for `archived_sheet` knows the titles."""
+        if outcome == "back":
+            return SheetRow(archive_key(self.sheet, key), {"outcome": SheetCell("back")})
+        texts = row.cells
+        subject = next((texts[name] for name in ("question", "what", "item") if name in texts), "")
+        cells = {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run, "subject": subject}
+        cells |= {_in_archive(key): texts[key] for key in self.team if key in texts}
+        cells |= {name: texts[name] for name in ("answer", "since") if name in texts}
+        if row.others:
+            cells["other"] = "\n".join(
+                f"{title}: {' '.join(text.split())}" for title, text in row.others.items()
+            )
+        return SheetRow(archive_key(self.sheet, key), {name: SheetCell(text) for name, text in cells.items()})
+
+
+def _in_archive(key: str) -> str:
+    """The archive's column for a column of the team's; notes on a fix stand among the comments."""
+    return key if key in ARCHIVED else "comment"
+
+
+def archive_key(sheet: Worksheet, key: str) -> str:
+    """The key of a row in the archive."""
+    return f"{sheet.name}/{key}"
+
+
+def archived_sheet(archive: Worksheet, rows: Sequence[SheetRow], there: Mapping[str, PulledRow]) -> Worksheet:
+    """The archive with these rows, whose choices are ids; of a row that is back all else stays."""
+    columns = {column.key: column for column in archive.columns}
+
+    def titled(row: SheetRow) -> SheetRow:
+        before = there[row.key].cells if row.key in there else {}
+        texts = {**before, **{key: cell.text for key, cell in row.cells.items()}}
+        return SheetRow(row.key, {k: cell_of(columns[k], text) for k, text in texts.items() if k in columns})
+
+    return archive.model_copy(update={"rows": tuple(map(titled, rows))})
+
+
+class Outcomes(NamedTuple):
+    """What a run made of the rows of the review that were there: by owner, how many."""
+
+    closed: Counter[str]
+    fixed_again: Counter[str]
+    not_asked: Counter[str]
+
+    def into(self, summary: Worksheet) -> Worksheet:
+        """The summary with these figures in its rows of the same keys."""
+
+        def filled(row: SheetRow) -> SheetRow:
+            counts: Counter[str] | None = getattr(self, row.key, None) if row.key in self._fields else None
+            if counts is None:
+                return row
+            owners = " · ".join(f"{owner or '–'} {n}" for owner, n in sorted(counts.items()))
+            n = counts.total()
+            cells = {"value": SheetCell(str(n), n), "explanation": SheetCell(owners)}
+            return replace(row, cells={**row.cells, **cells})
+
+        return summary.model_copy(update={"rows": tuple(map(filled, summary.rows))})
+
+
+def outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow]) -> Outcomes:
+    """What became of the rows of the review; those that this run closed before count, too."""
+    counts = Outcomes(Counter(), Counter(), Counter())
+    closed = {
+        key: row.cells.get("assignee", "")
+        for key, row in archive.items()
+        if row.cells.get("closed") == review.run and row.cells.get("outcome") == "right"
+    }
+    for row in merged.archived:
+        closed.pop(row.key, None)
+        if row.cell("outcome").text == "right":
+            closed[row.key] = row.cell("assignee").text
+    counts.closed.update(owner for key, owner in closed.items() if key.startswith(f"{review.name}/"))
+    titles = {title_of(review.column("state"), name): name for name in ("fixed_again", "not_asked")}
+    for merged_row in (*merged.rows, *merged.kept):
+        row = merged_row.row
+        if name := titles.get(row.cell("state").text):
+            getattr(counts, name)[row.cell("assignee").text] += 1
+    return counts
 
 
 def lasting(sheet: Worksheet) -> bool:
@@ -277,47 +555,57 @@ def lasting(sheet: Worksheet) -> bool:
 
     True of "review", whose keys come of what was said, and "fixes", whose keys come of what is to be done.
     """
-    return any(column.key == CARRIED for column in sheet.columns)
+    return any(column.key == "state" for column in sheet.columns)
 
 
-def from_earlier(sheet: Worksheet, earlier: Sequence[EditedSheets]) -> EditedSheet | None:
-    """The rows of a worksheet as people filled them in before, the first of `earlier` that has them.
-
-    They stand in its own columns and order; columns that people added stand behind that of what is carried.
-    None without any such row.
-    """
-    rows_by_key: dict[str, tuple[PulledRow, dict[str, str]]] = {}
-    for there in (sheets.sheets[sheet.name] for sheets in earlier if sheet.name in sheets.sheets):
-        headings = [there.titles.get(place, "") for place in there.others]
-        for row in there.rows:
-            # What was carried into a row that is empty now the team took back.
-            if row.key and (_filled_in(row, sheet) or CARRIED in row.cells):
-                rows_by_key.setdefault(row.key, (row, dict(zip(headings, row.others, strict=True))))
-    written = {key: row for key, row in rows_by_key.items() if _filled_in(row[0], sheet)}
-    # Rows are made anew whenever they are looked at.
-    again = [written[row.key] for row in sheet.rows if row.key in written] if written else []
-    titles = sorted({title for _row, words in again for title, word in words.items() if word})
-    keys = [column.key for column in sheet.columns]
-    end = keys.index(CARRIED) + 1
-    added = dict(enumerate(titles, end + 1))
-    places = {key: place + len(added) * (place > end) for place, key in enumerate(keys, 1)}
-    rows = [
-        row.model_copy(update={"number": number, "others": tuple(words.get(title, "") for title in titles)})
-        for number, (row, words) in enumerate(again, 2)
-    ]
-    return EditedSheet(sheet.title, 1, places, added, others=tuple(added), rows=rows) if rows else None
-
-
-def _filled_in(row: PulledRow, sheet: Worksheet) -> bool:
+def filled_in(row: PulledRow, sheet: Worksheet) -> bool:
     """Whether people wrote anything into a row."""
-    return any(row.others) or any(c.owner == "team" and c.key in row.cells for c in sheet.columns)
+    return bool(row.others) or any(c.owner == "team" and c.key in row.cells for c in sheet.columns)
+
+
+def _questions(sheet: Worksheet, row: PulledRow) -> frozenset[str]:
+    """The questions that a row of the review is about, or a fix rests on."""
+    if sheet.name == "review":
+        return frozenset([question_of(row.key)])
+    return frozenset(row.cells.get("rests_on", "").split())
+
+
+def _is_red(sheet: Worksheet, row: PulledRow) -> bool:
+    """Whether a row of the review is of a red answer; fixes always are."""
+    return sheet.name != "review" or "severity" in row.cells
+
+
+def title_of(column: Column, choice: str) -> str:
+    """What people read for a choice; any other text is what they wrote."""
+    return next((known.title for known in column.choices if known.id == choice), choice)
+
+
+def cell_of(column: Column | None, text: str) -> SheetCell:
+    """A cell as it was read: the id of a choice becomes its title, a figure a number, a red answer is red."""
+    if column is None:
+        return SheetCell(text)
+    title = title_of(column, text)
+    is_grade = title.isdecimal() and any(choice.title == title for choice in column.choices)
+    if (is_grade or column.kind == "number") and _NUMBER.fullmatch(title):
+        return SheetCell(title, float(title))
+    return SheetCell(title, mark="red" if column.owner == "program" and title.startswith(_MARKED) else "")
+
+
+def own_cell(text: str) -> SheetCell:
+    """What people wrote in a column of their own: a number where it was typed as one."""
+    return SheetCell(text, float(text) if _NUMBER.fullmatch(text) else None)
+
+
+def _own_cells(row: PulledRow) -> dict[str, SheetCell]:
+    return {f"{OTHER}{title}": own_cell(text) for title, text in row.others.items()}
 
 
 def _places(
     sheet: Worksheet, edited: EditedSheet
 ) -> tuple[dict[str, int], list[tuple[Column, int]], list[Column]]:
     """A column that was never there goes behind the one that stands before it in the report."""
-    places = {"key": 0, **edited.columns, **{f"{OTHER}{n}": place for n, place in enumerate(edited.others)}}
+    others = {f"{OTHER}{title}": place for title, place in edited.others.items()}
+    places = {"key": 0, **edited.columns, **others}
     added: list[tuple[Column, int]] = []
     deleted: list[Column] = []
     before = "key"
@@ -339,11 +627,23 @@ def team_kept(sheet: Worksheet) -> bool:
 
 
 def _unapproved(sheet: Worksheet, row: SheetRow) -> SheetRow:
-    """A new question with "Not yet" in its column of approval: only what people approved is asked."""
+    """A new question with "Not yet" in its column of approval: only what people approved is asked.
+
+    It may have been thrown out by the team.
+    """
     if sheet.name != "questions":
         return row
-    no = next(choice.title for choice in sheet.column("approved").choices if choice.id == "no")
+    no = title_of(sheet.column("approved"), "no")
     return replace(row, cells={**row.cells, "approved": SheetCell(text=no)})
+
+
+def day_of(text: str) -> datetime | None:
+    """The day that an ISO date names, where a spreadsheet has such a day."""
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d")
+    except ValueError:
+        return None
+    return day if day >= _FIRST_DAY else None
 
 
 def visible(text: str) -> str:

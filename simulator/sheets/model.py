@@ -49,8 +49,9 @@ class Column(Value):
     """A column; a team's column is written when its row is made, and never again.
 
     `width` is in characters of the narrow kind, `help` is the note of the header cell. `kind` says how texts
-    of the team's are read ("date"), or how cells are aligned and formatted. `choices` are offered, not
-    enforced. `wrap`: long texts make the row higher.
+    of the team's are read ("date"), or how cells are aligned and formatted. `choices` are offered in columns
+    of the team's, not enforced; in the program's they are what a cell may say. `wrap`: long texts make the
+    row higher.
     """
 
     key: str
@@ -65,7 +66,7 @@ class Column(Value):
     @property
     def hidden(self) -> bool:
         """Whether people see it: keys in so narrow a column mean nothing to them."""
-        return self.key == "key" and self.width <= 8
+        return self.key in {"key", "rests_on"} and self.width <= 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,9 @@ class Worksheet(Value):
     """One worksheet: `name` is its stable id, `title` what people read on its tab.
 
     The first column holds the rows' keys. `help` says above or beside the table what it is for.
-    `frozen_columns` counts from the left, the key among them.
+    `frozen_columns` counts from the left, the key among them. `run` is the run that the rows are of; `asked`
+    are the questions that it asked and graded, `red` those of them that need review, by what their keys begin
+    with (`question_key`).
     """
 
     name: str
@@ -149,6 +152,9 @@ class Worksheet(Value):
     frozen_columns: int = 1
     chart: WorksheetChart | None = None
     help: str = ""
+    run: str = ""
+    asked: frozenset[str] = frozenset()
+    red: frozenset[str] = frozenset()
 
     def column(self, key: str) -> Column:
         """The column of that key."""
@@ -199,8 +205,12 @@ class Layout:
         return f"{column}{int(number)}" if column in TURN_COLUMNS else None
 
     def choice(self, column: str, text: str) -> str:
-        """The id of a dropdown's choice; any other text is returned as it is."""
-        return self.choices.get(column, {}).get(folded(text), text)
+        """The id of a choice, also where people say the same otherwise (〇, 👍); any other text as it is."""
+        return self.choices.get(column, {}).get(_ENDING.sub("", folded(text)), text)
+
+
+# What changes nothing about a word: a full stop, an exclamation mark, the colour of an emoji.
+_ENDING = re.compile("[。.!\ufe0f\U0001f3fb-\U0001f3ff]+$")
 
 
 def folded(title: str) -> str:
@@ -223,19 +233,20 @@ TABS: Mapping[str, Message] = {
     "blind": pgettext("a worksheet", "Blind"),
     "questions": pgettext("a worksheet", "Questions"),
     "history": pgettext("a worksheet", "History"),
+    "archive": pgettext("a worksheet", "Archive"),
     "technical": pgettext("a worksheet", "Technical"),
 }
 
 HELP: Mapping[str, Message] = {
     "summary": _("Fill in your decision, who approved it, when and why, in the row at the top."),
     "review": _(
-        "Start at the top. Fill in the columns with a blue heading. One row stands for the same answer to the"
-        " same line, however many customers got it; what you write is kept for the next run if it comes"
-        " again."
+        "Start at the top. Fill in the columns with a blue heading. One row stands for one answer to one"
+        " question, however many customers got it; what you write stays beside it in the next run. A row"
+        " whose question is answered rightly then goes to the archive."
     ),
     "fixes": _(
-        "What brings most comes first. A fix keeps its row from run to run; a row that still names an older"
-        " run was not found again. Columns with a blue heading are for your team to fill in."
+        "What brings most comes first. A fix keeps its row from run to run, and goes to the archive when it"
+        " is no longer found. Columns with a blue heading are for your team to fill in."
     ),
     "conversations": _(
         "Every conversation in full. Red cells are answers to look at; the judge's conclusion is in their"
@@ -250,6 +261,7 @@ HELP: Mapping[str, Message] = {
         " like."
     ),
     "history": _("One row for each run. Dates are in Japan's time."),
+    "archive": _("What is over, with all that your team wrote about it. It comes back if it happens again."),
     "technical": _("What it takes to repeat the run."),
 }
 
@@ -299,12 +311,22 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "assignee": ColumnKind(pgettext("a column", "Assignee"), 12, team=True),
     "checked": ColumnKind(pgettext("a column", "Checked on"), 12, team=True, kind="date"),
     "status": ColumnKind(pgettext("a column", "Status"), 14, team=True),
-    "carried": ColumnKind(pgettext("a column", "Carried over from"), 18),
+    "state": ColumnKind(pgettext("a column", "This run"), 14),
+    "since": ColumnKind(pgettext("a column", "First seen in"), 18),
+    "times": ColumnKind(pgettext("a column", "Times"), 8, kind="number"),
+    "conversation": ColumnKind(pgettext("a column", "Conversation"), 24),
+    "ended": ColumnKind(pgettext("a column", "Ending"), 14),
+    "rests_on": ColumnKind(pgettext("a column", "Questions it rests on"), 8),
+    "from": ColumnKind(pgettext("a column", "Worksheet"), 12),
+    "outcome": ColumnKind(pgettext("a column", "Outcome"), 24),
+    "closed": ColumnKind(pgettext("a column", "Closed by"), 18),
+    "subject": ColumnKind(pgettext("a column", "What it was about"), 40),
+    "other": ColumnKind(pgettext("a column", "Columns of your own"), 28),
     "grade_1": ColumnKind(pgettext("a column", "Grade, reviewer 1"), 14, team=True),
     "comment_1": ColumnKind(pgettext("a column", "Comment, reviewer 1"), 28, team=True),
     "grade_2": ColumnKind(pgettext("a column", "Grade, reviewer 2"), 14, team=True),
     "comment_2": ColumnKind(pgettext("a column", "Comment, reviewer 2"), 28, team=True),
-    "reference": ColumnKind(pgettext("a reference", "Right answer"), 34),
+    "reference": ColumnKind(pgettext("a column", "Reference answer"), 34),
     "answerable": ColumnKind(pgettext("a column", "Answerable"), 14, team=True),
     "handover": ColumnKind(pgettext("a column", "Handover"), 14, team=True),
     "category": ColumnKind(pgettext("a column", "Category"), team=True),
@@ -337,7 +359,11 @@ _GRADES = _(
 )
 COLUMN_HELP: Mapping[str, Message] = {
     "persona": _("Who got this answer. What you write in the row counts for all of them."),
-    "carried": _("The run for which your team filled in this row, where that was an earlier one."),
+    "state": _(
+        "What this run says of the row: new, there again, fixed and red again, or not asked. A row that was"
+        " not asked stays until its question is asked again."
+    ),
+    "closed": _("The run in which it was over."),
     "judge_is": _(
         "Was the red mark right? “Judge is right” if so, “Judge is wrong” if it should not be red (or is not"
         " red but should be), “Unsure” if you cannot tell."
@@ -357,16 +383,23 @@ COLUMN_HELP: Mapping[str, Message] = {
 # The columns of each worksheet, in their order: what is read first stands left, what is only looked up right.
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
-    "review": "key severity persona question answer reason judge_is likely_cause cause correct_answer comment"
-    " assignee checked status carried scores passages earlier run",
-    "fixes": "key rank what where found_cause sure gain turns customers question answer reason assignee"
-    " status memo carried run",
-    "conversations": "key config reference user assistant check",
+    "review": "key severity state question answer reference reason likely_cause judge_is cause correct_answer"
+    " assignee status comment checked persona times conversation scores passages earlier since run",
+    "fixes": "key rank state what where found_cause sure gain turns customers question answer reason assignee"
+    " status memo since run rests_on",
+    "conversations": "key config score ended reference user assistant check",
     "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
     "questions": "key question reference answerable handover category use approved gold goal facts history",
     "history": "key date score target verdict red turns no_answer seconds cost",
+    "archive": "key from outcome closed subject answer judge_is cause correct_answer assignee status comment"
+    " decision approver decided why other since",
     "technical": "key value",
 }
+# What the team wrote there stands in the archive under the same name, but for notes on fixes.
+ARCHIVED = (
+    "judge_is", "cause", "correct_answer", "assignee", "status", "comment",
+    "decision", "approver", "decided", "why",
+)  # fmt: skip
 
 _GRADE: Mapping[str, Message | str] = {n: n for n in "54321"}
 # What is picked in a column, by what the program understands: ids are in run files and never change.
@@ -401,13 +434,44 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "conditional": pgettext("a choice", "Go with conditions"),
         "no": pgettext("a choice", "No go"),
     },
+    "state": {
+        "new": pgettext("a state", "New"),
+        "again": pgettext("a state", "Again"),
+        "reworded": pgettext("a state", "Again, in other words"),
+        "fixed_again": pgettext("a state", "Fixed, and red again"),
+        "back": pgettext("a state", "Was over, and is back"),
+        "not_asked": pgettext("a state", "Not asked this time"),
+    },
+    "outcome": {
+        "right": pgettext("an outcome", "Answered rightly"),
+        "changed": pgettext("an outcome", "No longer given; the question still needs review"),
+        "team": pgettext("an outcome", "Closed by the team"),
+        "earlier": pgettext("an outcome", "Of an earlier run"),
+        "back": pgettext("an outcome", "Back again"),
+    },
     "grade_1": _GRADE,
     "grade_2": _GRADE,
+}
+# What people write instead of picking: by column and choice, parted by blanks.
+_MEANT: Mapping[str, Mapping[str, str]] = {
+    "judge_is": {
+        "right": "正しい 正 正解 ○ 〇 ◯ ✓ ✔ ✅ 👍 👌 はい ok yes y right correct true",
+        "wrong": "誤り 誤 間違い 違う 不正解 × ✕ ✖ ✗ ✘ ❌ x 👎 いいえ ng no n wrong incorrect false",
+        "unsure": "不明 わからない 分からない △ ? unclear",
+    },
+    "status": {"mended": "修正済み 修正済 対応済み 対応済 済 済み 完了 done", "wontfix": "対応不要 不要"},
+    "decision": {"go": "○ 〇 👍 ok 可", "no": "× ✕ 👎 ng 不可"},
 }
 # In characters of the narrow kind, where a worksheet's own differs from the column's. A key of 8 is hidden,
 # of 30 it is what people read.
 _WIDTHS = {
     ("review", "persona"): 22,
+    ("review", "question"): 30,
+    ("review", "answer"): 40,
+    ("review", "reference"): 30,
+    ("review", "reason"): 34,
+    ("review", "likely_cause"): 34,
+    ("conversations", "score"): 8,
     ("questions", "question"): 44,
     ("questions", "reference"): 44,
     ("history", "key"): 30,
@@ -417,7 +481,10 @@ _WIDTHS = {
 # Columns at least so wide have long texts, which are wrapped.
 _WIDE = 20
 # Columns that only reports of dialogues ("") or of single-turn rows have.
-_ONLY = {("review", "persona"): "", ("fixes", "customers"): "", ("conversations", "reference"): "rows"}
+_ONLY = {
+    ("review", "persona"): "", ("fixes", "customers"): "", ("conversations", "ended"): "",
+    ("conversations", "reference"): "rows",
+}  # fmt: skip
 # Their rows have nothing beside the key by which they are known.
 _ONE_FROZEN = ("blind", "history", "technical")
 
@@ -453,7 +520,8 @@ def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], s
     kind = COLUMNS[key]
     team = kind.team or (name == "questions" and key != "key")
     width = _WIDTHS.get((name, key), kind.width)
-    choices = CHOICES.get(key, {}) if team else {}
+    team &= name != "archive"
+    choices = CHOICES.get(key, {})
     return Column(
         key=f"{key}{n}",
         title=text(kind.title.format(n=n) if key in TURN_COLUMNS else kind.title),
@@ -483,7 +551,8 @@ def layouts() -> Mapping[str, Layout]:
                 layout.days.add(column.key)
             choices = layout.choices.setdefault(column.key, {})
             for choice in column.choices:
-                choices |= {folded(choice.id): choice.id, folded(choice.title): choice.id}
+                meant = _MEANT.get(column.key, {}).get(choice.id, "").split()
+                choices |= {folded(text): choice.id for text in (choice.id, choice.title, *meant)}
     return by_name
 
 
@@ -497,13 +566,13 @@ class PulledRow(Value):
     """A row by its key ("" for one that people added); `number` counts from 1 as people see it.
 
     Cells are by column key: texts as shown; what was picked, by its id; days in ISO 8601. `others` are the
-    texts in the columns that people added.
+    texts in the columns that people added, by title.
     """
 
     key: str
     number: int
     cells: Mapping[str, str] = Field(default_factory=dict)
-    others: tuple[str, ...] = ()
+    others: Mapping[str, str] = Field(default_factory=dict)
 
 
 _DECIMALS = re.compile(r"[^.]*\.(\d+)")
@@ -529,8 +598,9 @@ def number_cell(n: float, mark: Mark = "") -> SheetCell:
 
 # They rest on what was said, never on ids: these may be the numbers of rows, and change when rows are added.
 #     answer-b68e7b11b447d55c-first-3f660c66268e2901-red
-#            question and     turn  line, contexts,   red for somebody: an answer that turns red, or is so no
-#            history                answer            longer, is a row of its own, to be looked at once more
+#            question and     turn  answer, contexts  red for somebody: an answer that turns red, or is so no
+#            history                                  longer, is a row of its own, to be looked at once more
+# What the customer said just before is no part of it: customers never say the same in the same words.
 # What ends the key of an answer that is red for somebody, and stands in that of an answer to a first line.
 RED, FIRST = "-red", "-first-"
 _START = "answer-"
@@ -543,15 +613,20 @@ def question_key(case: Case) -> str:
 
 
 def answer_key(case: Case, turn: Turn) -> str:
-    """Turns have the same key where the bot gave the same answer to the same line about the same question."""
+    """Turns have the same key where the bot gave the same answer about the same question."""
     answer = turn.answer
-    said = _digest(turn.user, case.contexts, case.choices, answer.text, answer.error and answer.error.kind)
+    said = _digest(case.contexts, case.choices, folded(answer.text), answer.error and answer.error.kind)
     return f"{question_key(case)}{FIRST if turn.index == 1 else '-later-'}{said}"
 
 
 def is_answer_key(key: str) -> bool:
     """Whether this is the key of a distinct answer, as the rows of the review have."""
     return key.startswith(_START) and "/" not in key
+
+
+def question_of(key: str) -> str:
+    """The question that the key of a distinct answer is about, as `question_key` gives it."""
+    return "-".join(key.split("-")[:2])
 
 
 def _digest(*parts: Any) -> str:

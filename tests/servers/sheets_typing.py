@@ -17,7 +17,9 @@ _ERRORS = {"DIVIDE_BY_ZERO": "#DIV/0!", "NAME": "#NAME?"}
 
 
 def raw(value: Any) -> Json:
-    """A text stored as it is: neither the program nor the people of the tests send anything else."""
+    """A text or a number stored as it is: nothing else is sent."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"numberValue": value}
     if not isinstance(value, str):
         raise TypeError(value)
     return {"stringValue": short(value)}
@@ -34,6 +36,8 @@ def short(text: str) -> str:
 def typed(value: Any) -> tuple[Json, Json | None]:
     """A value as if typed by a person: formulas, numbers and dates are read; also the number format."""
     plain = raw(value)
+    if not isinstance(value, str):
+        return plain, None
     if value.startswith(("=", "'")) and len(value) > 1:
         return {"formulaValue": value} if value[0] == "=" else {"stringValue": value[1:]}, None
     text = value.strip()

@@ -18,7 +18,7 @@ from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
 from simulator.results.summary import grading_judges
 from simulator.sheets import excel
-from simulator.sheets.excel import paint, read_edited
+from simulator.sheets.excel import Book, paint, read_edited
 from simulator.sheets.merge import units
 from simulator.sheets.model import Column, LazyRows, SheetCell, SheetRow, Worksheet
 from tests.excel import read
@@ -74,7 +74,7 @@ def parts(path: Path) -> dict[str, bytes]:
 def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
     """Every cell, with titles, fills, notes, dropdowns, widths, heights, names and pages."""
     book: Any = openpyxl.load_workbook(
-        excel.write(worksheets(report_context(language)), tmp_path / "a.xlsx", language)
+        excel.write(Book(worksheets(report_context(language))), tmp_path / "a.xlsx", language)
     )
     names = ([name, found.attr_text] for name, found in sorted(book.defined_names.items()))
     lines = [*(line for sheet in book.worksheets for line in as_shown(sheet)), *names]
@@ -103,7 +103,7 @@ def as_shown(sheet: Any) -> Iterator[Any]:
 
 def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
     """Read from the XML itself: every text is a text, and reads as it was said."""
-    path = excel.write([one(*ATTACKS, note="=1+1")], tmp_path / "a.xlsx")
+    path = excel.write(Book([one(*ATTACKS, note="=1+1")]), tmp_path / "a.xlsx")
     elements = [*fromstring(parts(path)["xl/worksheets/sheet1.xml"]).iter()]
 
     assert not {localname(element) for element in elements} & {"f", "hyperlink", "hyperlinks"}
@@ -114,7 +114,7 @@ def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
 
 def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_path: Path) -> None:
     """It has the mark that Excel itself sets for a leading apostrophe."""
-    path = excel.write([one("=1+1", " -1", "＝1", "答え")], tmp_path / "a.xlsx")
+    path = excel.write(Book([one("=1+1", " -1", "＝1", "答え")]), tmp_path / "a.xlsx")
     cells = [row[1] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows(min_row=2)]
 
     assert [bool(cell.quotePrefix) for cell in cells] == [True, True, True, False]
@@ -127,7 +127,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     summary = summed(results, grading_judges(results, ("turn",)))
     run = context_of(results, summary, decide(summary, 0.9, 0.05), "ja")
 
-    path = excel.write(worksheets(run), tmp_path / "a.xlsx")
+    path = excel.write(Book(worksheets(run)), tmp_path / "a.xlsx")
 
     for name, part in parts(path).items():
         if name.endswith((".xml", ".rels", ".vml")):
@@ -138,7 +138,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
 
 def test_texts_are_as_they_were_said_or_visibly_otherwise(tmp_path: Path) -> None:
     """Controls and half characters become a replacement; emoji, Arabic and rare kanji survive."""
-    assert values(excel.write([one(*TEXTS, note="\x00\ud800=1")], tmp_path / "a.xlsx")) == list(
+    assert values(excel.write(Book([one(*TEXTS, note="\x00\ud800=1")]), tmp_path / "a.xlsx")) == list(
         TEXTS.values()
     )
     assert "\ufffd\ufffd=1".encode() in parts(tmp_path / "a.xlsx")["xl/comments1.xml"]
@@ -150,7 +150,7 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
     whole = "あ" * 32_767
     shown = values(
         excel.write(
-            [one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx", language
+            Book([one(whole, whole + "い", "😀" * 20_000, language=language)]), tmp_path / "a.xlsx", language
         )
     )
 
@@ -171,7 +171,7 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = excel.write(worksheets(report_context(language)), tmp_path / "report.xlsx", language)
+    path = excel.write(Book(worksheets(report_context(language))), tmp_path / "report.xlsx", language)
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 
@@ -194,6 +194,6 @@ def test_a_workbook_that_fails_leaves_nothing(tmp_path: Path, count: int) -> Non
     columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
     sheet = Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + 1), row))
     with pytest.raises(KeyError):
-        paint([sheet], tmp_path / "a.xlsx", {})
+        paint(Book([sheet], {}), tmp_path / "a.xlsx")
 
     assert list(tmp_path.rglob("*")) == []

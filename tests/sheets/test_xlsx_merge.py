@@ -52,7 +52,7 @@ def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
     filled = (
         (name, row.key, cells)
         for name, columns in TEAM.items()
-        for row in found[name].rows
+        for row in (found[name].rows if name in found else ())
         if (cells := {c.key: row.cells[c.key] for c in columns if c.key in row.cells})
     )
     return sorted(filled, key=repr)

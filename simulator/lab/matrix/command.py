@@ -52,7 +52,7 @@ from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
-from simulator.sheets.excel import paint
+from simulator.sheets.excel import Book, paint
 from simulator.sheets.model import Worksheet
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, created_at, new_run_id, read_run, run_ids
@@ -358,7 +358,7 @@ def _write(  # noqa: PLR0917 - all that a report is made from
     path = folder / f"report.{REPORTS[name]}"
     if name == "xlsx":
         with replaced(path) as new:
-            paint([sheet], new, {}, report.language)
+            paint(Book([sheet], {}), new, report.language)
     elif name == "json":
         figures = {"schema": JSON_SCHEMA, **values}
         write_atomically(path, json.dumps(figures, ensure_ascii=False, indent=1) + "\n")

@@ -9,7 +9,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.lab.matrix.figures import MatrixFigures
 from simulator.lab.matrix.report import matrix_report, matrix_worksheet
-from simulator.sheets.excel import paint
+from simulator.sheets.excel import Book, paint
 from tests.lab.matrix.matrices import ID, WHY, compared
 from tests.texts import terminal
 
@@ -18,7 +18,7 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 def workbook(told: MatrixFigures) -> openpyxl.Workbook:
     """The workbook as it is read back."""
-    paint([matrix_worksheet(told)], Path("report.xlsx"), {}, told.language)
+    paint(Book([matrix_worksheet(told)], {}), Path("report.xlsx"), told.language)
     return openpyxl.load_workbook("report.xlsx")
 
 

@@ -1,0 +1,130 @@
+"""A team at its sheet: the same deeds in an Excel workbook, which every report writes anew, and in Google."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+
+from simulator.sheets import excel
+from simulator.sheets.excel import read_edited
+from simulator.sheets.google_api import target
+from simulator.sheets.google_sheets import pull
+from simulator.sheets.merge import EditedSheets
+from simulator.sheets.model import Worksheet
+from tests.excel import Person
+from tests.servers.sheets import SheetsServer
+from tests.sheets_sink import KEY, TITLE, Counting, letter, pushed
+
+# Runs, one after the other.
+FIRST, SECOND, THIRD = (
+    "20261121-090400-mixed-0001",
+    "20261122-090400-mixed-0002",
+    "20261123-090400-mixed-0003",
+)
+
+
+class Workbook:
+    """A workbook, which every report writes anew, and a person at it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder
+
+    def report(self, *sheets: Worksheet, run: str = FIRST) -> None:
+        """Writes the worksheets of a run, each of which has a folder."""
+        self.run_file = self.folder / run / "run.sqlite"
+        self.run_file.parent.mkdir(exist_ok=True)
+        self.run_file.touch()
+        earlier = [folder for folder in self.folder.iterdir() if folder.name < run]
+        self.path = excel.save(sheets, self.run_file, earlier=earlier)
+
+    def edited(self) -> EditedSheets:
+        """What is read back."""
+        return read_edited(self.path)
+
+    def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
+        """Types into a cell of a row (from 1)."""
+        with Person(self.path) as person:
+            person.type(tab, row, column, value)
+
+    def sort(self, column: str, tab: str = TITLE) -> None:
+        """Sorts the rows, the last first."""
+        with Person(self.path) as person:
+            place = person.place(tab, column) - 1
+            person.sort(tab, lambda values: tuple(-ord(c) for c in str(values[place])))
+
+    def delete_row(self, row: int, tab: str) -> None:
+        """Deletes a row."""
+        with Person(self.path) as person:
+            person.delete_row(tab, row)
+
+    def rename(self, column: str, title: str, tab: str = TITLE) -> None:
+        """Gives a column another heading."""
+        with Person(self.path) as person:
+            person.rename(tab, column, title)
+
+    def insert_column(self, before: str, title: str, tab: str = TITLE) -> None:
+        """Adds a column of one's own."""
+        with Person(self.path) as person:
+            person.insert_column(tab, before, title)
+
+    def delete_column(self, column: str, tab: str = TITLE) -> None:
+        """Deletes a column."""
+        with Person(self.path) as person:
+            person.delete_column(tab, column)
+
+    def add_sheet(self, title: str) -> None:
+        """Adds a worksheet of one's own."""
+        with Person(self.path) as person:
+            person.add_sheet(TITLE, title)
+
+    def has_sheet(self, title: str) -> bool:
+        """Whether the workbook has a worksheet."""
+        return title in openpyxl.load_workbook(self.path).sheetnames
+
+
+class GoogleSheet:
+    """A Google Sheet, which every report brings up to date, and a person at it, who does the same."""
+
+    def __init__(self, server: SheetsServer) -> None:
+        self.server, self.mari, self.names = server, server.person(KEY), list[str]()
+
+    def report(self, *sheets: Worksheet, run: str = FIRST) -> None:
+        self.names = [sheet.name for sheet in sheets]
+        pushed(*sheets)
+
+    def edited(self) -> EditedSheets:
+        return pull(target(KEY), self.names, client=Counting())
+
+    def _column(self, title: str, tab: str = TITLE) -> str:
+        return letter(self.mari.rows(tab)[0].index(title))
+
+    def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
+        text = value.strftime("%Y/%m/%d") if isinstance(value, date) else value or ""
+        self.mari.type(tab, f"{self._column(column, tab)}{row}", text)
+
+    def sort(self, column: str, tab: str = TITLE) -> None:
+        self.mari.sort(tab, "A2:AA60", self._column(column, tab), descending=True)
+
+    def rename(self, column: str, title: str, tab: str = TITLE) -> None:
+        self.mari.rename_header(tab, column, title)
+
+    def insert_column(self, before: str, title: str, tab: str = TITLE) -> None:
+        place = self._column(before, tab)
+        self.mari.insert_columns(tab, place)
+        self.mari.type(tab, f"{place}1", title)
+
+    def delete_column(self, column: str, tab: str = TITLE) -> None:
+        self.mari.delete_columns(tab, column)
+
+    def delete_row(self, row: int, tab: str) -> None:
+        self.mari.delete_rows(tab, row)
+
+    def add_sheet(self, title: str) -> None:
+        self.server.robot().open_by_key(KEY).add_worksheet(title, 5, 5)
+
+    def has_sheet(self, title: str) -> bool:
+        return title in [sheet.title for sheet in self.server.book(KEY).sheets]
+
+
+Team = Workbook | GoogleSheet

@@ -1,0 +1,271 @@
+"""Three weeks at a desk: the same questions every week, and what becomes of the rows that people work in."""
+
+from datetime import date
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.core.messages import shown
+from simulator.core.types import Answer, Conversation, RedRules, Results, Turn
+from simulator.report.worksheets import worksheets
+from simulator.results.gate import decide
+from simulator.results.summary import summarise
+from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow
+from tests.report.views import context_of
+from tests.sample_runs import rehearsed
+from tests.sheets.desk import FIRST, SECOND, THIRD, GoogleSheet, Team
+from tests.sheets_sink import pushed
+
+FEE, CANCEL, MOVING, PHONE, OPENING = (
+    "送料はいくらですか", "解約金はいくらですか", "引っ越しできますか", "電話番号は", "開店は何時ですか",
+)  # fmt: skip
+TAB = shown(TABS["review"], "ja")
+
+
+class Said(NamedTuple):
+    """What the bot answered to whom, and the grade, 1 to 5."""
+
+    question: str
+    answer: str
+    grade: int
+    persona: str = "calm"
+
+
+WEEK_1 = (
+    Said(FEE, "送料は8,000円です。", 1, "angry"),
+    Said(FEE, "送料は8,000円です。", 1),
+    Said(CANCEL, "解約金はありません。", 1),
+    Said(MOVING, "引っ越しはできません。", 2),
+    Said(PHONE, "存じません。", 2),
+    Said(OPENING, "10時です。", 5),
+)
+WEEK_2 = (
+    Said(FEE, "送料は550円です。", 5),
+    Said(CANCEL, "解約金はありません。", 1),
+    Said(MOVING, "お引っ越しには対応しておりません。", 2),
+    Said(OPENING, "20時です。", 1),
+)
+WEEK_3 = (
+    Said(FEE, "送料は8,000円です。", 1),
+    *(Said(question, "そのとおりです。", 5) for question in (CANCEL, MOVING, PHONE, OPENING)),
+)
+
+
+def week(run: str, *said: Said) -> Results:
+    """A run in which that was said, a conversation each."""
+    base = rehearsed("ja", id=run)
+    talk, score = base.conversations[0], next(s for s in base.scores if s.judge == "turn")
+    talks, scores = list[Conversation](), []
+    for number, (question, answer, grade, persona) in enumerate(said):
+        case = talk.case.model_copy(
+            update={"id": f"q-{question[:2]}", "question": question, "references": ()}
+        )
+        id_ = f"{persona}/{case.id}#{number}"
+        turns = (Turn(index=1, user=question, answer=Answer(text=answer)),)
+        new: dict[str, Any] = {"id": id_, "case": case, "persona": persona, "turns": turns}
+        talks.append(talk.model_copy(update=new))
+        graded: dict[str, Any] = {
+            "conversation": id_,
+            "turn": 1,
+            "raw": grade,
+            "value": grade / 5,
+            "detail": {},
+        }
+        scores.append(score.model_copy(update=graded | {"reason": f"{grade}点の理由"}))
+    changed: dict[str, Any] = {"conversations": tuple(talks), "scores": tuple(scores), "planned": len(talks)}
+    return base.model_copy(update=changed)
+
+
+def report(team: Team, run: str, *said: Said) -> None:
+    """The run's worksheets, written where the team works."""
+    results = week(run, *said)
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    made = worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    team.report(*made, run=run)
+
+
+def rows(team: Team, name: str = "review") -> list[PulledRow]:
+    """The rows as they are read back."""
+    return list(team.edited().rows.get(name, ()))
+
+
+def row(team: Team, question: str) -> PulledRow:
+    """The row of the red answer to a question."""
+    return next(r for r in rows(team) if r.cells.get("question") == question and "severity" in r.cells)
+
+
+def states(team: Team) -> dict[str, str]:
+    """What this run says of every red row, by question."""
+    return {r.cells["question"]: r.cells["state"] for r in rows(team) if "severity" in r.cells}
+
+
+def counted(team: Team) -> dict[str, tuple[str, str]]:
+    """The figures in the summary on what became of the rows."""
+    of = {r.key: (r.cells["value"], r.cells.get("explanation", "")) for r in rows(team, "summary")}
+    return {key: of[key] for key in ("closed", "fixed_again", "not_asked")}
+
+
+def write(team: Team, question: str, **texts: Any) -> None:
+    """Types into the row of a question, by the keys of columns."""
+    for key, text in texts.items():
+        team.type(row(team, question).number, heading(key), text, TAB)
+
+
+def heading(key: str) -> str:
+    """What a column is called; of people's own what they call it."""
+    return shown(COLUMNS[key].title, "ja") if key in COLUMNS else key
+
+
+def first_week(team: Team) -> None:
+    """The first run, and a team that works in it."""
+    report(team, FIRST, *WEEK_1)
+    write(team, FEE, comment="値段表が古い", assignee="佐藤", status="対応中")
+    write(team, CANCEL, judge_is="〇", correct_answer="4,800円です。", assignee="鈴木", status="反映済み")
+    write(team, MOVING, judge_is="採点は正しい", assignee="佐藤", comment="言い回しが毎回違う")
+    write(team, PHONE, assignee="高橋", checked=date(2026, 11, 21))
+
+
+def test_one_row_stands_for_one_wrong_answer(team: Team) -> None:
+    """However many customers got it; it says who, and in which conversations."""
+    report(team, FIRST, *WEEK_1)
+
+    assert states(team) == dict.fromkeys((FEE, CANCEL, MOVING, PHONE), "new")
+    fee = row(team, FEE).cells
+    assert (fee["times"], fee["conversation"].splitlines()) == (
+        "2",
+        ["angry/q-送料#0 (1)", "calm/q-送料#1 (1)"],
+    )
+    assert counted(team) == dict.fromkeys(("closed", "fixed_again", "not_asked"), ("0", ""))
+
+
+def test_the_second_week_shows_this_run_and_only_this_run(team: Team) -> None:
+    """What is right now is closed, what is wrong again says so, what was not asked stays open."""
+    first_week(team)
+    report(team, SECOND, *WEEK_2)
+
+    assert states(team) == {
+        OPENING: "new", CANCEL: "fixed_again", MOVING: "reworded", PHONE: "not_asked",
+    }  # fmt: skip
+    assert counted(team) == {
+        "closed": ("1", "佐藤 1"), "fixed_again": ("1", "鈴木 1"), "not_asked": ("1", "高橋 1"),
+    }  # fmt: skip
+    assert {r.cells["run"] for r in rows(team) if "severity" in r.cells} == {FIRST, SECOND}
+    assert [r.cells["question"] for r in rows(team) if r.cells["run"] == FIRST] == [PHONE]
+    [over] = rows(team, "archive")
+    assert {k: over.cells[k] for k in ("outcome", "closed", "subject", "comment", "assignee", "status")} == {
+        "outcome": "right", "closed": SECOND, "subject": FEE, "comment": "値段表が古い", "assignee": "佐藤",
+        "status": "doing",
+    }  # fmt: skip
+
+
+def test_words_stay_beside_their_question(team: Team) -> None:
+    """Beside the same answer all of them; beside another wrong answer all but what is about the old one."""
+    first_week(team)
+    report(team, SECOND, *WEEK_2)
+
+    same, other, open_still = (row(team, question).cells for question in (CANCEL, MOVING, PHONE))
+    assert (same["judge_is"], same["correct_answer"], same["since"]) == ("right", "4,800円です。", FIRST)
+    assert (other["answer"].splitlines()[-1], other["comment"]) == (WEEK_2[2].answer, "言い回しが毎回違う")
+    assert (other["assignee"], "judge_is" in other) == ("佐藤", False)
+    assert (open_still["assignee"], open_still["checked"]) == ("高橋", "2026-11-21")
+
+
+def test_what_is_over_and_comes_back_has_its_words(team: Team) -> None:
+    """Out of the archive; what was closed in the second week is not counted in the third."""
+    first_week(team)
+    report(team, SECOND, *WEEK_2)
+    report(team, THIRD, *WEEK_3)
+
+    assert states(team) == {FEE: "back"}
+    back = row(team, FEE).cells
+    assert (back["comment"], back["assignee"], back["since"]) == ("値段表が古い", "佐藤", FIRST)
+    assert counted(team)["closed"] == ("4", "– 1 · 佐藤 1 · 鈴木 1 · 高橋 1")
+    outcome = {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}
+    assert outcome == {FEE: "back"} | dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "right")
+
+
+def test_the_same_run_once_more_changes_nothing(team: Team) -> None:
+    """Neither states nor counts; what was fixed meanwhile has not been asked again."""
+    first_week(team)
+    report(team, SECOND, *WEEK_2)
+    write(team, OPENING, status="反映済み")
+    before = [rows(team, name) for name in ("summary", "review", "archive")]
+    report(team, SECOND, *WEEK_2)
+
+    assert [rows(team, name) for name in ("summary", "review", "archive")] == before
+    report(team, SECOND, *WEEK_2)
+    assert [rows(team, name) for name in ("summary", "review", "archive")] == before
+
+
+def test_nothing_that_people_did_is_lost(team: Team) -> None:
+    """Sorted, a column of their own, one renamed, one deleted, and a row and a table of theirs."""
+    first_week(team)
+    team.insert_column(heading("judge_is"), "優先度", TAB)
+    for question in (FEE, PHONE, MOVING):
+        write(team, question, 優先度="高")
+    team.rename(heading("comment"), "ひとこと", TAB)
+    team.delete_column(heading("scores"), TAB)
+    team.sort(heading("question"), TAB)
+    team.type(len(rows(team)) + 4, heading("question"), "自分の控え", TAB)
+    team.add_sheet("集計")
+    report(team, SECOND, *WEEK_2)
+
+    assert row(team, PHONE).others == row(team, MOVING).others == {"優先度": "高"}
+    assert row(team, CANCEL).others == {}
+    assert row(team, MOVING).cells["comment"] == "言い回しが毎回違う"
+    assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
+    assert "scores" not in team.edited().sheets["review"].columns
+    assert team.has_sheet("集計")
+    [over] = rows(team, "archive")
+    assert over.cells["other"] == "優先度: 高"
+    report(team, THIRD, *WEEK_3)
+    assert row(team, FEE).others == {"優先度": "高"}
+    assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
+
+
+def test_a_decision_is_kept_with_its_run(team: Team) -> None:
+    """The next run asks for one of its own; the last one is in the archive."""
+    report(team, FIRST, *WEEK_1)
+    cells = {"decision": "○", "approver": "田中", "why": "重大な誤りなし"}
+    number = next(r.number for r in rows(team, "summary") if r.key.endswith("/decision"))
+    for key, text in cells.items():
+        team.type(number, heading(key), text, shown(TABS["summary"], "ja"))
+    report(team, SECOND, *WEEK_2)
+
+    assert not any("decision" in r.cells for r in rows(team, "summary"))
+    [kept] = [r.cells for r in rows(team, "archive") if "decision" in r.cells]
+    assert (kept["decision"], kept["approver"], kept["why"]) == ("go", "田中", "重大な誤りなし")
+
+
+@pytest.mark.parametrize("status", ["retested", "wontfix"])
+def test_what_the_team_has_closed_does_not_stay_open(team: Team, status: str) -> None:
+    """Though its question was not asked."""
+    report(team, FIRST, *WEEK_1)
+    write(team, PHONE, status=shown(CHOICES["status"][status], "ja"))
+    report(team, SECOND, *WEEK_2)
+
+    assert PHONE not in states(team)
+    assert {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}[PHONE] == "team"
+
+
+def test_conversations_have_the_form_of_a_sheet_of_questions_and_answers(team: Team) -> None:
+    """A row each: config, score and ending, then user, assistant and check of every turn."""
+    report(team, FIRST, *WEEK_1)
+    columns = team.edited().sheets["conversations"].columns
+    order = sorted(columns, key=lambda key: columns[key])
+
+    assert order == ["key", "config", "score", "ended", "user1", "assistant1", "check1"]
+    assert rows(team, "conversations")[0].cells["score"] == "20"
+
+
+def test_a_push_of_the_same_run_writes_nothing(team: Team) -> None:
+    """Not one cell of a Google Sheet, with figures in it as they are kept there."""
+    if not isinstance(team, GoogleSheet):
+        return
+    first_week(team)
+    report(team, SECOND, *WEEK_2)
+    results = week(SECOND, *WEEK_2)
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    done = pushed(*worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja")))
+
+    assert (done.rows, done.cells, done.writes) == (0, 0, 0)
