@@ -95,7 +95,7 @@ NOTED_TURNS = 5_000
 # Rows of the summary on what became of those of the review; who had them stands beside the figure.
 _OUTCOMES = {
     "closed": _("Answers that needed review, closed in this run because they are right now"),
-    "fixed_again": _("Fixed, and red again"),
+    "fixed_again": _("Fixed, but needs review again"),
     "not_asked": _("Still open, not asked in this run"),
 }
 # Who speaks, as question files name them.
@@ -118,7 +118,7 @@ def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
 
 def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[str]]:
     """The questions that this run asked, with every answer graded, and those of them that need review."""
-    results, primary = context.results, context.summary.primary
+    results, primary = context.results, context.summary.scores.primary
     graded, failed = set[str](), set[str]()
     for score in results.scores.of_judge(primary):
         (graded if score.value is not None else failed).add(score.conversation)
@@ -412,9 +412,9 @@ def _score_cell(conversation: Conversation, whole: Score | None, context: Report
         values = [whole.value]
     else:
         graded = (context.scores(conversation.id, turn.index) for turn in conversation.turns)
-        scores = (scores.get(context.summary.primary) for scores in graded)
+        scores = (scores.get(context.summary.scores.primary) for scores in graded)
         values = [score.value for score in scores if score and score.value is not None]
-    return _mean(sum(values) / len(values) if values else None, context.summary.rules.overall)
+    return _mean(sum(values) / len(values) if values else None, context.summary.red.rules.overall)
 
 
 def _conversation_row(conversation: Conversation, context: ReportContext) -> SheetRow:

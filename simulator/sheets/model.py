@@ -360,7 +360,7 @@ _GRADES = _(
 COLUMN_HELP: Mapping[str, Message] = {
     "persona": _("Who got this answer. What you write in the row counts for all of them."),
     "state": _(
-        "What this run says of the row: new, there again, fixed and red again, or not asked. A row that was"
+        "What this run says of the row: new, there again, fixed but there again, or not asked. A row that was"
         " not asked stays until its question is asked again."
     ),
     "closed": _("The run in which it was over."),
@@ -438,7 +438,7 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "new": pgettext("a state", "New"),
         "again": pgettext("a state", "Again"),
         "reworded": pgettext("a state", "Again, in other words"),
-        "fixed_again": pgettext("a state", "Fixed, and red again"),
+        "fixed_again": pgettext("a state", "Fixed, but needs review again"),
         "back": pgettext("a state", "Was over, and is back"),
         "not_asked": pgettext("a state", "Not asked this time"),
     },

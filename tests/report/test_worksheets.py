@@ -15,11 +15,11 @@ from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
 from simulator.results.red import red_questions
 from simulator.results.review import review_keys
-from simulator.sheets.model import Worksheet
+from simulator.sheets.model import TABS, Worksheet
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed, summed
 
-NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "history", "archive", "technical")
+NAMES = tuple(TABS)
 
 
 def report_context(
