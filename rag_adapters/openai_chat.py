@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from simulator.extending import (
+    ACCEPTED,
     Answer,
     BodyError,
     BotFailure,
@@ -31,10 +32,11 @@ from simulator.extending import (
     _,
     changed,
     client_words,
-    http_client,
+    is_this_machine,
     mask_secrets,
     passages_of,
     tool_calls_in,
+    unpacked,
     usage_told,
 )
 
@@ -42,6 +44,7 @@ from ._json import JsonPath, check_end, kind, parsed, setting
 from ._wire import moved, refusal
 
 if TYPE_CHECKING:
+    import httpx2
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
 
 KEYS = ("REHEARSAL_BOT_KEY", "OPENAI_API_KEY")
@@ -174,7 +177,7 @@ class ChatBot:
                 base_url=self.url or None,
                 max_retries=0,
                 timeout=None,
-                http_client=http_client(self.url, timeout=None),
+                http_client=_http_client(self.url),
             )
         return self._client
 
@@ -252,6 +255,51 @@ class ChatBot:
     def _masked(self, text: str) -> str:
         masked = text if self._key == _NO_KEY else mask_secrets(text, (self._key,))
         return " ".join(masked.split())[:200]
+
+
+def _http_client(address: str) -> "httpx2.AsyncClient":
+    """An HTTP client that limits the size of bodies while they arrive, and follows no redirects.
+
+    For an `address` on this machine it uses no proxy.
+    """
+    from httpx2 import AsyncByteStream, Request, Response
+    from openai import DefaultAioHttpClient  # half a second: only for runs with a model
+
+    class LimitedStream(AsyncByteStream):
+        def __init__(self, response: Response) -> None:
+            self.response = response
+
+        async def __aiter__(self) -> Any:
+            async for piece in unpacked(
+                self.response.aiter_raw(), self.response.headers.get("content-encoding")
+            ):
+                yield piece
+
+        async def aclose(self) -> None:
+            await self.response.aclose()
+
+    class LimitedClient(DefaultAioHttpClient):
+        async def send(self, request: Request, *, stream: bool = False, **options: Any) -> Response:
+            # A redirect is an answer like any other: the key is sent to no other address.
+            raw = await super().send(request, stream=True, **{**options, "follow_redirects": False})
+            headers = [pair for pair in raw.headers.raw if pair[0].lower() != b"content-encoding"]
+            response = Response(
+                raw.status_code,
+                headers=headers,
+                stream=LimitedStream(raw),
+                request=request,
+                extensions=raw.extensions,
+            )
+            try:
+                if not stream:
+                    await response.aread()
+            except BaseException:
+                await response.aclose()
+                raise
+            return response
+
+    trusts_environment = not is_this_machine(urlsplit(address).hostname or "")
+    return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, trust_env=trusts_environment, timeout=None)
 
 
 @cache

@@ -35,7 +35,6 @@ from simulator.core.types import (
 )
 from simulator.grading.lexical import response_of
 from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
-from simulator.models.exchange import http_client
 from simulator.models.network import client_words, is_this_machine
 from simulator.models.patience import Notices
 from simulator.models.refusals import wait_asked_for
@@ -77,7 +76,6 @@ __all__ = [
     "changed",
     "client_words",
     "describe_error",
-    "http_client",
     "is_async",
     "is_quoted_from",
     "is_telling",

@@ -9,6 +9,7 @@ limiter      a place among the calls in flight; rates: the requests and tokens o
 exchange     one request and its answer; bodies: which cannot fill the memory; network: proxies, certificates
 refusals     what an endpoint says that gives no reply; abilities: what is learnt of it
 failures     what is said of a call that failed
-completion   the text in an answer; reading: a form in that text; context: whether the whole prompt was read
+forms        a form as it is asked for; reading: the form in a reply; completion: the text in an answer
+context      whether the whole prompt was read
 embedding    requests for vectors, joined
 """

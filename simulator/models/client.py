@@ -3,7 +3,7 @@
     ask / say / embed     what is wanted; a malformed reply is asked for once more
     complete              the request, and what the completion says (completion, context)
     _reply                out of the cache, else asked without what the endpoint refuses (cache, abilities)
-    _send, _in_turn       again while the error may pass; while the model answers nobody one asks for all
+    _send                 again while the error may pass; while the model answers nobody one asks for all
                           (patience)
     _attempt              one try: its most is reserved in the budget (pricing), a place and room in the rates
                           are waited for (limiter, rates), and whoever has to know is told how it went
@@ -16,7 +16,6 @@ The key of a reply in the cache is the hash of address and whole body, seed and 
 two repeats with different seeds are two requests even where the endpoint takes no seeds.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from functools import partial
@@ -42,11 +41,12 @@ from simulator.models.embedding import (
     vector_of,
 )
 from simulator.models.failures import failure_at, failure_of, words_of
+from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.limiter import DIALOGUE
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
 from simulator.models.rates import Permit
-from simulator.models.reading import most_tokens, parse_reply, strict_schema
+from simulator.models.reading import parse_reply
 from simulator.models.refusals import NoAnswer, Refused, is_transient, status_of, wait_of
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -276,17 +276,37 @@ class Model:
         return usage_told(counted, self.endpoint.model) or Usage(model=self.endpoint.model)
 
     async def _send(self, path: str, body: Body) -> tuple[Any, Usage]:
-        """The JSON of an answer and its tokens, asked for again while that may help. Raises ModelFailure."""
+        """The JSON of an answer and its tokens, asked for again while that may help. Raises ModelFailure.
+
+        While the model answers nobody, it waits for its turn, and asks for as long as that takes, or Outage.
+        """
         patience = Patience(self.connections.patience)
         answers: int | None = None
+        empty = 0
         while True:
+            pause, asks_for_all = 0.0, False
+            if self._is_waited_for:
+                left = await self._availability.turn()
+                patience.renew(left)
+                asks_for_all = left is not None
+            patience.tries += 1
             try:
-                return await self._in_turn(path, body, patience)
+                data, usage = await self._attempt(path, body, patience)
+                empty += data is None
+                # Where a proxy may have answered instead, it is tried once more.
+                if data is not None or (empty > 1 and await self._is_at_fault(path, patience)):
+                    return data, usage
             except (Refused, NoAnswer) as error:
-                answers = self._availability.answers if answers is None else answers
-                if (pause := self._pause_after(error, patience)) is None:
-                    return await self._given_up(path, body, error, patience, answers)
-            await patience.sleep(pause)
+                if not is_transient(error) or await self._is_at_fault(path, patience):
+                    answers = self._availability.answers if answers is None else answers
+                    if (wait := self._pause_after(error, patience)) is None:
+                        return await self._given_up(path, body, error, patience, answers)
+                    pause = wait
+            finally:
+                if asks_for_all:
+                    self._availability.asked()
+            if pause:
+                await patience.sleep(pause)
 
     def _pause_after(self, error: Refused | NoAnswer, patience: Patience) -> float | None:
         """Seconds until the next attempt, with a notice where they are many; None for no further one."""
@@ -316,28 +336,6 @@ class Model:
             with contextlib.suppress(Refused, NoAnswer):
                 return await self._attempt(path, body, Patience(self.connections.patience))
         raise failure from error
-
-    async def _in_turn(self, path: str, body: Body, patience: Patience) -> tuple[Any, Usage]:
-        """One attempt; while the model answers nobody, as many as it takes until it does, or Outage."""
-        empty = 0
-        while True:
-            left = None
-            if self._is_waited_for:
-                left = await self._availability.turn()
-                patience.renew(left)
-            patience.tries += 1
-            try:
-                data, usage = await self._attempt(path, body, patience)
-                empty += data is None
-                # Where a proxy may have answered instead, it is tried once more.
-                if data is not None or (empty > 1 and await self._is_at_fault(path, patience)):
-                    return data, usage
-            except (Refused, NoAnswer) as error:
-                if not is_transient(error) or await self._is_at_fault(path, patience):
-                    raise
-            finally:
-                if left is not None:
-                    self._availability.asked()
 
     @property
     def _is_waited_for(self) -> bool:
@@ -426,7 +424,7 @@ class Model:
             # After a 429 all calls to this model wait. None waits beyond its patience: each one gives up by
             # itself.
             if seconds < self.connections.patience:
-                self._rates.pause.hold(seconds, asyncio.get_running_loop().time())
+                self._limiter.hold(self._rates, seconds)
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""

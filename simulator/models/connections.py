@@ -140,8 +140,6 @@ class Connections:
 
     async def close(self) -> None:
         """Closes all connections, and the cache."""
-        for record in self._models.values():
-            record.availability.close()
         for limiter in self._limiters.values():
             limiter.close()
         await asyncio.gather(*(batches.close() for batches in self._batches.values()))

@@ -12,8 +12,7 @@ NoAnswer, only here, so that our own bugs are not hidden.
     a body over 8 MB, a wrong encoding  NoAnswer "malformed", and no second attempt
 
 Models are asked through `Transport`, which is aiohttp and nothing around it: of a run's thousands of calls
-each would otherwise cost as much again as sending it. Adapters use OpenAI's client, on the same transport and
-with the same limits (`http_client`).
+each would otherwise cost as much again as sending it.
 """
 
 import contextlib
@@ -23,17 +22,15 @@ import ssl
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from pydantic_core import from_json, to_json
 
 from simulator.core.clock import TimeLimit
 from simulator.core.messages import _
-from simulator.models.bodies import ACCEPTED, BodyError, unpacked, whole_body
+from simulator.models.bodies import ACCEPTED, BodyError, whole_body
 from simulator.models.network import (
     blocked_by,
     client_words,
-    is_this_machine,
     login_wanted,
     proxy_for,
     through,
@@ -41,7 +38,6 @@ from simulator.models.network import (
 from simulator.models.refusals import NoAnswer, Refused, refusal_in
 
 if TYPE_CHECKING:
-    import httpx2
     from aiohttp import ClientSession
 
 # What requests say they come from.
@@ -56,51 +52,6 @@ def import_client() -> None:
 # Seconds that an idle connection stays open: many servers close theirs after five, and a request that meets a
 # closing connection is lost.
 IDLE = 4.0
-
-
-def http_client(address: str = "", **options: Any) -> "httpx2.AsyncClient":
-    """An HTTP client that limits the size of bodies while they arrive, and follows no redirects.
-
-    For an `address` on this machine it uses no proxy.
-    """
-    from httpx2 import AsyncByteStream, Request, Response
-    from openai import DefaultAioHttpClient  # half a second: only for runs with a model
-
-    class LimitedStream(AsyncByteStream):
-        def __init__(self, response: Response) -> None:
-            self.response = response
-
-        async def __aiter__(self) -> Any:
-            async for piece in unpacked(
-                self.response.aiter_raw(), self.response.headers.get("content-encoding")
-            ):
-                yield piece
-
-        async def aclose(self) -> None:
-            await self.response.aclose()
-
-    class LimitedClient(DefaultAioHttpClient):
-        async def send(self, request: Request, *, stream: bool = False, **options: Any) -> Response:
-            # A redirect is an answer like any other: the key is sent to no other address.
-            raw = await super().send(request, stream=True, **{**options, "follow_redirects": False})
-            headers = [pair for pair in raw.headers.raw if pair[0].lower() != b"content-encoding"]
-            response = Response(
-                raw.status_code,
-                headers=headers,
-                stream=LimitedStream(raw),
-                request=request,
-                extensions=raw.extensions,
-            )
-            try:
-                if not stream:
-                    await response.aread()
-            except BaseException:
-                await response.aclose()
-                raise
-            return response
-
-    trusts_environment = not is_this_machine(urlsplit(address).hostname or "")
-    return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, trust_env=trusts_environment, **options)
 
 
 class Transport:

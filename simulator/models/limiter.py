@@ -21,8 +21,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.core.messages import _
 from simulator.models.patience import Patience
-from simulator.models.rates import Limit, Permit, Rates
+from simulator.models.rates import Limit, Pause, Permit, Rates
+from simulator.models.refusals import NoAnswer
 
 # Priorities of calls. A conversation waits for each of its calls; grades may come later.
 DIALOGUE, GRADING = 0, 1
@@ -32,9 +34,27 @@ DIALOGUE_IN_A_ROW = 7
 
 @dataclass(slots=True)
 class _Waiter:
+    """A call in the queue; `closed` is for how long 429s had stopped all of them when it began to wait."""
+
     order: int
     tokens: float
     permit: asyncio.Future[Permit]
+    patience: Patience | None
+    closed: float
+
+    def look_at(self, pause: Pause, now: float) -> None:
+        """Fails a call that 429s hold back for longer than is left of its patience."""
+        if self.patience is None or self.permit.done():
+            return
+        # Only stops that began or went on after the call queued up are its own.
+        left = self.patience.left - (pause.closed(now) - self.closed)
+        if pause.delay(1, now) > left:
+            self.patience.gave_up = _(
+                "429: held back for longer than --patience allows ({seconds:g} s)",
+                seconds=self.patience.seconds,
+            )
+            error = NoAnswer("error", self.patience.gave_up, is_transient=False, was_sent=False)
+            self.permit.set_exception(error)
 
 
 @dataclass
@@ -77,7 +97,11 @@ class Limiter:
     """
 
     def __init__(
-        self, calls: int, on_wait: Callable[[float], object] = lambda _: None, *, timeout: float | None = None
+        self,
+        calls: int,
+        on_wait: Callable[[float], object] = lambda _seconds: None,
+        *,
+        timeout: float | None = None,
     ) -> None:
         """At most `calls` at once. `on_wait` gets the seconds for which the rates stop every call.
 
@@ -183,6 +207,14 @@ class Limiter:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved_at = asyncio.get_running_loop().time()
 
+    def hold(self, rates: Rates, seconds: float) -> None:
+        """Stops all calls of these rates for some seconds, as a 429 asks; who cannot wait so long fails."""
+        now = asyncio.get_running_loop().time()
+        rates.pause.hold(seconds, now)
+        for queue in self._queues.values():
+            for waiter in queue.waiting if queue.rates is rates else ():
+                waiter.look_at(rates.pause, now)
+
     def overloaded(self, permit: Permit, *, is_late: bool = False) -> None:
         """As `refused`, for a server that is busy, or answers too late; a call alone crowds nobody out."""
         if self.active < 2:
@@ -212,16 +244,24 @@ class _Slot(AbstractAsyncContextManager[Permit]):
     patience: Patience | None
 
     async def __aenter__(self) -> Permit:
-        self.permit: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
-        self.queue.waiting.append(_Waiter(next(self.limiter.order), self.tokens, self.permit))
+        loop, pause = asyncio.get_running_loop(), self.queue.rates.pause
+        self.permit: asyncio.Future[Permit] = loop.create_future()
+        closed = pause.closed(loop.time())
+        waiter = _Waiter(next(self.limiter.order), self.tokens, self.permit, self.patience, closed)
+        self.queue.waiting.append(waiter)
         try:
             self.limiter.wake()
-            if self.patience is not None and not self.permit.done():
-                return await self.patience.queueing(self.permit, self.queue.rates.pause)
+            if self.permit.done():
+                return self.permit.result()
+            waiter.look_at(pause, loop.time())
             return await self.permit
         except BaseException:
             await self.__aexit__()
             raise
+        finally:
+            # Our own queue costs a call nothing of its patience, a stop that the endpoint asked for does.
+            if self.patience is not None:
+                self.patience.spent += pause.closed(loop.time()) - closed
 
     async def __aexit__(self, *_error: object) -> None:
         # Let in, maybe to be cancelled in the same moment.

@@ -22,13 +22,11 @@ import random
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from enum import Enum, auto
 
 from simulator.core.clock import awake, uncounted
 from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import Message, _, say
-from simulator.models.rates import Pause, Permit
-from simulator.models.refusals import NoAnswer, wait_of
+from simulator.models.refusals import wait_of
 
 # Seconds for a last attempt.
 LAST = 1.0
@@ -128,41 +126,6 @@ class Patience(AbstractContextManager[None]):
         with self:
             await asyncio.sleep(seconds)
 
-    async def queueing(self, permit: asyncio.Future[Permit], pause: Pause) -> Permit:
-        """A place in the queue; raises NoAnswer where 429s close it for longer than is left."""
-        clock = asyncio.get_running_loop().time
-        # Only stops that began or went on after the call queued up are its own.
-        before = pause.closed(clock())
-
-        def look() -> None:
-            now = clock()
-            left = self.left - (pause.closed(now) - before)
-            if not permit.done() and (left <= 0 or pause.delay(1, now) > left):
-                self.gave_up = _(
-                    "429: held back for longer than --patience allows ({seconds:g} s)", seconds=self.seconds
-                )
-                held_back = NoAnswer("error", self.gave_up, is_transient=False, was_sent=False)
-                permit.set_exception(held_back)
-
-        look()
-        pause.watchers.add(look)
-        try:
-            return await permit
-        finally:
-            pause.watchers.remove(look)
-            self.spent += pause.closed(clock()) - before
-
-
-class _Word(Enum):
-    """What a call that waits is told."""
-
-    ASK = auto()
-    BACK = auto()
-    LOST = auto()
-
-
-Place = asyncio.Future[_Word]
-
 
 class Availability:
     """Of one model at one address; `answers` counts what it answered, refusals included."""
@@ -176,10 +139,10 @@ class Availability:
         self._asked_for = 0.0  # the seconds that came with it
         self._since: float | None = None  # it is away
         self._tries = 0  # since then
-        self._row: deque[Place] = deque()  # calls
-        self._openers: list[Place] = []  # conversations
+        self._due: float | None = None  # when the next one is to be
+        self._row: deque[object] = deque()  # the calls that wait; the first one asks next
         self._is_asking = self._was_noticed = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._news = asyncio.Event()  # set, and replaced, at whatever those that wait have to look at again
         self._lost: Outage | None = None
 
     @property
@@ -201,9 +164,8 @@ class Availability:
         if self._was_noticed:
             seconds = awake() - self._since
             say(_("{address} answers again, after {seconds:.0f} s.", address=self.where, seconds=seconds))
-        self._since, self._tries, self._was_noticed = None, 0, False
-        self.close()
-        self._tell_all(_Word.BACK)
+        self._since, self._tries, self._due, self._was_noticed = None, 0, None, False
+        self._tell()
 
     def failed(self, failure: ModelFailure, wait: float | None) -> None:
         """Somebody was not answered; `wait` is for how many seconds the endpoint asks to be left alone."""
@@ -217,8 +179,7 @@ class Availability:
         if self._lost is None:
             self._lost = Outage(failure.failure.kind, failure.message)
             self._since = awake() if self._since is None else self._since
-            self.close()
-            self._tell_all(_Word.LOST)
+            self._tell()
         return Outage(self._lost.failure.kind, self._lost.message)
 
     async def turn(self) -> float | None:
@@ -226,67 +187,62 @@ class Availability:
 
         It tells with `asked` that it has asked. None: it is back. Raises Outage when nobody asks any more.
         """
-        place: Place = asyncio.get_running_loop().create_future()
+        place = object()
         self._row.append(place)
-        self._ask_next()
         try:
             with uncounted():
-                word = await place
-        except asyncio.CancelledError:
-            # Told to ask, and cancelled in the same moment.
-            if place.done() and not place.cancelled() and place.result() is _Word.ASK:
-                self.asked()
-            raise
-        if word is _Word.LOST:
+                while self.is_away and not self._lost:
+                    if self._is_asking or self._row[0] is not place:
+                        await self._news.wait()
+                    elif await self._is_due():
+                        self._is_asking = True
+                        return max(self.left, LAST)
+        finally:
+            self._row.remove(place)
+            self._tell()
+        if self._lost:
             raise self.lost(self._failure)
-        return max(self.left, LAST) if word is _Word.ASK else None
+        return None
 
     def asked(self) -> None:
         """The call that asked for all is over, whatever came of it."""
         self._is_asking = False
-        if self.is_away:
-            self._ask_next()
+        self._tell()
 
     async def back(self) -> None:
         """Waits with what need not begin while the model is away. Raises Outage once nobody waits for it."""
         # Without a call that asks it would be waited for in vain.
-        if self.is_away and (self._is_asking or self._row or self._lost):
-            place: Place = asyncio.get_running_loop().create_future()
-            self._openers.append(place)
-            if self._lost or await place is _Word.LOST:
-                raise self.lost(self._failure)
+        while self.is_away and not self._lost and (self._is_asking or self._row):
+            await self._news.wait()
+        if self._lost:
+            raise self.lost(self._failure)
 
-    def close(self) -> None:
-        """Ends a pause before the next try."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    async def _is_due(self) -> bool:
+        """Whether it is time to ask again, after waiting for it, or for news."""
+        if self._due is None:
+            if (pause := self._pause()) is None:
+                return False
+            self._due = asyncio.get_running_loop().time() + pause
+        try:
+            async with asyncio.timeout_at(self._due):
+                await self._news.wait()
+        except TimeoutError:
+            self._due = None
+            return True
+        return False
 
-    def _tell_all(self, word: _Word) -> None:
-        for place in (*self._row, *self._openers):
-            if not place.done():
-                place.set_result(word)
-        self._row.clear()
-        self._openers.clear()
-
-    def _ask_next(self) -> None:
-        """Lets the first of the row ask, after a pause; gives up where none is worth it."""
-        if self._lost is not None:
-            return self._tell_all(_Word.LOST)
-        if self._is_asking:
-            return None
-        while self._row and self._row[0].done():
-            self._row.popleft()
-        if not self._row:
-            # The call that has just asked may be about to stand in the row again.
-            asyncio.get_running_loop().call_soon(self._let_begin)
-            return None
-        left, pause = self.left, max(min(FIRST * 2**self._tries, LONGEST), self._asked_for)
+    def _pause(self) -> float | None:
+        """Seconds until the next try, with a notice; None where it is given up."""
+        left = self.left
+        pause = max(min(FIRST * 2.0**self._tries, LONGEST), self._asked_for)
         if self._asked_for > left or left <= LAST:
-            self._give_up()
+            why = _("no call was answered for {patience:g} s (--patience)", patience=self.patience)
+            why = _too_long(self._asked_for, self.patience) if self._asked_for else why
+            message = _("{failure} ({why})", failure=self._failure.message, why=why)
+            self.lost(ModelFailure(self._failure.failure.kind, message))
             return None
         pause = min(pause, max(left - LAST, 0.0))
-        self._tries, self._is_asking = self._tries + 1, True
+        self._tries += 1
         why = _(
             "{address} answers no call; no conversation begins until it does, for {left:.0f} s at most"
             " (--patience): {reason}",
@@ -296,30 +252,11 @@ class Availability:
         )
         noticed = self.notice(self.where, pause, why, since=self.patience - left)
         self._was_noticed = noticed or self._was_noticed
-        self._timer = asyncio.get_running_loop().call_later(pause, self._let_ask)
-        return None
+        return pause
 
-    def _let_begin(self) -> None:
-        """Where no call is left that asks, whatever begins next does."""
-        if not (self._is_asking or self._row):
-            self._tell_all(_Word.BACK)
-
-    def _let_ask(self) -> None:
-        self._timer = None
-        while self._row:
-            if not (place := self._row.popleft()).done():
-                place.set_result(_Word.ASK)
-                return
-        self.asked()
-
-    def _give_up(self) -> None:
-        failure = self._failure
-        if self._asked_for:
-            why = _too_long(self._asked_for, self.patience)
-        else:
-            why = _("no call was answered for {patience:g} s (--patience)", patience=self.patience)
-        message = _("{failure} ({why})", failure=failure.message, why=why)
-        self.lost(ModelFailure(failure.failure.kind, message))
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
 
 class Notices:

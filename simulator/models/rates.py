@@ -8,7 +8,7 @@ calls at 0 s and 10 s, a third one asked for at 20 s waits 40.5 s, until the fir
 import json
 import math
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,18 +93,13 @@ class Pause:
     def __init__(self) -> None:
         self.until = -math.inf
         self._since = self._earlier = 0.0
-        # Called at each 429: whoever waits may have to give up.
-        self.watchers: set[Callable[[], None]] = set()
 
     def hold(self, seconds: float, now: float) -> None:
         """Stops all calls for these seconds."""
         # A new stop, after an earlier one was over; else the same one grows.
         if now >= self.until:
             self._earlier, self._since = self.closed(now), now
-        if now + seconds > self.until:
-            self.until = now + seconds
-            for look in self.watchers:
-                look()
+        self.until = max(self.until, now + seconds)
 
     def closed(self, now: float) -> float:
         """The seconds that all stops together have taken so far."""

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 from simulator.core import replies
 from simulator.core.errors import MalformedReply
 from simulator.core.replies import FIELD_KINDS, Described, skeleton
-from simulator.models.reading import parse_reply, strict_schema
+from simulator.models.forms import strict_schema
+from simulator.models.reading import parse_reply
 from tests.paths import fixture_rows
 from tests.properties import examples
 

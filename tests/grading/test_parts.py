@@ -12,8 +12,9 @@ from simulator.grading.model_judge import ModelJudge
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Model
 from simulator.models.connections import Connections
+from simulator.models.forms import most_tokens
 from simulator.models.pricing import Ledger
-from simulator.models.reading import most_tokens, parse_parts
+from simulator.models.reading import parse_parts
 from tests.run_helpers import RUBRICS, SAYS, an_exhibit, at, endpoint, frame, grader, rubric
 from tests.scripted_models import AT_ONCE
 from tests.servers.faults import Reply, error, script

@@ -11,8 +11,8 @@ from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.types import Usage
 from simulator.grading.rubric import load_form
 from simulator.models.cache import ResponseCache
+from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.pricing import BudgetSpent, Ledger
-from simulator.models.reading import most_tokens, strict_schema
 from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
 from tests.servers.malformed import RawServer, ok
 from tests.servers.openai import OpenAIServer, Reply, error, script

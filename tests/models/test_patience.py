@@ -113,7 +113,7 @@ def test_what_a_429_holds_up_counts() -> None:
         rates.pause.hold(10, began)
         waiting = asyncio.create_task(place(limiter, rates, Patience(20)))
         await asyncio.sleep(0)
-        rates.pause.hold(30, began)
+        limiter.hold(rates, 30)
         with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
             await waiting
         with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
