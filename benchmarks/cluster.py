@@ -78,7 +78,7 @@ def hold(repeats: int, bound: str, workers: int) -> None:
         repeats = max(1, repeats // 4)
     plain = {"offline": True, "cache": "off", "persona": PERSONAS, "repeats": repeats, **slow}
     plugins.offer()
-    settings = stored_settings({**plain, "engine": "dask", "workers": workers})
+    settings = stored_settings({**plain, "workers": workers})
     plan, personas, *_ = read_plan(settings)
     context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
     began = 0.0

@@ -60,7 +60,7 @@ CHAIN = ("time", "request", "reply", "run", "cache", "file", "run", "time", "cac
 # The last one, ten megabytes long, also makes the server's process large, which the next would start from.
 BREAKING = ("reset", "stall", "half", "drip", "garbage", "502", "cut", "prose", "empty", "huge")
 TIMEOUT, SHARE, ROWS = 2.0, 0.2, 50_000
-WORKERS = ("--engine", "dask", "--workers", "2")
+WORKERS = ("--workers", "2")
 TELLS_ITS_PROCESS = """
 import os
 plain = answer

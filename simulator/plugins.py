@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from simulator.cases.formats import Format, offer_formats
 from simulator.core.choosing import Choosing, offer_choosing
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
 from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings
 from simulator.core.shelves import offer_judges
@@ -188,13 +188,13 @@ class Plugin:
     A command is a function whose parameters are its options (as Typer reads them, or with
     `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
     as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs, `figures`
-    what a target may name beside judges, `engines` values of `--engine`. `settings` are options, variables
-    and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has them in its settings.py, which
-    imports nothing else of it. `outputs` are those that the answers of a run are graded by, `choosing` how a
-    prompt's choices are weighed, `panel` the models that grade as well. `arguments` are what judges may ask
-    for as a parameter. `check` raises InputError for settings that cannot be used together, before anything
-    is read; `settled` returns the settings as its run has them. `printed` is None for a run that prints its
-    summary.
+    what a target may name beside judges, `engine` what holds the conversations of a run in other processes.
+    `settings` are options, variables and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has
+    them in its settings.py, which imports nothing else of it. `outputs` are those that the answers of a run
+    are graded by, `choosing` how a prompt's choices are weighed, `panel` the models that grade as well.
+    `arguments` are what judges may ask for as a parameter. `check` raises InputError for settings that cannot
+    be used together, before anything is read; `settled` returns the settings as its run has them. `printed`
+    is None for a run that prints its summary.
     """
 
     name: str
@@ -205,7 +205,7 @@ class Plugin:
     figures: Mapping[str, GateFigure] = field(default_factory=dict)
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
-    engines: Mapping[str, Engine] = field(default_factory=dict)
+    engine: Callable[[Settings], Engine | None] | None = None
     dividing: Dividing | None = None
     runner: "RunnerFactory | None" = None
     preparation: Preparing | None = None
@@ -239,7 +239,6 @@ class Room:
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
-    engines: tuple[str, ...] = ()
     readers: bool = False
     remarks: bool = False
     lines: int | None = None
@@ -268,7 +267,6 @@ LAB: Mapping[str, Room] = {
             "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate."
         },
         settings=("scheduler", "workers", "shard"),
-        engines=("dask",),
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},
@@ -327,7 +325,6 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
     asked = []
     for name, room in LAB.items():
         given = [flag(key) for key in room.settings if is_set(settings, key)]
-        given += [f"--engine {engine}" for engine in room.engines if engine == settings.engine]
         if given:
             asked.append(_asked(name, given[0]))
     return (*asked, *third_party())
@@ -335,14 +332,15 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
 
 def check(settings: Settings) -> None:
     """Raises InputError for settings of plug-ins that cannot be used together, or whose room is not there."""
-    asked = asked_by(settings)
-    engines = {"local", *(name for plugin in asked for name in plugin.engines)}
-    if settings.engine not in engines:
-        engines.update(name for room in LAB.values() for name in room.engines)
-        raise UnknownName(_("value of --engine"), settings.engine, engines)
-    for plugin in asked:
+    for plugin in asked_by(settings):
         if plugin.check:
             plugin.check(settings)
+
+
+def engine_of(settings: Settings) -> Engine | None:
+    """What holds the conversations of a run in other processes; None where this one does."""
+    engines = (plugin.engine(settings) for plugin in asked_by(settings) if plugin.engine)
+    return next(filter(None, engines), None)
 
 
 def reporting(

@@ -233,8 +233,8 @@ def test_settings_of_the_lab_have_a_keyword_of_their_own() -> None:
     assert result.as_dict()["load"]["customers"] == 2
     with pytest.raises(InputError, match=r"unknown setting: 'custmers'. Did you mean customers"):
         rehearse(answer, **OPTIONS, added={"custmers": 2})
-    with pytest.raises(InputError, match="finds the bot by a name"):
-        rehearse(answer, **OPTIONS, engine="dask", added={"workers": 1})
+    with pytest.raises(InputError, match="find the bot by a name"):
+        rehearse(answer, **OPTIONS, added={"workers": 1})
 
 
 @pytest.mark.parametrize(("name", "language"), [("rehearse_bot.py", "ja"), ("rehearse_bot_en.py", "en")])

@@ -273,10 +273,8 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
     # All before the questions are read, for these can take a while.
     plugins.check(settings)
     settings = _with_judging(_with_bot(_with_whole_paths(settings), objects.cases))
-    if objects.bot is not None and settings.engine != "local":
-        raise InputError(
-            _("--engine {engine} finds the bot by a name: bot.py:answer.", engine=settings.engine)
-        )
+    if objects.bot is not None and plugins.engine_of(settings):
+        raise InputError(_("Workers find the bot by a name: bot.py:answer."))
     planned = read_plan(settings, objects.cases)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.confidence is not None:
@@ -387,10 +385,7 @@ def play(
         return opened[0]
 
     # One process with one event loop, or batches on dask's workers; the same signature.
-    engines: dict[str, plugins.Engine] = {"local": run.perform}
-    for plugin in added:
-        engines |= plugin.engines
-    perform = engines[settings.engine]
+    perform = plugins.engine_of(settings) or run.perform
     new_runner = next((plugin.runner for plugin in added if plugin.runner), None)
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():

@@ -73,7 +73,6 @@ class RunOptions(TypedDict, total=False):
     max_tokens: int
     prices: File | Mapping[str, Table]
     jpy_per_usd: float
-    engine: str
     runs: File
     # What plug-ins and the lab add, by its name: {"customers": 50}
     added: Table

@@ -543,7 +543,6 @@ SETTINGS_FILE = "rehearsal.toml"
 # or paints it again says so anew.
 NOT_STORED = frozenset({
     "resume", "dry_run", "to", "json_output", "verbose", "quiet", "open_page", "runs", "sheet", "worksheet",
-    "engine",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 
@@ -615,9 +614,6 @@ class Settings(RowSettings):
     calls: Count = setting("Model calls in flight at each endpoint.", 64)
     rpm: Positive | None = setting("Requests per minute that each endpoint allows.")
     tpm: Positive | None = setting("Tokens per minute that each endpoint allows.")
-    engine: str = setting(
-        "Where conversations are held: in this process, or on workers (extra dask).", "local"
-    )
     timeout: Seconds = setting("Seconds to wait for an answer from the bot or a model.", 60.0)
     patience: Seconds = Field(
         default_factory=lambda given: max(120.0, given["timeout"]),
@@ -780,7 +776,7 @@ GROUPS = {
     "Gate": ("target", "max_major", "confidence", "max_failed", "min_graded"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
-        "cache", "max_tokens", "prices", "jpy_per_usd", "engine",
+        "cache", "max_tokens", "prices", "jpy_per_usd",
     ),
     "Rows": ("prompt", "shots", "labels", "sample", "strict"),
     "Output": (

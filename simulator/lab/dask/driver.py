@@ -1,4 +1,4 @@
-"""`--engine dask`: workers play the conversations of a run, and this process alone writes the run file.
+"""Runs on dask: workers play the conversations of a run, and this process alone writes the run file.
 
 Each worker gets a batch of conversations as a task, plays them to their end and tells all that happens; this
 process writes that down at once, and gives the worker the next batch. What is written is the whole state:
@@ -343,7 +343,7 @@ class BatchRunner(Runner):
         if played.out_of_budget:
             self.out_of_budget = _(
                 "too little is left of the budget of {budget} USD for every worker; a larger --budget goes"
-                " on, or one process without --engine dask",
+                " on, or one process without workers",
                 budget=f"{self.context.ledger.budget:g}",
             )
 

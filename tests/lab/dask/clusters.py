@@ -14,6 +14,7 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Conversation, Results
 from simulator.models.pricing import Ledger
+from simulator.plugins import engine_of
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import Progress, create_run
@@ -164,8 +165,6 @@ async def _performed(
     opened: Callable[[], RunFile],
     progress: Progress | None,
 ) -> tuple[Results, str | None]:
-    from simulator.lab.dask.driver import perform as perform_there
-
-    perform = perform_there if settings.engine == "dask" else perform_here
+    perform = engine_of(settings) or perform_here
     path, stopped = await perform(context, plan, opened, progress or Quiet())
     return read_run(path), None if stopped is None else str(stopped)

@@ -106,7 +106,7 @@ async def test_two_workers_hold_the_very_run_of_one_process(machines: Machines) 
     """The same lines, answers, endings and grades by the same seed, and the same progress."""
     here, _ = await rehearsed(offline(limit=3, persona=("angry", "calm")))
     progress = Acting(0, lambda: None)
-    spread = {"engine": "dask", "scheduler": machines.address, "workers": 2}
+    spread = {"scheduler": machines.address, "workers": 2}
     there, stopped = await rehearsed(offline(limit=3, persona=("angry", "calm"), **spread), progress)
 
     assert stopped is None
@@ -127,7 +127,7 @@ async def test_workers_play_with_their_own_copy_of_the_bot(
     write("窓口.py", "from words import BAD\ndef answer(query):\n    return BAD + '、承知しました。'\n")
     write("mine.py", JUDGE)
     settings = offline(
-        limit=1, turns=1, adapter="窓口.py:answer", judges=("mine.py:strict",), engine="dask",
+        limit=1, turns=1, adapter="窓口.py:answer", judges=("mine.py:strict",),
         scheduler=machines.address, workers=2,
     )  # fmt: skip
     for word in ("はい", "もしもし"):
@@ -156,10 +156,7 @@ def test_workers_fill_in_the_prompt_of_each_row(
     write("p.toml", 'version = "1"\n[en]\nuser = "say $question"\n')
     options = "--prompt ./p.toml --adapter upper.py:answer --language en --judges em --offline --json"
 
-    assert (
-        main(["evaluate", "rows.csv", *options.split(), "--engine", "dask", "--scheduler", machines.address])
-        == 0
-    )
+    assert main(["evaluate", "rows.csv", *options.split(), "--scheduler", machines.address]) == 0
     assert json.loads(capsys.readouterr().out)["score"] == 1.0
 
 
@@ -168,7 +165,7 @@ async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machine
     write("bot.py", SLOW)
     progress = Acting(3, lambda: kill(machines.workers[0]))
     settings = offline(limit=12, concurrency=4, **LIGHT)
-    spread = offline(limit=12, concurrency=4, engine="dask", scheduler=machines.address, workers=2, **LIGHT)
+    spread = offline(limit=12, concurrency=4, scheduler=machines.address, workers=2, **LIGHT)
     results, stopped = await rehearsed(spread, progress)
     asked = asked_of(machines)
     here, _ = await rehearsed(settings)
@@ -185,7 +182,7 @@ async def test_workers_that_cannot_play_are_named_before_anything_is_paid(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One without the key, by role and models; one without the program. No run is left."""
-    there = {"engine": "dask", "scheduler": machines.address}
+    there = {"scheduler": machines.address}
     with monkeypatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         with pytest.raises(
@@ -209,7 +206,7 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert machines.scheduler is not None
     progress = Acting(3, lambda: kill(machines.scheduler))  # type: ignore[arg-type]
     settings = offline(limit=12, concurrency=4, **LIGHT)
-    spread = offline(limit=12, concurrency=4, engine="dask", scheduler=machines.address, **LIGHT)
+    spread = offline(limit=12, concurrency=4, scheduler=machines.address, **LIGHT)
     broken, why = await rehearsed(spread, progress)
     machines.end()
     done = {
@@ -240,7 +237,7 @@ def test_a_driver_that_is_killed_takes_its_workers_along(monkeypatch: pytest.Mon
         [
             sys.executable, str(ROOT / "run.py"), "--offline", "--cache", "off", "--persona", "angry",
             "--limit", "20", "--concurrency", "2", "--judges", "fluency", "--adapter", "bot.py:answer",
-            "--engine", "dask", "--workers", "1",
+            "--workers", "1",
         ],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
@@ -264,7 +261,7 @@ async def test_a_conversation_that_ends_every_worker_is_named() -> None:
 
     write("bot.py", "import os\ndef answer(query):\n    os._exit(1)\n")
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        results, stopped = await rehearsed(offline(limit=1, engine="dask", workers=1, **LIGHT))
+        results, stopped = await rehearsed(offline(limit=1, workers=1, **LIGHT))
 
     assert stopped is not None
     assert f"lost again and again with {results.conversations[0].id}" in stopped
@@ -278,7 +275,7 @@ async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
     price = {"input": 10.0, "output": 10.0}
     known: dict[str, Any] = {
         "offline": False, "limit": 6, "turns": 2, "judges": ("turn", "fluency"),
-        "engine": "dask", "workers": 2,
+        "workers": 2,
         "adapter": "bot.py:answer", "user_model": "u", "judge_model": "j", "embed_model": "lexical",
         "demo_model": "lexical", "prices": {"u": price, "j": price}, "concurrency": 4, "rpm": 100_000,
     }  # fmt: skip
@@ -288,7 +285,7 @@ async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
         monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
         stopped, why = await rehearsed(offline(**known, budget=BUDGET))
         spent = sum(role.cost_usd or 0.0 for role in stopped.spending.values())
-        finished, _ = await resumed(stopped, offline(**known | {"engine": "local", "workers": None}))
+        finished, _ = await resumed(stopped, offline(**known | {"workers": None}))
         asked = dict(server.counts)
 
     assert why is not None

@@ -107,7 +107,7 @@ def test_thinking_is_log_normal_around_its_median() -> None:
         ("--customers", "0"), ("--customers", "4", "--arrival", "fast"), ("--arrival", "2/s"),
         ("--think", "1"),
         ("--customers", "4", "--think", "-1"),
-        ("--customers", "4", "--engine", "dask"),
+        ("--customers", "4", "--workers", "2"),
     ],
 )  # fmt: skip
 def test_what_makes_no_load_is_refused(given: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
