@@ -98,7 +98,7 @@ def side_of(results: Results) -> RunFigures:
 
 def compare(before: RunFigures, after: RunFigures) -> RunComparison:
     """What `diff` works out of two runs."""
-    return compare_runs(PairedRuns(before, after), seed=1)
+    return compare_runs(PairedRuns(before, after))
 
 
 def stored(results: Results, runs: Path = Path("runs")) -> Path:

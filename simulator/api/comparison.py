@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from simulator.api.outputs import report_language
+from simulator.api.outputs import BESIDE, report_language
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, sentences
@@ -75,8 +75,7 @@ def difference(before: str, after: str, runs: Path) -> Difference:
     # The later run first: its rules for red hold for both.
     later = _figures(paths[1])
     pairs = PairedRuns(_figures(paths[0], later.summary.red.rules), later)
-    seed = later.results.run.settings.get("seed")
-    changes = compare_runs(pairs, seed=seed if isinstance(seed, int) else 42)
+    changes = compare_runs(pairs)
     if not changes.paired:
         names = {"before": changes.before.run, "after": changes.after.run}
         apart = _("{before} and {after} have no question in common.", **names)
@@ -84,7 +83,7 @@ def difference(before: str, after: str, runs: Path) -> Difference:
             cut = " ".join(run.run for run in changes.cut_short)
             raise RehearsalError(sentences(apart, _("Not finished: {names}", names=cut)))
         raise InputError(apart)
-    path = paths[1].with_name("side-by-side.html")
+    path = paths[1].with_name(BESIDE)
     return Difference(pairs, changes, path, str(path))
 
 

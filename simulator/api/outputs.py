@@ -1,6 +1,7 @@
 """What is made of a finished run: the context of its reports, its page, and the object of --json."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,19 @@ from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, Language, Results
 from simulator.core.writing import write_atomically
+from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
 from simulator.report.judges import judge_trusts
+from simulator.report.painters import html
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
 from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
+from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
 from simulator.results.figures import Summary
 from simulator.results.gate import as_json, gate_of
+from simulator.results.history import last_comparable
 from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
 from simulator.results.summary import figures_of
 from simulator.runner.masking import masks_of
@@ -31,6 +36,8 @@ from simulator.storage.run_file import read_run, replay_of
 # A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
 # one is drawn again, with fewer conversations.
 LARGEST = 8_000_000
+# The page of this run beside an earlier one, next to its own page.
+BESIDE = "side-by-side.html"
 ATTEMPTS = 4
 # The file of a report by its suffix; a page is made without one.
 _REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
@@ -46,7 +53,12 @@ class RunOutputs:
     @cached_property
     def context(self) -> ReportContext:
         """The figures of the reports."""
-        return report_context(self.path, without_superseded(read_run(self.path)), self.settings)
+        results = without_superseded(read_run(self.path))
+        context = report_context(self.path, results, self.settings)
+        figures = RunFigures(results, context.summary)
+        # Of a large run the figures of another one take as long again: there `diff` compares.
+        earlier = None if results.is_sampled else last_comparable(figures, self.path)
+        return replace(context, earlier=earlier)
 
     @cached_property
     def report(self) -> Report:
@@ -66,6 +78,19 @@ class RunOutputs:
     def page(self) -> bytes:
         """The page of the run."""
         return page_html(self.context, self.report)
+
+    def write_pages(self) -> None:
+        """Writes the page of the run, and that of its earlier run beside it, to which it links."""
+        context, beside = self.context, ""
+        if context.earlier:
+            runs = PairedRuns(context.earlier, RunFigures(context.results, context.summary))
+            path = self.path.with_name(BESIDE)
+            report = comparison_report(
+                runs, compare_runs(runs), context.language, str(path), gate=context.gate
+            )
+            write_atomically(path, html.page(report))
+            beside = BESIDE
+        write_atomically(Path(context.page), page_html(context, self.report, beside))
 
     def write(self, path: Path) -> None:
         """Writes the report that a suffix says.
@@ -116,11 +141,14 @@ def added_sections(
     yield from filter(None, (build(results, summary, settings) for build in builders))
 
 
-def page_html(context: ReportContext, report: Report | None = None) -> bytes:
-    """The page of a run with as many conversations as fit; a `report` that was made is drawn as it is."""
+def page_html(context: ReportContext, report: Report | None = None, beside: str = "") -> bytes:
+    """The page of a run with as many conversations as fit; a `report` that was made is drawn as it is.
+
+    `beside` is the address of the page that shows it and the earlier run side by side, if that is written.
+    """
     share, shown = 1.0, report or run_report(context)
     for _attempt in range(ATTEMPTS):
-        page = run_page(context, shown, share)
+        page = run_page(context, shown, share, beside)
         if len(page) <= LARGEST:
             break
         share *= 0.9 * LARGEST / len(page)
@@ -143,6 +171,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     shown["redacted"] = masks_of(results) if masks else None
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
+    shown["change"] = context.change and context.change.as_json()
     shown |= {section.key: section.figures for section in (*context.sections, *context.folded)}
     shown["simulator"]["likeness"] = shown.pop("likeness", None)
     for name, figures in shown.get("classification", {}).items():

@@ -14,12 +14,11 @@ import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.api.outputs import page_html, report_context, report_language
+from simulator.api.outputs import RunOutputs, report_language
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
-from simulator.core.settings import Settings, stored_settings
+from simulator.core.settings import stored_settings
 from simulator.core.types import Results
-from simulator.core.writing import write_atomically
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results import review
 from simulator.results.review import blind_agreement, review_findings
@@ -52,8 +51,8 @@ def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions) -
     """
     path = find_run(run, runs)
     read = _read(path, source, sheet) if source else None
-    results = read_run(path)
-    return Review(path, results, _outcome(path, results, stored_settings(results.run.settings), read))
+    outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
+    return Review(path, outputs.context.results, _outcome(outputs, read))
 
 
 def _read(path: Path, source: Source, sheet: SheetOptions) -> ReadCounts:
@@ -100,14 +99,13 @@ def _refused(source: str, taken: Taken, run: str) -> Message:
     return sentences(refused, _("Is it a file of another run?"))
 
 
-def _outcome(path: Path, results: Results, settings: Settings, read: ReadCounts | None) -> ReviewOutcome:
+def _outcome(outputs: RunOutputs, read: ReadCounts | None) -> ReviewOutcome:
     """The figures of the review; the page of the run is written again, with them on it."""
-    context = report_context(path, results, settings)
-    summary, page = context.summary, Path(context.page)
-    write_atomically(page, page_html(context))
-    blind = blind_agreement(results, summary)
-    findings = review_findings(results, summary)
-    return ReviewOutcome(summary, context.gate, blind, read, context.language, page, findings)
+    outputs.write_pages()
+    context = outputs.context
+    results, summary = context.results, context.summary
+    blind, findings = blind_agreement(results, summary), review_findings(results, summary)
+    return ReviewOutcome(summary, context.gate, blind, read, context.language, Path(context.page), findings)
 
 
 def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:

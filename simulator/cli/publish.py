@@ -27,7 +27,7 @@ from simulator.cli.terminal import ExitCode, print_json, say, say_stopped
 from simulator.core.errors import RehearsalError, Unforeseen
 from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings
-from simulator.core.writing import REPORT_AGAIN, write_atomically
+from simulator.core.writing import REPORT_AGAIN
 from simulator.report.painters.console import print_report
 from simulator.results.findings import Gate
 
@@ -85,7 +85,7 @@ def _publish(path: Path, settings: Settings) -> int:
         bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
         say(_("The bot never answered: {reason}", reason=first))
         say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
-    write_atomically(Path(context.page), outputs.page())
+    outputs.write_pages()
     printed = plugins.printed(results, settings)
     print_report(outputs.report, as_json=settings.json_output or printed is not None, view=settings.view)
     if settings.json_output:

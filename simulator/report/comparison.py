@@ -34,13 +34,12 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, safe_text, sentences
 from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
-from simulator.report.context import trial_notice
+from simulator.report.context import change_text, trial_notice
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.report.verdict import verdict
 from simulator.results.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
-    Change,
     JudgeDifference,
     Kind,
     PairedRuns,
@@ -165,18 +164,6 @@ def comparison_report(
     sections += page_section(page)
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
     return Report(title, language, sections=tuple(sections), wording="rows" if summary.rows else "")
-
-
-def change_text(change: Change) -> Message:
-    """The pair of numbers: "Questions needing review 27 → 15, score 64 → 83"."""
-    (red_before, red_now), (before, now) = change.questions, change.score
-    return _(
-        "Questions needing review {red_before} → {red_now}, score {before} → {now}",
-        red_before=f"{red_before:,}",
-        red_now=f"{red_now:,}",
-        before=points(before),
-        now=points(now),
-    )
 
 
 class _Parts:

@@ -26,6 +26,7 @@ from simulator.report.sections import answerable_sections, sections
 from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
 from simulator.results.answerability import answerability, asks_responses, handovers, unjudged_reason
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
+from simulator.results.comparison import Change, RunFigures, change
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
@@ -84,6 +85,18 @@ class _Judged(Protocol):
 def trial_notice(run: _Judged, *, rows: bool = False) -> Text:
     """What to know of a run that no model judged; empty for others. Nobody plays the customer of `rows`."""
     return STAND_INS if run.offline and not rows else _COUNTED if run.trial else ""
+
+
+def change_text(pair: Change) -> Message:
+    """The pair of numbers that every view shows: "Questions needing review 27 → 15, score 64 → 83"."""
+    (red_before, red_now), (before, now) = pair.questions, pair.score
+    return _(
+        "Questions needing review {red_before} → {red_now}, score {before} → {now}",
+        red_before=f"{red_before:,}",
+        red_now=f"{red_now:,}",
+        before=points(before),
+        now=points(now),
+    )
 
 
 def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
@@ -263,7 +276,8 @@ class ReportContext:
 
     `improvements` are None where no turn is red. `page` is where its page is written, empty where there is
     none. `check` is how the worksheet of conversations shows a grade: in words, or as the judge's own JSON.
-    `added` are sections of plug-ins, `remarks` their lines among the notes.
+    `added` are sections of plug-ins, `remarks` their lines among the notes. `earlier` is the last run that
+    can be compared with this one, None without any.
     """
 
     results: Results
@@ -276,6 +290,12 @@ class ReportContext:
     check: CheckFormat = "text"
     added: tuple[Section, ...] = ()
     remarks: tuple[Line, ...] = ()
+    earlier: RunFigures | None = None
+
+    @cached_property
+    def change(self) -> Change | None:
+        """The pair of numbers beside those of the earlier run."""
+        return self.earlier and change(self.earlier, RunFigures(self.results, self.summary))
 
     @property
     def wording(self) -> str:

@@ -43,6 +43,7 @@ from simulator.report import tables
 from simulator.report.conditions import conditions_table
 from simulator.report.context import (
     ReportContext,
+    change_text,
     counts_text,
     lowest_score,
     score_lines,
@@ -131,6 +132,9 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     Judges   Overall 71, Relevance 77, Groundedness 69
     """
     summary = context.summary
+    if context.change:
+        since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)
+        yield Fact(_("Last run"), since)
     means = [
         _mean(title("judge", name), points(mean), summary.scores.judges[name], name, trial=summary.trial)
         for name in summary.scores.active

@@ -43,7 +43,7 @@ from simulator.core.types import (
     response_in,
 )
 from simulator.report import fixes, tables
-from simulator.report.context import ReportContext, lowest_score, score_lines
+from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
 from simulator.report.judges import worth
 from simulator.report.painters.html import render
 from simulator.report.people import corrected_line
@@ -108,9 +108,10 @@ NEAREST = 0.5
 _SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
 
 
-def run_page(context: ReportContext, report: Report, share: float = 1.0) -> bytes:
+def run_page(context: ReportContext, report: Report, share: float = 1.0, beside: str = "") -> bytes:
     """The page of a run, with what fits into this share (0..1) of the room for conversations.
 
+    `beside` is the address of the page that shows it beside the earlier run; empty where there is none.
     In UTF-8. Conversations are read twice, to measure and to draw them, and are never all in memory.
     """
     results, summary, gate = context.results, context.summary, context.gate
@@ -186,6 +187,9 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0) -> byte
         lowest=lowest_score(results, summary),
         corrected=corrected_line(summary, gate.target, gate.bounds),
         score_lines=list(score_lines(context))[1:],
+        change=change_text(context.change) if context.change else "",
+        since=context.change.earlier if context.change else "",
+        beside=beside,
         red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.

@@ -42,7 +42,7 @@ from simulator.core.titles import TITLES
 from simulator.core.types import CONVERSATION, Case, ChatMessage, Conversation, Language, Score, Turn
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
-from simulator.report.context import ReportContext, counts_text, interval_text, trial_notice
+from simulator.report.context import ReportContext, change_text, counts_text, interval_text, trial_notice
 from simulator.report.fixes import rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -154,6 +154,11 @@ def summary_sheet(context: ReportContext) -> Worksheet:
         ),
     }
     rows = [SheetRow(key=context.key("decision"), cells=decision)]
+    if context.change:
+        since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)
+        texts = {"item": _("Last run"), "explanation": since}
+        cells = {name: SheetCell(text=context.text(text)) for name, text in texts.items()}
+        rows.append(SheetRow(key="change", cells=cells))
     for key, title, value, basis in (*_means(context), *_course(context)):
         explanation = context.text(basis)
         # ▲ for those who see no colour; the figure itself is a number, and cannot carry it.

@@ -620,12 +620,13 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     return tuple(broken)
 
 
-def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
+def compare_runs(pairs: PairedRuns) -> RunComparison:
     """The later run compared with the earlier one; both summaries are made by the same red rules.
 
-    The caller sees to that: those of the later run. `seed` is for the bootstrap.
+    The caller sees to that: those of the later run, whose seed is that of the bootstrap, too.
     """
     before, after = pairs.before, pairs.after
+    seed = after.results.run.settings.get("seed")
     primary = after.summary.scores.primary
     earlier, later = means_by_customer(pairs.before), means_by_customer(pairs.after)
     # Of every customer that both runs have: the case, and the means before and after.
@@ -637,7 +638,9 @@ def compare_runs(pairs: PairedRuns, *, seed: int) -> RunComparison:
         for judge in sorted(after.summary.scores.judges, key=lambda name: name != primary)
         if judge in earlier and judge in later
     }
-    judges = differences(means, seed=seed, apart=other_rubrics(before.summary, after.summary))
+    judges = differences(
+        means, seed=seed if isinstance(seed, int) else 42, apart=other_rubrics(before.summary, after.summary)
+    )
     verdict: Verdict = next((row.verdict for row in judges if row.judge == primary), "not_comparable")
     first, second = ({c.case.id for c in side.values() if c.turns} for side in (pairs.earlier, pairs.later))
     whole = (

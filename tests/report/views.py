@@ -52,7 +52,7 @@ def render(  # noqa: PLR0917 - a run's three parts, the language, and two things
 def side_by_side(before: PageParts, after: PageParts, language: Language) -> str:
     """The page that compares the run `after` with `before`."""
     runs = PairedRuns(RunFigures(*before[:2]), RunFigures(*after[:2]))
-    return page(comparison_report(runs, compare_runs(runs, seed=42), language))
+    return page(comparison_report(runs, compare_runs(runs), language))
 
 
 def markdown(context: ReportContext) -> str:

@@ -1,0 +1,92 @@
+"""Better than last time? One pair of numbers on the page, in --json, on the terminal and in the workbook."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from simulator.cli.app import main
+from tests.diff_runs import a_result, grades_of, stored
+
+BEFORE, NOW = [0.4, 0.6, 0.8, 0.8, 1.0, 1.0], [0.8, 0.6, 0.8, 1.0, 1.0, 1.0]
+PAIR = "要確認の質問 2件 → 1件、スコア 77 → 87"
+
+
+def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What `report` prints of the newest run."""
+    assert main(["report", "latest", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def changed(capsys: pytest.CaptureFixture[str]) -> Any:
+    """The pair of the newest run in --json."""
+    return json.loads(reported(capsys, "--json"))["change"]
+
+
+def two_runs() -> None:
+    stored(a_result(grades_of(BEFORE), "1-before"))
+    stored(a_result(grades_of(NOW), "2-now", days=1))
+
+
+def test_every_view_shows_the_same_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two of six questions before, one now; the page links to the one that shows both runs."""
+    two_runs()
+    pair = changed(capsys)
+    text = reported(capsys, "--to", "xlsx")
+    page = Path("runs/2-now/report.html").read_text(encoding="utf-8")
+    rows = openpyxl.load_workbook("runs/2-now/report.xlsx").worksheets[0].iter_rows(values_only=True)
+    assert main(["diff", "1", "2", "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)
+
+    assert pair == compared["change"] == {
+        "earlier": "1-before", "later": "2-now", "asked": 6,
+        "questions": {"before": 2, "now": 1}, "score": {"before": 0.7667, "now": 0.8667},
+    }  # fmt: skip
+    assert compared["said"].startswith(PAIR)
+    assert PAIR in page
+    assert 'href="side-by-side.html"' in page
+    assert PAIR in "".join(text.split("\n")).replace("  ", "")
+    assert any(PAIR in str(cell) for row in rows for cell in row)
+    assert PAIR in Path("runs/2-now/side-by-side.html").read_text(encoding="utf-8")
+
+
+def test_a_first_run_has_no_pair(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor a page that shows it beside another one."""
+    stored(a_result(grades_of(BEFORE), "1-before"))
+
+    assert changed(capsys) is None
+    assert "side-by-side" not in Path("runs/1-before/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("other", [
+    {"limit": 6}, {"adapter": "other"}, {"rubric": "another"}, {"judges": ("relevance",)},
+])  # fmt: skip
+def test_a_run_that_cannot_be_compared_is_passed_over(
+    capsys: pytest.CaptureFixture[str], other: dict[str, Any]
+) -> None:
+    """A try with a limit, another bot or another judge, or with other questions: the run before it counts."""
+    stored(a_result(grades_of(BEFORE), "1-before"))
+    stored(a_result(grades_of([0.2] * 6), "2-try", days=1, **other))
+    stored(a_result(grades_of({"x": 0.2}), "3-others", days=2))
+    stored(a_result(grades_of(NOW), "4-now", days=3))
+
+    assert changed(capsys)["earlier"] == "1-before"
+
+
+def test_a_review_keeps_the_pair_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """`review` writes the page again, with everything that was on it."""
+    two_runs()
+    assert main(["review", "2-now"]) == 0
+    capsys.readouterr()
+
+    assert PAIR in Path("runs/2-now/report.html").read_text(encoding="utf-8")
+
+
+def test_a_limit_that_moved_makes_no_question_red(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both runs are counted by the later one's rules."""
+    stored(a_result(grades_of([0.8] * 6), "1-before"))
+    stored(a_result(grades_of([0.8] * 6), "2-now", days=1, red={"overall": 0.9}))
+
+    assert changed(capsys)["questions"] == {"before": 6, "now": 6}
