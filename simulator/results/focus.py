@@ -39,7 +39,7 @@ _WORD_LISTS = frozenset({"passages", "tags"})
 _SECRET = re.compile(r"key|token|secret|password|auth|header", re.IGNORECASE)
 # Settings that the new run shares with the earlier one, where they are not the defaults.
 _SHARED = (
-    "adapter", "set", "turns", "repeats", "judges", "judging", "guidelines", "contacts", "ng_words", "rules",
+    "adapter", "set", "turns", "repeats", "judges", "judging", "guidelines", "contacts", "rules",
     "voice_opening", "script", "offline", "user_model", "judge_model", "embed_model", "demo_model",
     "knowledge", "seed",
 )  # fmt: skip
