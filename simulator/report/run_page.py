@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.document import Chart, Report, Series, Text, excerpt, local_time, points
+from simulator.core.document import Chart, Report, Series, Text, excerpt, points, reader_time
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import TITLES, title
 from simulator.core.types import (
@@ -172,7 +172,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
             *([("figures", _("Figures"))] if figures else []),
         ],
         run=results.run,
-        created=f"{local_time(results.run.created):%Y-%m-%d %H:%M %Z}",
+        created=reader_time(results.run.created, context.language),
         summary=summary,
         gate=gate,
         titles=context.titles,

@@ -25,7 +25,6 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from simulator.core.document import (
-    JST,
     FactList,
     Notes,
     Section,
@@ -34,6 +33,7 @@ from simulator.core.document import (
     Tone,
     excerpt,
     points,
+    reader_time,
     target_points,
 )
 from simulator.core.messages import Message, _, changed, safe_text, sentences
@@ -317,7 +317,7 @@ def history_sheet(context: ReportContext) -> Worksheet:
     """The row of this run, which goes to those of earlier ones, with a picture of how the score developed."""
     summary, gate, run = context.summary, context.gate, context.results.run
     cells = {
-        "date": SheetCell(text=f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"),
+        "date": SheetCell(text=reader_time(run.created, context.language)),
         "verdict": _verdict_cell(context),
         "red": number_cell(summary.red.count),
         "turns": number_cell(summary.turns),
@@ -455,7 +455,7 @@ def _about(conversation: Conversation, whole: Score | None, context: ReportConte
             at = _("turn {n}", n=lapse.turn)
             name = titles("lapse", lapse.kind)
             yield text(_("{kind} ({at}): {what}", kind=name, at=at, what=excerpt(lapse.what)))
-    yield f"{context.results.run.created.astimezone(JST):%Y/%m/%d %H:%M}"
+    yield reader_time(context.results.run.created, context.language)
     yield text(_("Run: {run}", run=context.results.run.id))
 
 

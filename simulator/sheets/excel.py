@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from simulator.cases.values import WorksheetRow
 from simulator.cases.workbooks import open_workbook, read_worksheets
 from simulator.core.errors import InputError, RunFileError
-from simulator.core.messages import _, say
+from simulator.core.messages import _, say, shown
 from simulator.core.types import Language
 from simulator.core.writing import REPORT_AGAIN, replaced
 from simulator.sheets.merge import (
@@ -359,12 +359,14 @@ def read_edited(path: Path, names: Sequence[str] = (), workbook: Any = None) -> 
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
             places.setdefault((tab, name), {})[column] = header
+    printed = _PLACE.fullmatch(str(getattr(defined.get(PRINTED), "attr_text", "")))
+    not_read = {LISTS, (printed[1] or printed[2]).replace("''", "'") if printed else LISTS}
     # With `names` what is ours is read only where it is named; what is not ours may be people's own.
     named = dict(list(places))
     wanted = [
         worksheet
         for worksheet in workbook.worksheets
-        if worksheet.title != LISTS and (not names or named.get(worksheet.title, names[0]) in names)
+        if worksheet.title not in not_read and (not names or named.get(worksheet.title, names[0]) in names)
     ]
     wanted.sort(key=lambda worksheet: worksheet.sheet_state != "visible")
     tabs = {sheet.name: sheet.lines for sheet in read_worksheets(path, wanted)}
@@ -411,8 +413,8 @@ LONGEST = 32_767
 # Excel sets for a leading apostrophe (quotePrefix). The last four are full-width signs, which Japanese Excel
 # takes for the narrow ones.
 _FORMULA = tuple("=+-@\t\n|%＝＋－＠")
-# Where earlier workbooks have the lists of their dropdowns.
-LISTS = "rehearsal_lists"
+# Where the lists of dropdowns are, and the name of the worksheet that is for printing.
+LISTS, PRINTED = "rehearsal_lists", "rehearsal_printed"
 # Of a worksheet's columns, those that the team deleted.
 DELETED = "rehearsal_deleted_"
 AUTHOR = "Rehearsal"
@@ -429,6 +431,13 @@ _MOST_LINES = 14
 _LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "run"}), 4
 # Characters of a note: a judge's conclusion has some hundred.
 _MOST_NOTE = 3000
+# What is printed: up to these columns, on so many pages of a worksheet at most; whoever reviews on paper
+# reads the gravest. Conversations are laid out as blocks of columns this wide, where there are not too many.
+_PRINTED = {"summary": ("why",), "review": ("status",), "fixes": ("status",)}
+_MOST_PAGES, _MOST_BLOCKS, _BLOCK = 6, 400, (38, 60, 52)
+# A4 landscape within its margins (inches), in narrow characters and in points, at full size.
+_MARGINS = {"left": 0.3, "right": 0.3, "top": 0.6, "bottom": 0.5}
+_PAGE_WIDTH, _PAGE_HEIGHT = 148, 500
 # The paper's number in xlsxwriter, which is Excel's.
 _A4 = 9
 
@@ -485,12 +494,73 @@ class _WorkbookPainter:
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
             self._column(sheet, worksheet, number, column)
+        heights = [high * self.line + 5]
         for number, row in enumerate(worksheet.rows, start=1):
-            self._row(sheet, worksheet, number, row)
+            heights.append(self._row(sheet, worksheet, number, row))
         chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
         if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
             self._chart(sheet, worksheet, chart, keys)
         _view(sheet, worksheet)
+        if worksheet.name in _PRINTED:
+            self._paper(sheet, worksheet, heights)
+        if worksheet.name == "conversations" and 0 < len(worksheet.rows) <= _MOST_BLOCKS:
+            self._blocks(worksheet)
+
+    def _paper(self, sheet: Any, worksheet: Worksheet, heights: Sequence[float]) -> None:
+        """Prints the columns that are read first, at a size that can be read, and no more rows than are."""
+        keys = [column.key for column in worksheet.columns]
+        last = next((keys.index(key) for key in _PRINTED[worksheet.name] if key in keys), len(keys) - 1)
+        width = sum(column.width + 1 for column in worksheet.columns[1 : last + 1])
+        room = _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width) - heights[0]
+        rows = pages = 0
+        left = 0.0
+        for high, row in zip(heights[1:], worksheet.rows, strict=True):
+            if worksheet.name == "review" and not row.cell("severity").text:
+                break
+            if high > left:
+                pages, left = pages + 1, room
+            if pages > _MOST_PAGES:
+                break
+            rows, left = rows + 1, left - high
+        sheet.print_area(0, 1, max(rows, 1), last)
+        sheet.fit_to_pages(1, 0)
+        if rows < len(worksheet.rows):
+            every = len(worksheet.rows)
+            part = _("The first {n} of {all} rows; the others are in the file.", n=rows, all=every)
+            sheet.set_header(f"&L&A&R{shown(part, self.language).replace('&', '&&')}")
+
+    def _blocks(self, worksheet: Worksheet) -> None:
+        """The conversations once more, for paper: below each other, a line for every turn."""
+        title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
+        sheet = self._file.add_worksheet(title)
+        self._file.define_name(PRINTED, f"='{title.replace(chr(39), chr(39) * 2)}'!$A$1")
+        for place, width in enumerate(_BLOCK):
+            sheet.set_column(place, place, width)
+        turns = [c.key.removeprefix("user") for c in worksheet.columns if c.key.startswith("user")]
+        heading, number = self._format(bold=True, bg_color=HEADINGS["program"]), 0
+        for row in worksheet.rows:
+            about = " · ".join(row.cell("config").text.splitlines())
+            ending = " ".join(filter(None, (row.cell("score").text, row.cell("ended").text)))
+            for place, text in enumerate((about, "", ending)):
+                sheet.write_string(number, place, cell_text(text, self.language, LONGEST), heading)
+            number += 1
+            for turn in turns:
+                cells = [row.cell(f"{key}{turn}") for key in ("user", "assistant", "check")]
+                if not any(cell.text for cell in cells):
+                    continue
+                texts = [cell_text(cell.text, self.language, LONGEST) for cell in cells]
+                lines = zip(texts, _BLOCK, strict=True)
+                high = max(line_count(text, width - 1, _MOST_LINES) for text, width in lines)
+                sheet.set_row(number, high * self.line + 3)
+                for place, (cell, text) in enumerate(zip(cells, texts, strict=True)):
+                    look = {"bg_color": FILLS[cell.mark]} if cell.mark else {}
+                    sheet.write_string(number, place, text, self._format(text_wrap=True, **look))
+                number += 1
+        sheet.set_landscape()
+        sheet.set_paper(_A4)
+        sheet.set_margins(**_MARGINS)
+        sheet.fit_to_pages(1, 0)
+        sheet.set_footer("&L&A&C&P / &N")
 
     def close(self, properties: Mapping[str, str]) -> None:
         """Adds the properties, and writes the file."""
@@ -558,8 +628,8 @@ class _WorkbookPainter:
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(number, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: SheetRow) -> None:
-        """A row, as high as its highest text, within limits.
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: SheetRow) -> float:
+        """A row, as high as its highest text, within limits; returns its height in points.
 
         Excel would set the height itself, but as high as the longest passage, of 4,000 characters.
         """
@@ -574,6 +644,7 @@ class _WorkbookPainter:
             cell = row.cell(column.key)
             self._cell(sheet, (number, place), column, cell, texts[column.key])
             self._note(sheet, number, place, cell.note)
+        return high * self.line + 3
 
     def _cell(self, sheet: Any, place: tuple[int, int], column: Column, cell: SheetCell, text: str) -> None:
         # A day that Excel knows is written as one, so that it sorts and filters; any other text stays a text.
@@ -726,6 +797,7 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
         sheet.fit_to_pages(1, 0)
     sheet.set_landscape()
     sheet.set_paper(_A4)
+    sheet.set_margins(**_MARGINS)
     sheet.repeat_rows(0)
     sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")
     sheet.set_footer("&C&P / &N")

@@ -260,7 +260,7 @@ HELP: Mapping[str, Message] = {
         "The questions of the next run: only rows that are in use and approved are asked. Add rows as you"
         " like."
     ),
-    "history": _("One row for each run. Dates are in Japan's time."),
+    "history": _("One row for each run."),
     "archive": _("What is over, with all that your team wrote about it. It comes back if it happens again."),
     "technical": _("What it takes to repeat the run."),
 }
@@ -383,8 +383,8 @@ COLUMN_HELP: Mapping[str, Message] = {
 # The columns of each worksheet, in their order: what is read first stands left, what is only looked up right.
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
-    "review": "key severity state question answer reference reason likely_cause judge_is cause correct_answer"
-    " assignee status comment checked persona times conversation scores passages earlier since run",
+    "review": "key severity state question answer reference reason likely_cause judge_is assignee status"
+    " cause correct_answer comment checked persona times conversation scores passages earlier since run",
     "fixes": "key rank state what where found_cause sure gain turns customers question answer reason assignee"
     " status memo since run rests_on",
     "conversations": "key config score ended reference user assistant check",
@@ -466,11 +466,14 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
 # of 30 it is what people read.
 _WIDTHS = {
     ("review", "persona"): 22,
-    ("review", "question"): 30,
-    ("review", "answer"): 40,
-    ("review", "reference"): 30,
-    ("review", "reason"): 34,
-    ("review", "likely_cause"): 34,
+    ("review", "state"): 12,
+    ("review", "question"): 26,
+    ("review", "answer"): 36,
+    ("review", "reference"): 26,
+    ("review", "reason"): 30,
+    ("review", "likely_cause"): 28,
+    ("review", "judge_is"): 12,
+    ("review", "status"): 12,
     ("conversations", "score"): 8,
     ("questions", "question"): 44,
     ("questions", "reference"): 44,

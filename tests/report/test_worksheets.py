@@ -39,12 +39,12 @@ def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("ja", "お客様：怒っているお客様 質問：fees-01-ja 2026/11/21 18:04 実行："),
-        ("en", "Customer: Angry customer Question: fees-01-en 2026/11/21 18:04 Run: "),
+        ("ja", "お客様：怒っているお客様 質問：fees-01-ja 2026/11/21 18:04 JST 実行："),
+        ("en", "Customer: Angry customer Question: fees-01-en 2026/11/21 09:04 UTC Run: "),
     ],
 )
 def test_a_conversation_says_what_it_was_in_words(language: Language, said: str) -> None:
-    """Who came with which question, when, and in which run."""
+    """Who came with which question, when by a clock that is named, and in which run."""
     cell = sheets(language)["conversations"].rows[0].cells["config"]
 
     assert cell.text.replace("\n", " ") == f"{said}20261121-090400-mixed-3f2a"

@@ -1,6 +1,7 @@
 """The Excel workbook as it is written: what stands where, what is never a formula, and what it can hold."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import openpyxl
 import pytest
 from openpyxl.xml.functions import fromstring, localname
 
+from simulator.core.messages import shown
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
@@ -20,12 +22,12 @@ from simulator.results.summary import grading_judges
 from simulator.sheets import excel
 from simulator.sheets.excel import Book, paint, read_edited
 from simulator.sheets.merge import units
-from simulator.sheets.model import Column, LazyRows, SheetCell, SheetRow, Worksheet
+from simulator.sheets.model import CHOICES, Column, LazyRows, SheetCell, SheetRow, Worksheet
 from tests.excel import read
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.report.views import context_of
-from tests.sample_runs import hostile, summed
+from tests.sample_runs import hostile, large, summed
 
 # What spreadsheets have taken for formulas, links, commands or markup of their own.
 ATTACKS = (
@@ -180,6 +182,62 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     saved = tmp_path / "saved" / "report.xlsx"
     assert read(saved) == read(path)
     assert "rehearsal_review_judge_is" in openpyxl.load_workbook(saved).defined_names
+
+
+def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
+    """Of 45 conversations, no two alike, summary and review are eight pages of A4 at most, in 7 points."""
+    run = large(45)
+    talks = []
+    for talk in run.conversations:
+        answers = (
+            turn.answer.model_copy(update={"text": f"{turn.answer.text}{talk.id}"}) for turn in talk.turns
+        )
+        both = zip(talk.turns, answers, strict=True)
+        turns = tuple(turn.model_copy(update={"answer": answer}) for turn, answer in both)
+        talks.append(talk.model_copy(update={"turns": turns}))
+    made = worksheets(report_context("ja", run.model_copy(update={"conversations": tuple(talks)})))
+    assert len(made[1].rows) > 90
+    book: Any = openpyxl.load_workbook(excel.write(Book(made), tmp_path / "a.xlsx"))
+    pages = 0.0
+    for sheet in book.worksheets[:2]:
+        columns, rows = re.findall(r"\$([A-Z]+)\$(\d+)", sheet.print_area), sheet.row_dimensions
+        first, last = (openpyxl.utils.column_index_from_string(letter) for letter, _row in columns)
+        letters = map(openpyxl.utils.get_column_letter, range(first, last + 1))
+        # At 96 dots an inch a narrow character takes 7 of them; a page is 277 mm wide and 176 mm high.
+        size = min(1, 277 / 25.4 * 96 / sum(7 * sheet.column_dimensions[letter].width for letter in letters))
+        high = sum(rows[number].height or 15 for number in range(1, int(columns[1][1]) + 1))
+        pages += math.ceil(high * size / (176 / 25.4 * 72))
+        assert (sheet.page_setup.orientation, sheet.page_setup.paperSize) == ("landscape", 9)
+        assert 10 * size > 7
+
+    assert pages <= 8
+
+
+def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
+    """Below each other on a worksheet of their own, which is read as nobody's."""
+    made = worksheets(report_context("ja"))
+    path = excel.write(Book(made), tmp_path / "a.xlsx")
+    sheet = next(s for s in openpyxl.load_workbook(path).worksheets if s.title.endswith("（印刷用）"))
+    turns = next(m for m in made if m.name == "conversations").rows[0]
+
+    assert [cell.value for cell in sheet[2]][:2] == [
+        turns.cells["user1"].text,
+        turns.cells["assistant1"].text,
+    ]
+    assert read_edited(path).foreign == ()
+
+
+def test_all_causes_can_be_picked(tmp_path: Path) -> None:
+    """More of them than a rule has room for in English: they stand in a hidden worksheet."""
+    made = worksheets(report_context("en"))
+    book: Any = openpyxl.load_workbook(excel.write(Book(made), tmp_path / "a.xlsx", "en"))
+    rules = (rule.formula1 or "" for rule in book["Review"].data_validations.dataValidation)
+    causes = [shown(title, "en") for title in CHOICES["cause"].values()]
+    lists = book["rehearsal_lists"]
+
+    assert f"rehearsal_lists!$A$1:$A${len(causes)}" in list(rules)
+    assert [row[0] for row in lists.iter_rows(values_only=True)] == causes
+    assert lists.sheet_state == "hidden"
 
 
 @pytest.mark.parametrize("count", [3, 3_000])

@@ -187,7 +187,7 @@
     for (const each of document.querySelectorAll(".talk.paper, .question, .more, .others, .mends")) each.open = true;
   });
   for (const time of document.querySelectorAll("time")) {
-    time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });
   }
   tools.hidden = false;
   filter();
