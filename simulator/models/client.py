@@ -294,7 +294,7 @@ class Model:
                 data, usage = await self._attempt(path, body, patience)
                 empty += data is None
                 # Where a proxy may have answered instead, it is tried once more.
-                if data is not None or (empty > 1 and await self._is_at_fault(path, patience)):
+                if data is not None or (empty > 1 and await self._is_no_json_final(path, patience)):
                     return data, usage
             except (Refused, NoAnswer) as error:
                 if not is_transient(error) or await self._is_at_fault(path, patience):
@@ -351,6 +351,15 @@ class Model:
             await self._answers_at_all(path)
         return False
 
+    async def _is_no_json_final(self, path: str, patience: Patience) -> bool:
+        """Whether a page in the place of a reply is waited for no longer.
+
+        Raises AccessDenied where nothing was ever answered and the address is probably another one.
+        """
+        if not self._availability.answers and self.endpoint.missing_of_address:
+            raise self._no_json("denied")
+        return await self._is_at_fault(path, patience)
+
     async def _answers_at_all(self, path: str) -> bool:
         """Whether the model answers the shortest of requests; it is paid for like any other."""
         asked: Body = {"input": [SHORTEST]}
@@ -405,10 +414,14 @@ class Model:
                 self._availability.answered()
             raise
         if data is None:
-            self._availability.failed(self._failure("malformed", _("the reply is no JSON")), None)
+            self._availability.failed(self._no_json("malformed"), None)
         else:
             self._availability.answered()
         return data, usage
+
+    def _no_json(self, kind: str) -> ModelFailure:
+        lacks = self.endpoint.missing_of_address
+        return self._failure(kind, _("the reply is no JSON"), advice=lacks or "")
 
     def _relieve(self, error: Exception, permit: Permit, patience: Patience, before: float) -> None:
         """Fewer calls at once, or none for a while, where the endpoint is busy or late."""

@@ -108,7 +108,7 @@ def differing(text: str, others: Iterable[str]) -> tuple[Figure, ...]:
     """
     said, bare = set[str](), set[str]()
     for other in others:
-        bare.update(digits_of(value) for _, value in _numerals(normalise(other)))
+        bare |= _bare(other)
         for figure in figures(other):
             said.add(figure.value)
             if figure.kind == "date":
@@ -120,6 +120,12 @@ def differing(text: str, others: Iterable[str]) -> tuple[Figure, ...]:
         for figure in figures(text)
         if figure.value not in said and not (figure.kind == "number" and figure.value in bare)
     )
+
+
+@lru_cache(maxsize=1024)
+def _bare(text: str) -> frozenset[str]:
+    """The digits of all numbers of a text, whatever stands beside them."""
+    return frozenset(digits_of(value) for _, value in _numerals(normalise(text)))
 
 
 def _numerals(text: str) -> Iterator[tuple[re.Match[str], Decimal]]:

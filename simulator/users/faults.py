@@ -25,7 +25,7 @@ multiply by twelve; but no date follows from two others.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain, combinations, takewhile
 from pathlib import Path
 from string import Template
@@ -441,12 +441,12 @@ def _tells(code: str) -> bool:
     return sum(map(str.isdigit, code)) >= SHORTEST_CODE and any(map(str.isalnum, beside))
 
 
-def _numbers_in(text: str) -> set[Decimal]:
+@lru_cache(maxsize=1024)
+def _numbers_in(text: str) -> frozenset[Decimal]:
     """All numbers of a text, as they are written and as figures are compared."""
     written = _NUMBER.findall(normalise(text).replace(",", ""))
-    return {
-        Decimal(number) for number in (*written, *_NUMBER.findall(" ".join(f.value for f in figures(text))))
-    }
+    compared = _NUMBER.findall(" ".join(figure.value for figure in figures(text)))
+    return frozenset(map(Decimal, (*written, *compared)))
 
 
 def _is_known(figure: Figure, numbers: Set[Decimal], patterns: FaultPatterns) -> bool:
