@@ -28,6 +28,7 @@ from simulator.core.types import (
     GradingContext,
     Language,
     Query,
+    RedRules,
     Results,
     Run,
     Score,
@@ -36,6 +37,8 @@ from simulator.core.types import (
 from simulator.grading.lexical import response_of
 from simulator.report.sections import answerable_sections
 from simulator.results.answerability import turn_outcome
+from simulator.results.figures import turn_failure
+from simulator.results.turns import run_turns
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -71,7 +74,7 @@ def main() -> None:
         cases = read_cases(folder / each.questions)
         results = answered(cases, folder / each.passages)
         print(f"\n{each.name} ({each.language}), {len(cases)} questions, the bundled bot without a model")
-        for section in list(answerable_sections(results))[:1]:
+        for section in list(answerable_sections(run_turns(results, RedRules(), TURN)))[:1]:
             print(table(section))
         print(recognised(cases, labels(folder / each.questions)))
         print(f"{time.perf_counter() - started:.0f} s")
@@ -131,7 +134,8 @@ def recognised(cases: Sequence[Case], label_of: dict[str, str]) -> str:
 
 def _outcome(case: Case) -> str:
     turn = Turn(index=1, user=case.question, answer=Answer(text=case.references_at(1)[0]))
-    return turn_outcome(turn, _worded(case.model_copy(update={"references": ()}), turn).response)
+    worded = _worded(case.model_copy(update={"references": ()}), turn)
+    return turn_outcome(turn_failure(turn), worded.response)
 
 
 def _worded(case: Case, turn: Turn) -> Score:

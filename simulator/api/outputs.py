@@ -160,7 +160,8 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
 
     Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
     """
-    results, shown = context.results, as_json(context.summary, context.gate, str(path))
+    results, run = context.results, context.summary.record
+    shown = as_json(context.summary, context.gate, str(path))
     shown["verdict"] = str(verdict(context.gate, context.summary.scores.score, trial=context.summary.trial))
     for name, judge in shown["judges"].items():
         judge_trust = context.trusts.judges.get(name)
@@ -176,9 +177,9 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     shown["simulator"]["likeness"] = shown.pop("likeness", None)
     for name, figures in shown.get("classification", {}).items():
         shown["judges"][name] |= figures
-    for name, places in {"answerability": answerability(results), "handover": handovers(results)}.items():
+    for name, places in {"answerability": answerability(run), "handover": handovers(run)}.items():
         # A key of its own, and only where something is missing.
-        why = unjudged_reason(places.unjudged, results)
+        why = unjudged_reason(places.unjudged, run)
         shown[name] = places.as_json() | ({"why": context.text(why)} if why else {})
     return shown
 

@@ -24,7 +24,7 @@ from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts
 from simulator.report.sections import answerable_sections, sections
 from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
-from simulator.results.answerability import answerability, asks_responses, handovers, unjudged_reason
+from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
 from simulator.results.comparison import Change, RunFigures, change
 from simulator.results.figures import RedTurn, Summary
@@ -48,13 +48,14 @@ _COUNTED = _(
 _LONGEST_REASON = 600
 
 
-def lowest_score(results: Results, summary: Summary) -> float | None:
+def lowest_score(summary: Summary) -> float | None:
     """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0.
 
     Grades from 1 to 5 are divided by 5, so that a bot that is always wrong has 20 of 100. Whoever does not
     know that takes 40 for nearly half right.
     """
-    scales = (s.scale for s in results.scores.of_judge(summary.scores.primary, "scored"))
+    grades = (turn.scores.get(summary.scores.primary) for turn in summary.record.turns)
+    scales = (grade.scale for grade in grades if grade and grade.is_scored)
     return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
 
 
@@ -341,10 +342,11 @@ class ReportContext:
         """That nobody was asked whether the bot declines and hands over where it should."""
         # A gate on it says so itself.
         is_told = any(condition.lack == "unasked" for condition in self.gate.conditions)
-        if is_told or asks_responses(self.results):
+        if is_told or self.summary.record.asks_responses:
             return ()
-        places = (answerability(self.results), handovers(self.results))
-        why = unjudged_reason(max(condition.unjudged for condition in places), self.results)
+        run = self.summary.record
+        places = (answerability(run), handovers(run))
+        why = unjudged_reason(max(condition.unjudged for condition in places), run)
         return (Line(_("Refusals and handovers: {why}", why=why), "alarm"),) if why else ()
 
     def _judging_note(self) -> Iterator[Line]:
@@ -357,8 +359,8 @@ class ReportContext:
         """How many answers state details that nothing retrieved supports, though they are not red for it."""
         if self.results.run.offline or (self.summary.red.rules.groundedness or 0) >= _DETAILS_ONLY:
             return
-        grounded = self.results.scores.of_judge("groundedness", "scored")
-        if n := sum(score.raw == _DETAILS_ONLY for score in grounded):
+        grounded = (turn.scores.get("groundedness") for turn in self.summary.record.turns)
+        if n := sum(grade.raw == _DETAILS_ONLY for grade in grounded if grade):
             text = _(
                 "Answers with details that no passage supports, though not red for it (groundedness 4): {n}.",
                 n=n,
@@ -394,7 +396,7 @@ class ReportContext:
     @cached_property
     def answerable(self) -> tuple[Section, ...]:
         """Whether the bot answers, declines and hands over where it should."""
-        return tuple(answerable_sections(self.results))
+        return tuple(answerable_sections(self.summary.record))
 
     @cached_property
     def causes(self) -> dict[tuple[str, int], RootCause]:

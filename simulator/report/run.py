@@ -109,7 +109,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if context.trusts.judges:
         yield trust_section(context.trusts)
     if not summary.rows:
-        yield from course_sections(results, summary, context.titles)
+        yield from course_sections(summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
         yield customers_section(summary)
     yield from context.folded
@@ -170,7 +170,7 @@ def _means(context: ReportContext) -> tuple[Block, ...]:
     """Means by customer and judge, the limit below which one is marked, and how low a score can be."""
     summary = context.summary
     table = tables.personas_table(summary, context.titles).model_copy(update={"title": ""})
-    limit, lowest = summary.red.rules.overall, lowest_score(context.results, summary)
+    limit, lowest = summary.red.rules.overall, lowest_score(summary)
     legend = []
     if limit is not None:
         legend.append(_("▲ marks a mean below {limit}.", limit=target_points(limit)))

@@ -184,7 +184,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         verdict=verdict(gate, summary.scores.score, trial=summary.trial),
         verdict_tone=verdict_tone(gate, trial=summary.trial),
         undecided=decision_of(gate) == "undecided",
-        lowest=lowest_score(results, summary),
+        lowest=lowest_score(summary),
         corrected=corrected_line(summary, gate.target, gate.bounds),
         score_lines=list(score_lines(context))[1:],
         change=change_text(context.change) if context.change else "",

@@ -43,6 +43,7 @@ from simulator.results.answerability import answerability, handovers, unjudged_r
 from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
 from simulator.results.red import RISK, undecided_turns
+from simulator.results.rows import RunTurns
 from simulator.results.scores import Course, course
 
 # More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
@@ -67,7 +68,7 @@ def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) 
         skipped_section(results),
         *added,
         bot_usage_section(summary.money.bot),
-        latency_section(results),
+        latency_section(summary.record),
         replay_section(results, summary) if results.run.settings.get("replay") else None,
     )
     return tuple(filter(None, made))
@@ -118,7 +119,7 @@ def skipped_section(results: Results) -> Section | None:
 # The bot's own models, and how long it keeps customers waiting
 
 
-def latency_section(results: Results) -> Section | None:
+def latency_section(run: RunTurns) -> Section | None:
     """Seconds until the bot's answers were there, and until their first words where it streams.
 
     p50 and p95 are nearest-rank percentiles: the smallest time that at least half (95 %) of the answers did
@@ -126,9 +127,9 @@ def latency_section(results: Results) -> Section | None:
     """
     # Until the whole answer, and until its first token; None where nobody took the time.
     waits: tuple[list[float | None], list[float | None]] = [], []
-    for conversation in results.conversations:
-        waits[0].extend(turn.answer.seconds for turn in conversation.turns)
-        waits[1].extend(turn.answer.first_token_seconds for turn in conversation.turns)
+    for turn in run.turns:
+        waits[0].append(turn.seconds)
+        waits[1].append(turn.first_token_seconds)
     rows: list[tuple[Text | Cell | int, ...]] = []
     figures: dict[str, dict[str, float] | None] = {}
     kinds = {"answer": _("answer"), "first_token": _("first words")}
@@ -176,7 +177,7 @@ def bot_usage_section(used: Mapping[str, Spending]) -> Section | None:
 # Answers, handovers
 
 
-def answerable_sections(results: Results) -> Iterator[Section]:
+def answerable_sections(run: RunTurns) -> Iterator[Section]:
     """Whether the bot answers, declines and hands over where it should; only where cases ask for it.
 
     Two tables of two rows: what the case says is right (`answerable`, `handover`) by what the bot did, as
@@ -187,7 +188,7 @@ def answerable_sections(results: Results) -> Iterator[Section]:
     rows: list[list[Cell | Text | int]]
     columns: tuple[Text, ...]
     blocks: list[Block]
-    if (figures := answerability(results)).marked:
+    if (figures := answerability(run)).marked:
         # The first two cells of a row are what is right or wrong, so their sum is what the share is of.
         can = [figures.answered_answerable, figures.refused_answerable, figures.clarified_answerable]
         cannot = [figures.answered_unanswerable, figures.refused_unanswerable, figures.clarified_unanswerable]
@@ -203,11 +204,11 @@ def answerable_sections(results: Results) -> Iterator[Section]:
             " an answer or a case that says what is right: {n}.",
             n=figures.not_answered + figures.unmarked,
         )
-        why = _unjudged(figures.unjudged, results)
+        why = _unjudged(figures.unjudged, run)
         title = _("Refused or not")
         blocks = why if figures.unjudged == figures.marked else [table, Line(note, "soft"), *why]
         yield Section("answerability", title, tuple(blocks), views=PAGE | TERMINAL)
-    if (handed := handovers(results)).marked:
+    if (handed := handovers(run)).marked:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
         rows = [
@@ -218,14 +219,14 @@ def answerable_sections(results: Results) -> Iterator[Section]:
         table = Table.of("handovers", columns, rows, counts=3)
         note = _("Counted by whether a person took over in any turn of the conversation.")
         title = pgettext("a title", "Handed over")
-        why = _unjudged(handed.unjudged, results)
+        why = _unjudged(handed.unjudged, run)
         blocks = why if handed.unjudged == handed.marked else [table, Line(note, "soft"), *why]
         yield Section("handover", title, tuple(blocks), views=PAGE | TERMINAL)
 
 
-def _unjudged(conversations: int, results: Results) -> list[Block]:
+def _unjudged(conversations: int, run: RunTurns) -> list[Block]:
     """That nobody said of these conversations what the bot did, and why."""
-    why = unjudged_reason(conversations, results)
+    why = unjudged_reason(conversations, run)
     return [Line(why, "alarm")] if why else []
 
 
@@ -241,18 +242,18 @@ def _right(right: int, of: int) -> Cell:
 # Turn by turn
 
 
-def course_sections(results: Results, summary: Summary, titles: Titles) -> Iterator[Section]:
+def course_sections(summary: Summary, titles: Titles) -> Iterator[Section]:
     """How turns went, the first to the last; nothing where no turn was graded.
 
     Later turns have fewer conversations, and not the same ones: who was satisfied has left. So each point
     has its n, and a fall does not by itself say that the bot gets worse.
     """
     limit, charts = summary.red.rules.overall, list[Chart]()
-    if score := course(results, summary.scores.primary):
+    if score := course(summary.record, summary.scores.primary):
         line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
         text = partial(points, against=limit)
         charts.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
-    if feelings := course(results, FEELING, raw=True):
+    if feelings := course(summary.record, FEELING, raw=True):
         note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
         charts.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
     if charts:

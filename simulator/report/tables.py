@@ -10,7 +10,8 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
-from simulator.results.figures import JudgeSummary, Mark, Mean, RedTurn, Summary, rounded
+from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, rounded
+from simulator.results.rows import Mark
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
 

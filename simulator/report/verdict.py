@@ -70,13 +70,6 @@ def verdict(gate: Gate, score: float | None, *, trial: bool = False) -> Message:
         what = ngettext(
             "{what}; and {n} more condition", "{what}; and {n} more conditions", n=more, what=what
         )
-    if gate.decision == "undecided" and gate.more is not None and not gate.incomplete:
-        what = ngettext(
-            "{what}; about {n} more conversation would settle it",
-            "{what}; about {n} more conversations would settle it",
-            n=gate.more,
-            what=what,
-        )
     asks_sure = gate.confidence is not None and decision_of(gate) != "undecided"
     if gate.conditions and asks_sure and is_sure(gate):
         word = _("{word} ({sure} % sure)", word=word, sure=f"{100 * (gate.confidence or 0):.4g}")

@@ -24,10 +24,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 from simulator.core.messages import Message, _
-from simulator.core.types import TURN, Conversation, Response, Results, Turn, Value
-from simulator.results.figures import rounded, turn_failure
+from simulator.core.types import TURN, Response, Value
+from simulator.results.figures import rounded
 from simulator.results.intervals import wilson
-from simulator.storage.results import cache_latest
+from simulator.results.rows import ConversationRow, RunTurns
 
 # What a bot can do in a turn: answer at least a part, decline or hand over, only ask back, or none of these.
 Outcome = Literal["answered", "refused", "asked_back", "not_answered", "unjudged"]
@@ -40,8 +40,6 @@ _OUTCOMES: Mapping[Response | None, Outcome] = {
     "nothing": "not_answered",
     None: "unjudged",
 }
-# What the judge of turns says that each answer does, by conversation and turn.
-Responses = Mapping[tuple[str, int], Response]
 
 
 class _Places(Value):
@@ -106,43 +104,25 @@ class Handovers(_Places):
     kept_forbidden: int = 0
 
 
-@cache_latest
-def answerability(results: Results) -> Answerability:
+def answerability(run: RunTurns) -> Answerability:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-    return Answerability.model_validate(_counted(results, answer_place))
+    return Answerability.model_validate(_counted(run, answer_place))
 
 
-@cache_latest
-def handovers(results: Results) -> Handovers:
+def handovers(run: RunTurns) -> Handovers:
     """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
-    return Handovers.model_validate(_counted(results, handover_place))
+    return Handovers.model_validate(_counted(run, handover_place))
 
 
-@cache_latest
-def responses(results: Results) -> Responses:
-    """What each answer does, as the judge of turns says; answers of which nobody says it are missing.
-
-    Of another judge only where `turn` was not asked: a rubric of one's own may have such a field, too.
-    """
-    judges = sorted(judge for judge in results.scores.judges if "@" not in judge)
-    by_turn: dict[tuple[str, int], Response] = {}
-    for judge in [TURN] if TURN in judges else judges:
-        for score in results.scores.of_judge(judge):
-            if score.response is not None:
-                by_turn.setdefault((score.conversation, score.turn), score.response)
-    return by_turn
+def _counted(run: RunTurns, place: Callable[[ConversationRow], str]) -> Mapping[str, int]:
+    return Counter(place(row) for row in run.conversations if row.turns)
 
 
-def asks_responses(results: Results) -> bool:
-    """Whether a judge was asked that says what an answer does: the judge of turns, by a model or without."""
-    return bool(responses(results)) or TURN in results.scores.judges
-
-
-def unjudged_reason(conversations: int, results: Results) -> Message | None:
+def unjudged_reason(conversations: int, run: RunTurns) -> Message | None:
     """Why so many conversations are not judged; None where there are none."""
     if not conversations:
         return None
-    if not asks_responses(results):
+    if not run.asks_responses:
         return _(
             "Not judged: what an answer does is said by the judge {judge}, which was not asked. Name it in"
             " --judges.",
@@ -151,42 +131,33 @@ def unjudged_reason(conversations: int, results: Results) -> Message | None:
     return _("Not judged, because the judge {judge} failed: {n}.", judge=TURN, n=conversations)
 
 
-def _counted(results: Results, place: Callable[[Conversation, Responses], str]) -> Mapping[str, int]:
-    begun = results.conversations.select("begun")
-    # Millions of rows that expect nothing need not be read for it.
-    if not results.conversations.select("with_expectations"):
-        return {"unmarked": len(begun)}
-    said = responses(results)
-    return Counter(place(conversation, said) for conversation in begun)
-
-
-def turn_outcome(turn: Turn, response: Response | None) -> Outcome:
+def turn_outcome(failure: str | None, response: Response | None) -> Outcome:
     """What the bot did in a turn: answer, refuse, only ask back, or fail; by what a judge says it does."""
-    return "not_answered" if turn_failure(turn) else _OUTCOMES[response]
+    return "not_answered" if failure else _OUTCOMES[response]
 
 
-def answer_place(conversation: Conversation, said: Responses) -> str:
+def answer_place(row: ConversationRow) -> str:
     """The field of `Answerability` in which a conversation that has begun is counted."""
-    if conversation.case.answerable is None or conversation.turns[0].unrecorded:
-        return "unmarked"
+    first = row.turns[0]
     # Of an unrecorded turn nobody knows what the bot said.
-    first = conversation.turns[0]
-    outcome = turn_outcome(first, said.get((conversation.id, first.index)))
+    if row.answerable is None or first.unrecorded:
+        return "unmarked"
+    outcome = turn_outcome(first.failure, first.response)
     if outcome in ("not_answered", "unjudged"):
         return outcome
-    kind = "answerable" if conversation.case.answerable else "unanswerable"
+    kind = "answerable" if row.answerable else "unanswerable"
     return f"{'clarified' if outcome == 'asked_back' else outcome}_{kind}"
 
 
-def handover_place(conversation: Conversation, said: Responses) -> str:
+def handover_place(row: ConversationRow) -> str:
     """The field of `Handovers` in which a conversation that has begun is counted."""
-    if conversation.case.handover == "optional" or all(turn.unrecorded for turn in conversation.turns):
+    if row.handover == "optional" or all(turn.unrecorded for turn in row.turns):
         return "unmarked"
-    answers = [turn for turn in conversation.turns if not turn_failure(turn)]
+    answers = [turn for turn in row.turns if not turn.failure]
     if not answers:
         return "not_answered"
-    did = {said.get((conversation.id, turn.index)) for turn in answers}
-    if "handed_over" in did:
-        return f"handed_{conversation.case.handover}"
+    responses = {turn.response for turn in answers}
+    if "handed_over" in responses:
+        return f"handed_{row.handover}"
     # One of the answers that nobody judged may have been the handover.
-    return "unjudged" if None in did else f"kept_{conversation.case.handover}"
+    return "unjudged" if None in responses else f"kept_{row.handover}"

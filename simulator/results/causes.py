@@ -26,8 +26,9 @@ from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, answer_key
 from simulator.results.articles import Shelf, article_of, is_of
-from simulator.results.figures import MarkKind, RedTurn, Summary
+from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
+from simulator.results.rows import MarkKind
 from simulator.storage.results import turns_with_scores
 from simulator.users.faults import CustomerFault
 

@@ -26,7 +26,6 @@ from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, 
 from simulator.results.draws import interval_of_difference
 from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.significance import ALPHA, mcnemar, wilcoxon
-from simulator.results.summary import counted_turns
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import replay_of
 
@@ -390,13 +389,12 @@ def means_by_customer(side: RunFigures) -> dict[str, dict[CustomerKey, float]]:
     A conversation's mean is that of the turns that the judge graded and that count, and a customer's that of
     its conversations: a long conversation weighs no more than a short one.
     """
-    counted = {(c.id, turn.index): (c.case.id, c.persona) for c, turn in counted_turns(*side)}
     values: dict[str, dict[CustomerKey, dict[str, list[float]]]] = {}
-    for score in side.results.scores:
-        customer = counted.get((score.conversation, score.turn))
-        if customer and score.value is not None and score.state == "scored":
-            by_conversation = values.setdefault(score.judge, {}).setdefault(customer, {})
-            by_conversation.setdefault(score.conversation, []).append(score.value)
+    for turn in side.summary.record.counted:
+        for judge, grade in turn.scores.items():
+            if grade.is_scored and grade.value is not None:
+                by_conversation = values.setdefault(judge, {}).setdefault((turn.case, turn.persona), {})
+                by_conversation.setdefault(turn.conversation, []).append(grade.value)
     return {
         judge: {customer: fmean(map(fmean, grades.values())) for customer, grades in by.items()}
         for judge, by in values.items()

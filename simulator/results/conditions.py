@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.core.document import Text, points, target_points
-from simulator.core.messages import Message, _, ngettext, pgettext
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import (
     FIGURES,
     MAJOR,
@@ -39,9 +39,9 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.titles import title
-from simulator.core.types import TURN, Case, Conversation, Results, Turn
-from simulator.results.answerability import Responses, answer_place, asks_responses, handover_place, responses
-from simulator.results.figures import CorrectedScore, Summary, turn_failure
+from simulator.core.types import TURN, Results
+from simulator.results.answerability import answer_place, handover_place
+from simulator.results.figures import CorrectedScore, ScoreFigures, Summary
 from simulator.results.findings import (
     MIN_QUESTIONS,
     SAME,
@@ -50,7 +50,6 @@ from simulator.results.findings import (
     Finding,
     Gate,
     Lack,
-    MoreQuestions,
     finding,
     judges_of,
     major_cases,
@@ -61,15 +60,12 @@ from simulator.results.findings import (
 from simulator.results.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
 from simulator.results.offered import further_figures
 from simulator.results.red import worst_severity
-from simulator.results.summary import counted_turns
+from simulator.results.rows import ConversationRow, GradedTurn, RunTurns
 from simulator.storage.results import without_superseded
-from simulator.text.phrases import is_courtesy
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
 FIRST_WORDS = "first_token_p95_seconds"
-# Nobody asks more questions than this: what they could settle is not worth settling.
-MAX_QUESTIONS = 10_000
 # The 97.5 % quantile of the normal distribution: people's interval is one of 95 %, at both ends.
 _USUAL_Z = 1.959964
 # Shares that are shown in percent; a score and the grades of judges are points out of 100.
@@ -104,7 +100,7 @@ class MeasuredFigure(NamedTuple):
     `unasked`: the judge that would tell was not asked.
 
     `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
-    `clusters`. `conversations` are those behind the values; they turn missing questions into conversations.
+    `clusters`.
     """
 
     value: float | None
@@ -112,7 +108,6 @@ class MeasuredFigure(NamedTuple):
     n: int
     failed: int = 0
     goal: float | None = None
-    conversations: int = 0
     least: float | None = None
     thin: bool = False
     untold: int = 0
@@ -125,7 +120,7 @@ class MeasuredFigure(NamedTuple):
 
 
 # What a conversation says of a figure, by the place where it is counted; elsewhere it says nothing.
-_PLACES: Mapping[str, tuple[Callable[[Conversation, Responses], str], Mapping[str, float]]] = {
+_PLACES: Mapping[str, tuple[Callable[[ConversationRow], str], Mapping[str, float]]] = {
     "answered_correctly": (answer_place, {"answered_answerable": 1.0, "refused_answerable": 0.0}),
     "refused_correctly": (answer_place, {"refused_unanswerable": 1.0, "answered_unanswerable": 0.0}),
     "handover_correctly": (
@@ -136,143 +131,153 @@ _PLACES: Mapping[str, tuple[Callable[[Conversation, Responses], str], Mapping[st
 
 
 def measure_condition(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
-    """The figure that a condition is about."""
-    results, name = without_superseded(results), condition.name
-    begun = results.conversations.select("begun")
-    if name in ("score", summary.scores.primary) or name in summary.scores.judges:
-        return _graded_figure(name, results, summary)
-    if name in _PLACES:
-        return _placed_figure(name, results)
-    # pass^3: of each question the chance that three repeats pass, then the mean over questions.
-    if condition.repeats:
-        passes = summary.scores.reliability.passes(condition.repeats) if summary.scores.reliability else {}
-        pairs = [(chance, case) for case, chance in passes.items()]
-        return _mean_figure(pairs, len(begun), len(summary.scores.cases) - len(pairs))
-    if name == "cost_usd":
-        cost, least = summary.money.cost_usd, summary.money.spent.least_usd
-        # Of an unknown cost the part that is known decides, where it is too much already.
-        value = least if cost is None and least > condition.threshold else cost
-        return MeasuredFigure(value, None, len(begun))
-    # Each question weighs the same here, and those not asked yet can only add to what is wrong: `least`.
-    if name == MAJOR:
+    """The figure that a condition is about; only those of plug-ins look at `results`."""
+    name, run = condition.name, summary.record
+    if name in ("score", summary.scores.primary):
+        figure = _score_figure(summary)
+    elif name in summary.scores.judges:
+        figure = _judge_figure(name, summary)
+    elif name in _PLACES:
+        figure = _placed_figure(name, run)
+    elif condition.repeats:
+        figure = _repeats_figure(condition.repeats, summary.scores)
+    elif name == "cost_usd":
+        figure = _cost_figure(condition, summary)
+    elif name == MAJOR:
+        # Each question weighs the same, and those not asked yet can only add to what is wrong: `least`.
         major = major_cases(summary)
-        share = _mean_figure([(float(hit), case) for case, hit in major.items()], len(begun))
-        planned = {conversation.case.id for conversation in results.conversations}
-        return share._replace(least=sum(major.values()) / len(planned) if planned else None)
-    if further := further_figures().get(name):
-        figure = _mean_figure(list(further(results)), len(begun))
+        least = sum(major.values()) / len(run.cases) if run.cases else None
+        figure = _mean_figure([(float(hit), case) for case, hit in major.items()])._replace(least=least)
+    elif further := further_figures().get(name):
+        figure = _mean_figure(list(further(without_superseded(results))))
     else:
-        figure = _turn_figure(condition, results, summary)
+        figure = _seconds_figure(condition, run) if name in _SECONDS else _turn_figure(name, run)
     return figure
 
 
-def _placed_figure(name: str, results: Results) -> MeasuredFigure:
-    """The share of the conversations in the right place, of those that are in it or in the wrong one."""
-    (place, values), begun = _PLACES[name], results.conversations.select("begun")
-    said = responses(results)
-    places = [(conversation, place(conversation, said)) for conversation in begun]
-    pairs = [(values[at], conversation.case.id) for conversation, at in places if at in values]
-    # The table of answers has two rates: what nobody judged belongs to that of its case.
-    unjudged = sum(at == "unjudged" and _is_due(name, conversation.case) for conversation, at in places)
-    untold = sum(_is_untold(name, conversation) for conversation in begun)
-    figure = _mean_figure(pairs, len(pairs), unjudged)
-    return figure._replace(untold=untold, unasked=bool(unjudged) and not asks_responses(results))
+def _repeats_figure(k: int, scores: ScoreFigures) -> MeasuredFigure:
+    """pass^k: of each question the chance that k repeats pass, then the mean over questions."""
+    passes = scores.reliability.passes(k) if scores.reliability else {}
+    pairs = [(chance, case) for case, chance in passes.items()]
+    return _mean_figure(pairs, failed=len(scores.cases) - len(pairs))
 
 
-def _turn_figure(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
-    """The share of turns that are red, or so gravely, or got no answer, or a quick one.
+def _cost_figure(condition: Condition, summary: Summary) -> MeasuredFigure:
+    """What the run cost; of an unknown cost the part that is known decides, where it is too much already."""
+    spent, begun = summary.money.spent, sum(bool(row.turns) for row in summary.record.conversations)
+    is_over = spent.cost_usd is None and spent.least_usd > condition.threshold
+    return MeasuredFigure(spent.least_usd if is_over else spent.cost_usd, None, begun)
 
-    Of seconds the value is how long 95 % of the answers took at most, of a severity how many turns have it.
-    """
-    name, severity = condition.name, condition.name.removeprefix("severity_")
-    red = {
-        (t.conversation, t.turn)
-        for t in summary.red.answers
-        if name == "red" or worst_severity(t.marks) == severity
+
+def _score_figure(summary: Summary) -> MeasuredFigure:
+    """The run's score, which is the mean over conversations."""
+    scores, run = summary.scores, summary.record
+    graded = scores.judges.get(scores.primary)
+    pairs = [
+        (scores.by_conversation[row.id], row.case)
+        for row in run.conversations
+        if row.id in scores.by_conversation
+    ]
+    # Where the judge skipped, no grade was due, or `thin` counts it.
+    skipped = {
+        turn.conversation
+        for turn in run.turns
+        if (grade := turn.scores.get(scores.primary)) and grade.state == "skipped"
     }
-
-    turns, begun = list(counted_turns(results, summary)), len(results.conversations.select("begun"))
-    if name in _SECONDS:
-        # Whoever fails is infinitely slow; `method="higher"` names a time that was measured, none between
-        # two.
-        times = [(s, c.case.id) for c, turn in turns if (s := _seconds(turn, name)) is not None]
-        quick = [(float(seconds <= condition.threshold), case) for seconds, case in times]
-        share = _mean_figure(quick, begun, len(turns) - len(quick))
-        slow = float(np.quantile([s for s, _case in times], QUICK_SHARE, method="higher")) if times else None
-        return share._replace(value=slow, goal=QUICK_SHARE)
-    # Of what a log does not tell nobody knows whether it was answered.
-    recorded = [(c, turn) for c, turn in turns if not turn.unrecorded]
-    hits = (turn_failure(turn) if name == "failed" else (c.id, turn.index) in red for c, turn in recorded)
-    pairs = [(float(bool(hit)), c.case.id) for hit, (c, _t) in zip(hits, recorded, strict=True)]
-    untold = sum(_is_untold_turn(c, turn) for c, turn in turns) if name == "failed" else 0
-    share = _mean_figure(pairs, begun)._replace(untold=untold)
-    return share._replace(value=len(red)) if name != severity and share.clusters is not None else share
+    lost = scores.missing - len(skipped - scores.by_conversation.keys())
+    figure = _mean_figure(pairs, max(lost, graded.failed if graded else 0), _floor(scores.primary, run))
+    return _with_noise(figure, scores.noise)
 
 
-def _graded_figure(name: str, results: Results, summary: Summary) -> MeasuredFigure:
-    """The run's score, which is the mean over conversations, or the mean of a judge's grades over turns."""
-    if name in ("score", summary.scores.primary):
-        judge, graded = summary.scores.primary, summary.scores.judges.get(summary.scores.primary)
-        cases = {c.id: c.case.id for c in results.conversations.select("begun")}
-        pairs = [(v, cases[key]) for key, v in summary.scores.by_conversation.items() if key in cases]
-        # Where the judge skipped, no grade was due, or `thin` counts it.
-        skipped = {s.conversation for s in results.scores.of_judge(judge, "skipped")}
-        lost = summary.scores.missing - len(skipped & cases.keys() - summary.scores.by_conversation.keys())
-        failed, conversations = max(lost, graded.failed if graded else 0), len(pairs)
-        noise = summary.scores.noise
-    else:
-        judge, failed = name, summary.scores.judges[name].failed
-        turns = {(c.id, turn.index): c.case.id for c, turn in counted_turns(results, summary)}
-        pairs = [
-            (score.value, turns[score.conversation, score.turn])
-            for score in results.scores.of_judge(name, "scored")
-            if score.value is not None and (score.conversation, score.turn) in turns
-        ]
-        conversations = len({conversation for conversation, _turn in turns})
-        retest = summary.scores.judges[name].retest
-        noise = retest.variance if retest else 0.0
-    # The lowest value that the judge can give, or gave.
-    scored = [(s.scale, s.value) for s in results.scores.of_judge(judge) if s.value is not None]
-    floor = min([ends_of(scale for scale, _value in scored)[0], *(value for _scale, value in scored)])
-    figure = _mean_figure(pairs, conversations, failed, floor)
+def _judge_figure(name: str, summary: Summary) -> MeasuredFigure:
+    """The mean of a judge's grades over turns."""
+    judge, run = summary.scores.judges[name], summary.record
+    grades = ((turn.scores.get(name), turn.case) for turn in run.counted)
+    pairs = [(grade.value, case) for grade, case in grades if grade and grade.value is not None]
+    figure = _mean_figure(pairs, judge.failed, _floor(name, run))
+    return _with_noise(figure, judge.retest.variance if judge.retest else 0.0)
+
+
+def _floor(judge: str, run: RunTurns) -> float:
+    """The lowest value that the judge can give, or gave."""
+    grades = {grade for turn in run.turns if (grade := turn.scores.get(judge)) and grade.value is not None}
+    lowest, _highest = ends_of(grade.scale for grade in grades)
+    return min([lowest, *(grade.value or 0.0 for grade in grades)])
+
+
+def _with_noise(figure: MeasuredFigure, noise: float) -> MeasuredFigure:
     return figure._replace(clusters=figure.clusters and figure.clusters._replace(noise=noise))
 
 
-def _mean_figure(
-    pairs: Sequence[tuple[float, str]], conversations: int, failed: int = 0, floor: float = 0.0
-) -> MeasuredFigure:
+def _placed_figure(name: str, run: RunTurns) -> MeasuredFigure:
+    """The share of the conversations in the right place, of those that are in it or in the wrong one."""
+    (place, values), begun = _PLACES[name], [row for row in run.conversations if row.turns]
+    places = [(row, place(row)) for row in begun]
+    pairs = [(values[at], row.case) for row, at in places if at in values]
+    # The table of answers has two rates: what nobody judged belongs to that of its case.
+    unjudged = sum(at == "unjudged" and _is_due(name, row) for row, at in places)
+    untold = sum(_is_untold(name, row) for row in begun)
+    figure = _mean_figure(pairs, unjudged)
+    return figure._replace(untold=untold, unasked=bool(unjudged) and not run.asks_responses)
+
+
+def _turn_figure(name: str, run: RunTurns) -> MeasuredFigure:
+    """The share of turns that are red, or so gravely, or got no answer; of a severity, how many have it."""
+    severity = name.removeprefix("severity_")
+
+    def hits(turn: GradedTurn) -> bool:
+        if name == "failed":
+            return bool(turn.failure)
+        return bool(turn.marks) and (name == "red" or worst_severity(turn.marks) == severity)
+
+    # Of what a log does not tell nobody knows whether it was answered; thanks need no answer.
+    pairs = [(float(hits(turn)), turn.case) for turn in run.counted if not turn.unrecorded]
+    untold = sum(turn.unrecorded and not turn.courtesy for turn in run.counted) if name == "failed" else 0
+    share = _mean_figure(pairs)._replace(untold=untold)
+    if name == severity or share.clusters is None:
+        return share
+    return share._replace(value=sum(hits(turn) for turn in run.turns))
+
+
+def _seconds_figure(condition: Condition, run: RunTurns) -> MeasuredFigure:
+    """The share of answers that came in time; its value is how long 95 % of them took at most."""
+    turns = list(run.counted)
+    # `method="higher"` names a time that was measured, none between two.
+    times = [(s, turn.case) for turn in turns if (s := _seconds(turn, condition.name)) is not None]
+    quick = [(float(seconds <= condition.threshold), case) for seconds, case in times]
+    share = _mean_figure(quick, len(turns) - len(quick))
+    slow = float(np.quantile([s for s, _case in times], QUICK_SHARE, method="higher")) if times else None
+    return share._replace(value=slow, goal=QUICK_SHARE)
+
+
+def _mean_figure(pairs: Sequence[tuple[float, str]], failed: int = 0, floor: float = 0.0) -> MeasuredFigure:
     """The mean of values, each with the question that it belongs to."""
     if not pairs:
         return MeasuredFigure(None, None, 0, failed)
     clusters = cluster_values([value for value, _case in pairs], [case for _value, case in pairs], floor)
-    return MeasuredFigure(clusters.mean, clusters, len(pairs), failed, conversations=conversations)
+    return MeasuredFigure(clusters.mean, clusters, len(pairs), failed)
 
 
-def _is_untold(name: str, conversation: Conversation) -> bool:
+def _is_untold(name: str, row: ConversationRow) -> bool:
     """Whether a case says what is right, and a log does not say what the bot did."""
-    turns = conversation.turns if name == "handover_correctly" else conversation.turns[:1]
-    return _is_due(name, conversation.case) and all(turn.unrecorded for turn in turns)
+    turns = row.turns if name == "handover_correctly" else row.turns[:1]
+    return _is_due(name, row) and all(turn.unrecorded for turn in turns)
 
 
-def _is_due(name: str, case: Case) -> bool:
+def _is_due(name: str, row: ConversationRow) -> bool:
     """Whether a case says what is right by this figure."""
     if name == "handover_correctly":
-        return case.handover != "optional"
-    return case.answerable is (name == "answered_correctly")
+        return row.handover != "optional"
+    return row.answerable is (name == "answered_correctly")
 
 
-def _is_untold_turn(conversation: Conversation, turn: Turn) -> bool:
-    """Whether a log has no answer to what a customer said, and that was more than thanks."""
-    return turn.unrecorded and not is_courtesy(turn.user, conversation.case.language)
-
-
-def _seconds(turn: Turn, name: str) -> float | None:
+def _seconds(turn: GradedTurn, name: str) -> float | None:
     """How long the bot took, or its first words; no answer is slower than any, and a log does not tell."""
     if turn.unrecorded:
         return None
-    if turn_failure(turn):
-        return float("inf")
-    return turn.answer.first_token_seconds if name == FIRST_WORDS else turn.answer.seconds
+    if turn.failure:
+        return math.inf
+    return turn.first_token_seconds if name == FIRST_WORDS else turn.seconds
 
 
 def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
@@ -280,7 +285,8 @@ def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
 
     A target that was reached without the angry customer, whose conversations all failed, is not reached.
     """
-    graded = {c.persona for c in results.conversations if c.id in summary.scores.by_conversation}
+    rows = summary.record.conversations
+    graded = {row.persona for row in rows if row.id in summary.scores.by_conversation}
     return tuple(persona.id for persona in results.personas if persona.id not in graded)
 
 
@@ -305,7 +311,6 @@ def check_condition(
     least = figure.value if grows and figure.least is None else figure.least
     decision: Decision = "undecided"
     lack: Lack = ""
-    more = None
     # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
     lost = figure.failed > (figure.n + figure.failed) * max_failed + SAME
     # Nor do as many as `--min-graded` leaves that a log does not tell.
@@ -323,7 +328,8 @@ def check_condition(
     elif condition.measure != "cost" and figure.cases < MIN_QUESTIONS:
         lack = "few"
     elif not fact:
-        decision, lack, more = _decided_by_bound(condition, figure, 1 - (level or 0))
+        decision = _decided_by_bound(condition, figure, 1 - (level or 0))
+        lack = "close" if decision == "undecided" else ""
     elif holds or figure.least is None:
         decision = "passed" if holds else "missed"
     else:
@@ -341,7 +347,6 @@ def check_condition(
         cases=figure.cases,
         lack=lack,
         failed=figure.failed + figure.untold,
-        more=more,
     )
 
 
@@ -350,10 +355,8 @@ def _unmeasured(figure: MeasuredFigure) -> Lack:
     return "unasked" if figure.unasked else "ungraded" if figure.failed else "nothing"
 
 
-def _decided_by_bound(
-    condition: Condition, figure: MeasuredFigure, alpha: float
-) -> tuple[Decision, Lack, MoreQuestions | None]:
-    """Passed or missed when the bound on that side says so; otherwise what would settle it.
+def _decided_by_bound(condition: Condition, figure: MeasuredFigure, alpha: float) -> Decision:
+    """Passed or missed when the bound on that side says so.
 
     Both questions are one and the same, asked of values and of their complements: whether a mean is really
     above what it has to be.
@@ -361,43 +364,13 @@ def _decided_by_bound(
     values = figure.clusters
     assert values is not None  # noqa: S101 - without values nothing was decided before
     # The values whose mean has to be high, the same reversed, and how high the mean has to be.
+    good, bad, target = values.turned(), values, 1 - condition.threshold
     if figure.goal is not None or condition.rises:
-        good, bad, target = (
-            values,
-            values.turned(),
-            condition.threshold if figure.goal is None else figure.goal,
-        )
-    else:
-        good, bad, target = values.turned(), values, 1 - condition.threshold
+        good, bad = values, values.turned()
+        target = condition.threshold if figure.goal is None else figure.goal
     if p_below(good, target) <= alpha:
-        return "passed", "", None
-    if p_below(bad, 1 - target) <= alpha:
-        return "missed", "", None
-    questions = _more_questions(*((good, target) if good.mean > target else (bad, 1 - target)), alpha)
-    if questions is None:
-        return "undecided", "close", None
-    # As many customers for each further question as there were for those that were asked.
-    per_question = max(1.0, figure.conversations / figure.cases)
-    more = MoreQuestions(questions=questions, conversations=math.ceil(questions * per_question))
-    return "undecided", "close", more
-
-
-def _more_questions(clusters: Clusters, target: float, alpha: float) -> int | None:
-    """How many more questions it takes if they go like those that were asked; None above MAX_QUESTIONS.
-
-    The same results are counted several times over (`times` of `p_below`) until the bound settles.
-    """
-    # In multiples of the questions asked: doubled until it settles, then halved to half a question.
-    asked = len(clusters.sizes)
-    low, high = 1.0, 2.0
-    while p_below(clusters, target, high) > alpha:
-        low, high = high, 2 * high
-        if high * asked > MAX_QUESTIONS:
-            return None
-    while (high - low) * asked > 0.5:
-        middle = (low + high) / 2
-        low, high = (middle, high) if p_below(clusters, target, middle) > alpha else (low, middle)
-    return max(1, math.ceil((high - 1) * asked - 0.5))
+        return "passed"
+    return "missed" if p_below(bad, 1 - target) <= alpha else "undecided"
 
 
 def check_corrected(
@@ -414,7 +387,7 @@ def check_corrected(
     decision: Decision = "passed" if low >= goal else "missed" if high < goal else "undecided"
     changes: dict[str, object] = {"value": corrected.score, "low": max(0.0, low), "high": min(1.0, high)}
     if checked.lack in ("", "close"):
-        changes |= {"decision": decision, "lack": "close" if decision == "undecided" else "", "more": None}
+        changes |= {"decision": decision, "lack": "close" if decision == "undecided" else ""}
     return checked.model_copy(update=changes)
 
 
@@ -428,7 +401,6 @@ def conditions_gate(
     target, certainty = settings.target, settings.confidence
     conditions = target_conditions(target)
     check_names(target, [*summary.scores.judges, *further_figures()])
-    results = without_superseded(results)
     # The limit on major turns is a condition like any other; `by_default` where nobody asked for it. One that
     # the target names itself is not doubled, unless --max-major was given as well.
     by_default = set[Condition]()
@@ -595,16 +567,10 @@ _LACKS: Mapping[Lack, Message] = {
     ),
     "ungraded": _("{condition} cannot be decided: {failed} of {of} values are missing."),
     "close": _(
-        "{condition} is not settled: the result is {value} and may lie between {range}, too close for"
-        " more questions to settle."
+        "{condition} is not settled: the result is {value} and may lie between {range}. More questions bring"
+        " that closer together."
     ),
 }
-
-
-def _more_text(more: MoreQuestions) -> dict[str, Message]:
-    questions = ngettext("{n} more question", "{n} more questions", n=more.questions)
-    held = ngettext("{n} conversation", "{n} conversations", n=more.conversations)
-    return {"questions": questions, "conversations": held}
 
 
 def _condition_message(checked: CheckedCondition) -> Message:
@@ -617,11 +583,6 @@ def _condition_message(checked: CheckedCondition) -> Message:
     text = _("{condition} does not hold: the result is {value}.")
     if checked.lack == "nothing" and condition.measure == "cost":
         text = _("{condition} cannot be decided: a model has no known price.")
-    elif checked.more:
-        text = _(
-            "{condition} is not settled: the result is {value} and may lie between {range}. If it goes on"
-            " like this, about {questions} ({conversations}) would settle it."
-        )
     elif checked.lack:
         text = _LACKS[checked.lack]
     return text.format(
@@ -633,7 +594,6 @@ def _condition_message(checked: CheckedCondition) -> Message:
         least=MIN_QUESTIONS,
         judge=TURN,
         **checked.model_dump(include={"n", "cases", "failed"}),
-        **(_more_text(checked.more) if checked.more else {}),
     )
 
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from statistics import quantiles
 
 from simulator.core.types import CONVERSATION, SUPERSEDED, Conversation, Ended, Language, RedRules, Results
-from simulator.results.figures import CustomerFigures, CustomerGoal, Handling, Key, LineLengths, turn_failure
-from simulator.results.turns import RunTurns
+from simulator.results.figures import CustomerFigures, CustomerGoal, Handling, LineLengths, turn_failure
+from simulator.results.rows import Key, RunTurns
 from simulator.text.overlap import coverage
 from simulator.users.faults import (
     CustomerFault,

@@ -17,21 +17,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from simulator.core.replies import LapseKind
 from simulator.core.titles import Titles
-from simulator.core.types import LEXICAL, Language, RedRules, Severity, Spending, Status, Turn, Value
+from simulator.core.types import LEXICAL, Language, RedRules, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
+from simulator.results.rows import Key, Mark, RunTurns
 from simulator.users.faults import CustomerFault
 
-# By which rule a turn is red; the rules and their severities: results/red.py.
-MarkKind = Literal[
-    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
-    LapseKind,
-]  # fmt: skip
 # Blind grades are drawn and weighed by these two kinds of turns (results/review.py).
 Stratum = Literal["red", "not_red"]
-# Conversation and turn.
-Key = tuple[str, int]
 # From so many answers with one and the same grade on, a judge is warned about.
 ENOUGH_ALIKE = 30
 # So many grades by people correct a score, counting those of a second reviewer of the same turn.
@@ -40,19 +33,6 @@ ENOUGH_GRADES = 50
 Handling = Literal["keep", "exclude", "replay"]
 # A share of fewer is met or missed by chance: one early leaver among nine is 11 %, beyond any goal.
 ENOUGH_TO_TELL = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One reason why a turn is red; `reason` is the judge's own sentence.
-
-    `judge` is named where another one than `turn` decides: its grade is the low one.
-    """
-
-    kind: MarkKind
-    severity: Severity
-    reason: str = ""
-    judge: str = ""
 
 
 class Mean(Value):
@@ -489,6 +469,8 @@ class Summary(Value):
     reasoned: int
     bot_failures: dict[str, int]
     seconds: float
+    # What the values below are made of, without texts; in no file.
+    record: RunTurns = Field(exclude=True, repr=False)
     scores: ScoreFigures
     red: RedFigures
     customers: CustomerFigures

@@ -71,22 +71,12 @@ _FINDINGS: Mapping[Problem, Message] = {
 }
 
 
-class MoreQuestions(Value):
-    """How many more questions, and conversations about them, would settle a condition at today's figures.
-
-    Estimates: they suppose that what is asked next goes like what was asked.
-    """
-
-    questions: int
-    conversations: int
-
-
 class CheckedCondition(Value):
     """A condition with its figure (`n` values of `cases` questions), its one-sided bounds, and its verdict.
 
     The bounds are those of the figure, but of seconds those of the share that is quick enough, and of a
     count those of the share of turns. `value` is None where nothing was measured; `failed` are values that
-    should be there and are not; `lack` says why nothing was decided, `more` what would change that.
+    should be there and are not; `lack` says why nothing was decided.
     `by_default` marks the limit on major turns that the user did not set, `of_score` what is about the score.
     """
 
@@ -100,7 +90,6 @@ class CheckedCondition(Value):
     by_default: bool = False
     lack: Lack = ""
     failed: int = 0
-    more: MoreQuestions | None = None
     of_score: bool = False
 
     @property
@@ -126,7 +115,6 @@ class CheckedCondition(Value):
             "n": self.n,
             "cases": self.cases,
             "by_default": self.by_default,
-            "more": self.more and self.more.model_dump(),
         }
         return rounded(shown)  # type: ignore[no-any-return]
 
@@ -172,13 +160,6 @@ class Gate(Value):
             if checked.of_score and checked.low is not None and checked.high is not None:
                 return checked.low, checked.high
         return None
-
-    @property
-    def more(self) -> int | None:
-        """How many more conversations would settle what is undecided; None where no number does."""
-        undecided = [condition for condition in self.conditions if condition.decision == "undecided"]
-        counts = [condition.more.conversations for condition in undecided if condition.more]
-        return max(counts) if counts and len(counts) == len(undecided) else None
 
 
 def major_cases(summary: Summary) -> dict[str, bool]:

@@ -27,8 +27,6 @@ from simulator.core.settings import (
 from simulator.core.types import (
     CONFLICTS_IGNORED,
     LAPSES_IGNORED,
-    Case,
-    Facts,
     Results,
     Spending,
 )
@@ -142,13 +140,13 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 
 
 def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
-    target, certainty, limit = settings.target, settings.confidence, settings.max_major
+    target, certainty, limit, run = settings.target, settings.confidence, settings.max_major, summary.record
     named = {condition.name for condition in target_conditions(target)}
     # 20 % of the questions by default. With a certainty none, unless the target counts such turns itself: two
     # limits on the same thing would contradict each other.
     if limit is None:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
-    blind = depends_on(summary.scores.primary, target) and _lacks_evidence(results)
+    blind = depends_on(summary.scores.primary, target) and run.answers and not run.evidence
     if not isinstance(target, str) and (target is None or certainty is None):
         return decide(
             summary, target, settings.max_failed, limit, blind=blind, min_graded=settings.min_graded
@@ -156,30 +154,11 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     return conditions_gate(results, summary, settings, limit, blind=blind)
 
 
-def _lacks_evidence(results: Results) -> bool:
-    """Whether judges had answers, but no evidence to check any of them against.
-
-    One question with a reference, or one answer with passages, is enough: the rest is skipped and counted.
-    """
-    answered = False
-    for conversation in results.conversations:
-        if has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
-            return False
-        answered = answered or not all(turn.unrecorded for turn in conversation.turns)
-    return answered
-
-
 def depends_on(primary: str, target: float | str | None) -> bool:
     """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
     return primary in _READERS and any(
         condition.name not in UNJUDGED for condition in target_conditions(target)
     )
-
-
-def has_evidence(case: Case) -> bool:
-    """Whether a case says itself what a right answer to it is, or what has to be known for one."""
-    answer_known = any(case.references) or case.label is not None or case.facts != Facts()
-    return answer_known or case.answerable is False or case.handover != "optional"
 
 
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:

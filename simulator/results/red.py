@@ -44,7 +44,8 @@ from simulator.core.types import (
     Severity,
     Turn,
 )
-from simulator.results.figures import Mark, MarkKind, RedTurn, Summary
+from simulator.results.figures import RedTurn, Summary
+from simulator.results.rows import Mark, MarkKind
 from simulator.storage.results import cache_latest, conversations_with_scores
 
 # In the order in which they are shown and counted; all but the first two are second marks.

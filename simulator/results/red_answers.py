@@ -14,7 +14,8 @@ from simulator.core.document import excerpt
 from simulator.core.types import CONVERSATION, RedRules, Results
 from simulator.results.figures import RedFigures, RedTurn
 from simulator.results.red import KINDS, LAPSES, RANK, by_question, gravest_reason, worst_severity
-from simulator.results.turns import GradedTurn, RunTurns, marked_turns
+from simulator.results.rows import GradedTurn, RunTurns
+from simulator.results.turns import marked_turns
 from simulator.storage.results import conversations_with_scores
 
 # Of a large run, the texts of so many red turns are kept, and of as many of the first questions; of the

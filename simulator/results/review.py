@@ -32,7 +32,7 @@ from simulator.results.agreement import auroc, quadratic_kappa
 from simulator.results.draws import RESAMPLES, Draws, interval
 from simulator.results.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum, Summary, rounded
 from simulator.results.intervals import Floats, wilson
-from simulator.results.turns import GradedTurn
+from simulator.results.rows import GradedTurn
 from simulator.sheets.model import RED, answer_key
 from simulator.storage.results import select_conversations
 

@@ -19,7 +19,6 @@ Also here: how a judge's grades develop over the turns (`course`).
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from math import fsum, sqrt
 from statistics import fmean
 from typing import TypeVar
@@ -52,8 +51,7 @@ from simulator.results.intervals import (
     retest_variance,
 )
 from simulator.results.review import by_people
-from simulator.results.turns import ConversationRow, Grade, GradedTurn, RunTurns
-from simulator.storage.results import cache_latest
+from simulator.results.rows import ConversationRow, Grade, GradedTurn, RunTurns
 
 # Turns after this one are left out: few conversations come so far.
 LAST_TURN = 12
@@ -81,13 +79,11 @@ def score_figures(
     `every` has all turns, `kept` is without those that a customer spoilt; `is_kept` says that these count.
     """
     counted = kept if is_kept else every
-    started, spoken, primary = counted.conversations, counted.turns, counted.primary
-    means = _conversation_means(spoken)
+    started, spoken, primary = counted.conversations, list(counted.turns), counted.primary
+    means = _conversation_means(started)
     graded = [c for c in started if c.id in means]
     # The interval needs to know how low a grade can be: 1 of 5 is 0.2.
-    scales = {
-        s.scores[primary].scale for s in spoken if primary in s.scores and s.scores[primary].state == "scored"
-    }
+    scales = {s.scores[primary].scale for s in spoken if primary in s.scores and s.scores[primary].is_scored}
     is_whole = {name: name in counted.whole or name.partition("@")[0] == CONVERSATION for name in judges}
     ends = [s for s in spoken if s.is_last]
     # A judge of whole conversations has one grade for each, on its last turn.
@@ -122,15 +118,15 @@ def score_figures(
     return ScoreFigures(
         primary=primary,
         score=_mean(means[c.id] for c in graded),
-        answered_score=_mean(_conversation_means(s for s in spoken if not s.failure).values()),
+        answered_score=_mean(_conversation_means(started, answered=True).values()),
         interval=joint_interval(intervals or [of_simulator(graded).interval]),
         by_conversation=means,
         graded=len(means),
         missing=sum(
             c.ended is not None and c.id not in means and c.id not in nothing_to_grade for c in started
         ),
-        with_spoilt=None if kept is every else _mean(_conversation_means(every.turns).values()),
-        without_spoilt=None if kept is every else _mean(_conversation_means(kept.turns).values()),
+        with_spoilt=None if kept is every else _mean(_conversation_means(every.conversations).values()),
+        without_spoilt=None if kept is every else _mean(_conversation_means(kept.conversations).values()),
         noise=noise,
         judges=by_judge,
         personas=() if results.run.asks_once else _personas(results, started, spoken, means, is_whole),
@@ -142,13 +138,12 @@ def score_figures(
     )
 
 
-def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
-    """The score of each conversation that has one: the mean of its graded turns, which follow one another."""
-    return {
-        conversation: score
-        for conversation, turns in groupby(spoken, lambda s: s.conversation)
-        if (score := _mean(s.value for s in turns)) is not None
+def _conversation_means(rows: Iterable[ConversationRow], *, answered: bool = False) -> dict[str, float]:
+    """The score of each conversation that has one: the mean of its graded turns, or of those `answered`."""
+    means = {
+        row.id: _mean(turn.value for turn in row.turns if not (answered and turn.failure)) for row in rows
     }
+    return {conversation: score for conversation, score in means.items() if score is not None}
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -290,42 +285,35 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
     return groups
 
 
-def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
+def course(run: RunTurns, judge: str, *, raw: bool = False) -> Course | None:
     """The course of a judge, `raw` on its own scale; None when it graded no second turn.
 
     A mean's `planned` is how many turns of that index were spoken. Later turns have fewer customers, those
     who were not content before: a falling line need not mean that answers get worse.
     """
-    if max(results.conversations.lengths(), default=0) < 2:
-        return None
-    turns = _spoken(results)
-    grades = {
-        (s.conversation, s.turn): s.raw if raw else s.value for s in results.scores.of_judge(judge, "scored")
-    }
+
+    def grade(turn: GradedTurn) -> float | None:
+        graded = turn.scores.get(judge)
+        return None if graded is None or not graded.is_scored else graded.raw if raw else graded.value
+
+    turns = [turn for turn in run.turns if turn.turn <= LAST_TURN]
+    last = max((turn.turn for turn in turns if grade(turn) is not None), default=0)
     # One turn is no course.
-    last = max((index for conversation, index, _ in turns if (conversation, index) in grades), default=0)
     if last < 2:
         return None
 
-    def means(turns_of_group: Sequence[tuple[str, int, str]]) -> tuple[Mean, ...]:
+    def means(of_group: Sequence[GradedTurn]) -> tuple[Mean, ...]:
         """The mean at each turn index."""
         values: list[list[float | None]] = [[] for _turn in range(last)]
-        for conversation, index, _persona in turns_of_group:
-            if index <= last:
-                values[index - 1].append(grades.get((conversation, index)))
+        for turn in of_group:
+            if turn.turn <= last:
+                values[turn.turn - 1].append(grade(turn))
         n = [sum(value is not None for value in at) for at in values]
         return tuple(Mean(mean=_mean(at), n=k, planned=len(at)) for at, k in zip(values, n, strict=True))
 
-    by_persona = _grouped(turns, lambda turn: turn[2])
+    by_persona = _grouped(turns, lambda turn: turn.persona)
     return Course(
         judge=judge,
         overall=means(turns),
-        personas={name: means(turns_of_persona) for name, turns_of_persona in by_persona.items()},
+        personas={name: means(of_persona) for name, of_persona in by_persona.items()},
     )
-
-
-@cache_latest
-def _spoken(results: Results) -> list[tuple[str, int, str]]:
-    """Conversation, number and persona of each turn up to `LAST_TURN`."""
-    turns = ((c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns)
-    return [turn for turn in turns if turn[1] <= LAST_TURN]

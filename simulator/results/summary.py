@@ -8,11 +8,10 @@ money_figures        results/money.py        what it took
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 from simulator.core.settings import Settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import CONVERSATION, LEXICAL, Conversation, Ended, RedRules, Results, Turn
+from simulator.core.types import CONVERSATION, LEXICAL, Ended, RedRules, Results
 from simulator.results.customers import customer_figures
 from simulator.results.figures import Handling, Summary
 from simulator.results.money import money_figures
@@ -75,6 +74,7 @@ def summarise(
     # What is left out is left out of scores and red answers alike; both scores are shown either way.
     kept = every.without(frozenset(customers.spoilt))
     is_kept = customers.handling == "exclude"
+    counted = kept if is_kept else every
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -83,26 +83,14 @@ def summarise(
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in every.conversations),
         ended=dict(Counter(c.ended.value for c in every.conversations if c.ended)),
-        turns=len(every.turns),
+        record=counted,
+        turns=sum(len(row.turns) for row in every.conversations),
         unrecorded=sum(turn.unrecorded for turn in every.turns),
         reasoned=results.conversations.reasoned,
         bot_failures=dict(Counter(turn.failure for turn in every.turns if turn.failure)),
         seconds=results.run.seconds,
         scores=score_figures(results, every, kept, is_kept=is_kept, judges=names, seed=seed),
-        red=red_figures(results, kept if is_kept else every, rules),
+        red=red_figures(results, counted, rules),
         customers=customers,
         money=money_figures(results),
     )
-
-
-def counted_turns(results: Results, summary: Summary) -> Iterator[tuple[Conversation, Turn]]:
-    """Every turn whose grade counts: all, or those that no customer spoilt; a silent bot always does.
-
-    That is what the conditions of a target and `diff` go by, so that they count what the score counts.
-    """
-    customers = summary.customers
-    spoilt = frozenset(customers.spoilt if customers.handling == "exclude" else ())
-    for conversation in results.conversations:
-        for turn in conversation.turns:
-            if (conversation.id, turn.index) not in spoilt:
-                yield conversation, turn

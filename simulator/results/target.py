@@ -7,9 +7,10 @@ from simulator.core.messages import _
 from simulator.core.settings import TARGET_EXAMPLE, Settings, check_names, target_conditions
 from simulator.core.shelves import judge_name
 from simulator.core.types import Case
-from simulator.results.gate import depends_on, has_evidence
+from simulator.results.gate import depends_on
 from simulator.results.offered import further_figures
 from simulator.results.red import primary_judge
+from simulator.results.turns import has_evidence
 
 
 def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:

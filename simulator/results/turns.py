@@ -1,33 +1,29 @@
-"""The conversations of a run as figures need them: who asked, how each turn was graded, and no text.
+"""Reads a run file for its figures: once, conversation by conversation.
 
-`run_turns` reads the run file once, conversation by conversation. All figures of a run are made of what it
-returns; the file is opened again only for texts, and only for those that a report quotes.
-
-Memory: a run can have 100,000 conversations. What is kept of a turn is its grades without their texts
-(`Grade`), each different set of grades once, and its marks without their reasons.
+All figures of a run are made of what `run_turns` returns (results/rows.py); the file is opened again only for
+texts, and only for those that a report quotes.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import get_args
 
 from simulator.core.types import (
     COMPLETE,
     CONFLICTS_IGNORED,
     LAPSES_IGNORED,
-    PASSED,
     RETEST,
+    TURN,
+    Case,
     Conversation,
-    Ended,
+    Facts,
     Failure,
     RedRules,
     Results,
     Score,
-    State,
     Turn,
 )
-from simulator.results.figures import Key, Mark, turn_failure
+from simulator.results.figures import turn_failure
 from simulator.results.red import (
     is_flipped,
     is_unanswered,
@@ -37,143 +33,33 @@ from simulator.results.red import (
     red_marks,
     whole_score,
 )
+from simulator.results.rows import ConversationRow, Grade, GradedTurn, Mark, Outcome, RunTurns
 from simulator.storage.results import conversations_with_scores
 from simulator.text.phrases import is_courtesy
 
-# What became of a second grading; empty where there was none.
-Outcome = Literal["", "same", "flipped", "failed"]
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationRow:
-    """One conversation that began, without its turns; `broken` are the guard's rules, message by message.
-
-    `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
-    model about staying or leaving. `user_model` is empty where one model plays all customers.
-    """
-
-    id: str
-    case: str
-    question: str
-    persona: str
-    ended: Ended | None
-    broken: tuple[tuple[str, ...], ...]
-    overruled: int
-    user_model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Grade:
-    """What figures need of a score: no text.
-
-    `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
-    that the evidence conflicts, `conflicts_ignored` and `lapses_ignored` count findings in words that do not
-    stand there, `of_output` means that this grades one output of a row, without a threshold.
-    `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
-    on the judge's own `scale`; both are None unless `state` is scored.
-    """
-
-    judge: str
-    state: State
-    value: float | None
-    raw: float | None
-    scale: tuple[float, float]
-    rubric: str
-    failure: str | None
-    reason: str
-    undecided: bool
-    conflicts_ignored: int
-    lapses_ignored: int
-    of_output: bool
-    retest: Outcome = ""
-    second: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GradedTurn:
-    """One turn with its grades, and what the deciding judge says of it.
-
-    `is_last`: the conversation was held to its end, and this is its last turn. `value` is the deciding
-    judge's, None without a grade; `marks` have no reasons; `failure` is the bot's. An `excluded` turn, which
-    a customer spoilt, has neither grades nor marks; of an `unrecorded` one a log does not tell, which is no
-    loss where the customer only gave thanks (`courtesy`).
-    """
-
-    conversation: str
-    case: str
-    persona: str
-    turn: int
-    scores: Mapping[str, Grade]
-    value: float | None
-    marks: tuple[Mark, ...]
-    failure: str | None
-    excluded: bool = False
-    unrecorded: bool = False
-    courtesy: bool = False
-    is_last: bool = False
-
-    @property
-    def key(self) -> Key:
-        """Conversation and turn."""
-        return self.conversation, self.turn
-
-    def lacks_grade_of(self, judge: str) -> str | None:
-        """How the grading failed; `missing` when its score was never written although it was due.
-
-        Of a data set with outputs a judge named `path.em` grades the rows whose reference has a `path`: in
-        other rows its score is absent, not missing.
-        """
-        if (grade := self.scores.get(judge)) is not None:
-            return grade.failure
-        grades = self.scores.values()
-        of_another = "." in judge and (PASSED in self.scores or any(grade.of_output for grade in grades))
-        return None if of_another else "missing"
-
-
-@dataclass(slots=True)
-class RunTurns:
-    """The conversations that began, their turns, how many did not begin, and the judges.
-
-    The turns of a conversation follow one another. `repeats` is how often each customer asks a question.
-    `lapses` counts those of the conversations by kind, `lapsed` the conversations that have any. The judges
-    in `whole` grade conversations. `primary` is the judge that decides.
-    """
-
-    primary: str
-    conversations: list[ConversationRow] = field(default_factory=list)
-    turns: list[GradedTurn] = field(default_factory=list)
-    unbegun: int = 0
-    repeats: int = 0
-    judges: set[str] = field(default_factory=set)
-    lapses: Counter[str] = field(default_factory=Counter)
-    lapsed: int = 0
-    whole: set[str] = field(default_factory=set)
-
-    def without(self, spoilt: Set[Key]) -> "RunTurns":
-        """The same, without grades and marks of these turns, whose customer spoilt them."""
-        if not spoilt:
-            return self
-        turns = [
-            replace(turn, scores={}, value=None, marks=(), excluded=True) if turn.key in spoilt else turn
-            for turn in self.turns
-        ]
-        return replace(self, turns=turns)
 
 
 def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
     run = RunTurns(primary)
+    judges = results.scores.judges
+    # Of another judge only where `turn` was not asked: a rubric of one's own may have such a field, too.
+    of_response = [TURN] if TURN in judges else sorted(judge for judge in judges if "@" not in judge)
     # Equal grades and marks exist once, for a run has many.
     grades: dict[tuple[Grade, ...], dict[str, Grade]] = {}
     marks: dict[tuple[Mark, ...], tuple[Mark, ...]] = {}
     for conversation, by_turn in conversations_with_scores(results):
         run.repeats = max(run.repeats, conversation.repeat)
+        case = conversation.case
+        run.cases.add(case.id)
+        run.evidence = run.evidence or has_evidence(case) or _shows_passages(conversation)
+        run.answers = run.answers or not all(turn.unrecorded for turn in conversation.turns)
         if not (conversation.turns or conversation.ended):
             # Planned and not begun: interrupted before.
             run.unbegun += conversation.ended is None
             continue
-        is_red = False
+        turns = list[GradedTurn]()
         whole = whole_score(by_turn)
         lapses = lapses_of(whole) if whole else []
         run.lapses.update(lapse.kind for lapse in lapses)
@@ -186,35 +72,51 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             graded = grades.setdefault(grades_of_turn, {grade.judge: grade for grade in grades_of_turn})
             # Without their reasons, which are long.
             brief = tuple(replace(mark, reason="") for mark in marks_of_turn)
-            is_red = is_red or bool(brief)
-            run.turns.append(
+            responses = (scores[judge].response for judge in of_response if judge in scores)
+            turns.append(
                 GradedTurn(
                     conversation.id,
-                    conversation.case.id,
+                    case.id,
                     conversation.persona,
                     turn.index,
                     graded,
                     graded[primary].value if primary in graded else None,
                     marks.setdefault(brief, brief),
                     turn_failure(turn),
+                    next(filter(None, responses), None),
+                    turn.answer.seconds,
+                    turn.answer.first_token_seconds,
                     unrecorded=turn.unrecorded,
-                    courtesy=turn.unrecorded and is_courtesy(turn.user, conversation.case.language),
+                    courtesy=turn.unrecorded and is_courtesy(turn.user, case.language),
                     is_last=conversation.ended in COMPLETE and turn is conversation.turns[-1],
                 )
             )
         run.conversations.append(
             ConversationRow(
                 conversation.id,
-                conversation.case.id,
-                conversation.case.question if is_red or not results.is_sampled else "",
+                case.id,
+                case.question if not results.is_sampled or any(turn.marks for turn in turns) else "",
                 conversation.persona,
                 conversation.ended,
+                tuple(turns),
                 tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules),
                 sum(bool(reaction and reaction.overruled) for reaction in conversation.reactions),
                 conversation.user_model,
+                case.answerable,
+                case.handover,
             )
         )
     return run
+
+
+def has_evidence(case: Case) -> bool:
+    """Whether a case says itself what a right answer to it is, or what has to be known for one."""
+    answer_known = any(case.references) or case.label is not None or case.facts != Facts()
+    return answer_known or case.answerable is False or case.handover != "optional"
+
+
+def _shows_passages(conversation: Conversation) -> bool:
+    return any(turn.answer.passages for turn in conversation.turns)
 
 
 def marked_turns(

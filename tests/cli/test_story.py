@@ -71,13 +71,12 @@ def test_what_breaks_another_case_is_caught(played: Story) -> None:
 
 
 def test_the_gate_goes_from_missed_through_undecided_to_passed(played: Story) -> None:
-    """Twelve questions leave it open and say how many more it takes; all of them settle it."""
+    """Twelve questions leave it open; all of them settle it."""
     decided = [played.told(name)["decision"] for name in ("v1", "v2", "v3", "v4", "v5-few", "v5")]
     codes = [played.played[name].code for name in ("v4", "v5-few", "v5")]
 
     assert decided == ["missed"] * 4 + ["undecided", "passed"]
     assert codes == [1, 1, 0]
-    assert played.told("v5-few")["conditions"][0]["more"]["conversations"] > 0
 
 
 def test_the_page_shows_what_comes_out(played: Story) -> None:

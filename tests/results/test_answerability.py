@@ -15,6 +15,7 @@ from simulator.core.types import (
     Failure,
     Handover,
     Language,
+    RedRules,
     Response,
     Results,
     Score,
@@ -23,6 +24,8 @@ from simulator.core.types import (
 from simulator.report.sections import answerable_sections
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.conditions import check_condition, measure_condition
+from simulator.results.rows import RunTurns
+from simulator.results.turns import run_turns
 from tests.commands import Command
 from tests.sample_runs import rehearsed, summed
 from tests.texts import said
@@ -44,7 +47,12 @@ def talk(*did: str, answerable: bool | None = True, handover: Handover = "option
     return Conversation(id="", case=case, persona="angry", turns=turns)
 
 
-def run(*conversations: Conversation, judge: str = "turn") -> Results:
+def run(*conversations: Conversation, judge: str = "turn") -> RunTurns:
+    """The turns of a run of these conversations."""
+    return run_turns(judged(*conversations, judge=judge), RedRules(), "turn")
+
+
+def judged(*conversations: Conversation, judge: str = "turn") -> Results:
     """A run of these conversations, whose answers are judged by what they are called."""
     held = [each.model_copy(update={"id": f"angry/one#{n}"}) for n, each in enumerate(conversations, 1)]
     scores = [
@@ -152,7 +160,7 @@ def test_every_begun_conversation_is_counted_once(
 def test_the_gate_counts_a_handover_where_it_belongs() -> None:
     """Handing over what had to be, and keeping what may not be handed over: two of these four."""
     talks = [talk(text, handover=each) for text in (HANDS, ANSWER) for each in ("required", "forbidden")]
-    results, condition = run(*talks), Condition(name="handover_correctly", comparison=">=", threshold=0.5)
+    results, condition = judged(*talks), Condition(name="handover_correctly", comparison=">=", threshold=0.5)
 
     assert measure_condition(condition, results, summed(results, ("turn",))).value == 0.5
 
@@ -179,7 +187,7 @@ def test_where_the_judge_of_turns_was_not_asked_nothing_is_counted_and_reports_s
 def test_a_gate_on_it_is_undecided_and_says_why(name: str) -> None:
     """Never passed for want of a judge, nor missed."""
     talks = [talk(UNJUDGED, answerable=at % 2 == 0, handover="required") for at in range(12)]
-    results = run(*talks, judge="em")
+    results = judged(*talks, judge="em")
     condition = Condition(name=name, comparison=">=", threshold=0.5)
     found = measure_condition(condition, results, summed(results, ("em",)))
     checked = check_condition(condition, found, None, 0.02)
@@ -212,7 +220,7 @@ def test_grades_that_failed_leave_it_undecided() -> None:
 
     def decision(unjudged: int) -> tuple[str, str]:
         kinds = [UNJUDGED] * unjudged + [ANSWER] * (100 - unjudged)
-        own = run(*map(talk, kinds))
+        own = judged(*map(talk, kinds))
         cases = [
             c.model_copy(update={"case": c.case.model_copy(update={"id": c.id})}) for c in own.conversations
         ]

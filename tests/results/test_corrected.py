@@ -12,7 +12,7 @@ from simulator.results.gate import as_json, decide
 from simulator.results.intervals import interval_of_mean
 from simulator.results.review import BlindGrade, StratifiedTurn, blind_grades, correct, shortage
 from tests.blind_grades import JUDGE, graded, verdict
-from tests.sample_runs import summed
+from tests.sample_runs import changed, summed
 
 RUNS = 300
 
@@ -210,7 +210,7 @@ def test_the_summary_has_it() -> None:
 def gate_of(low: float, score: float, high: float, target: float) -> Gate:
     """The gate of a run whose automatic score is far above everything."""
     corrected = CorrectedScore(score=score, interval=(low, high), n=60, bias={})
-    figures = summed(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
+    figures = changed(summed(graded(lambda *_: None)), score=0.99, corrected=corrected)
     return decide(figures, target, 1.0, 1.0)
 
 

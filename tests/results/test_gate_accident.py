@@ -15,8 +15,9 @@ from simulator.core.types import Case, Language
 from simulator.report.context import notes
 from simulator.report.verdict import verdict
 from simulator.results.findings import Gate
-from simulator.results.gate import gate_of, has_evidence
+from simulator.results.gate import gate_of
 from simulator.results.summary import figures_of
+from simulator.results.turns import has_evidence
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
 from tests.diff_runs import Grades, a_result, grades_of, stored

@@ -9,9 +9,9 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.core.types import RETEST, RedRules, Score, Severity
-from simulator.results.figures import Mark
 from simulator.results.recommendations import improvements_of_run
 from simulator.results.red import LAPSES, lapses_of, red_marks
+from simulator.results.rows import Mark
 from simulator.results.summary import figures_of
 from tests.commands import Command
 from tests.servers.openai import serve

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.settings import load_settings
 from simulator.core.types import RedRules, Score, Severity
-from simulator.results.figures import Mark, RedTurn
+from simulator.results.figures import RedTurn
 from simulator.results.red import (
     LAPSES,
     deciding_judges,
@@ -18,6 +18,7 @@ from simulator.results.red import (
     red_questions,
     worst_severity,
 )
+from simulator.results.rows import Mark
 from tests.sample_runs import changed, summed
 
 TALK = "angry/fees#0"

@@ -191,7 +191,7 @@ def test_json_has_exactly_the_agreed_keys() -> None:
 
 def test_each_turn_has_its_mean_with_n() -> None:
     """Over all conversations that came so far, and by persona; feelings keep their scale from -2 to 2."""
-    found, feelings = course(rehearsed(), "turn"), course(full(), "tone", raw=True)
+    found, feelings = course(summary().record, "turn"), course(summary(full()).record, "tone", raw=True)
 
     assert found
     assert [mean.n for mean in found.overall] == [6, 5, 2]
@@ -205,9 +205,10 @@ def test_each_turn_has_its_mean_with_n() -> None:
 def test_there_is_no_course_where_nothing_goes_on() -> None:
     """A judge that graded nothing, or single turns only; long conversations end at the last that is shown."""
     single = tuple(c for c in rehearsed().conversations if len(c.turns) == 1)
+    alone = summary(rehearsed().model_copy(update={"conversations": single}))
 
-    assert course(rehearsed(), "nobody") is None
-    assert course(rehearsed().model_copy(update={"conversations": single}), "turn") is None
+    assert course(summary().record, "nobody") is None
+    assert course(alone.record, "turn") is None
     assert LAST_TURN >= 3
 
 

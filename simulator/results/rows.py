@@ -1,0 +1,192 @@
+"""The conversations of a run as figures need them: who asked, how each turn was graded, and no text.
+
+Memory: a run can have 100,000 conversations. What is kept of a turn is its grades without their texts
+(`Grade`), each different set of grades once, and its marks without their reasons. They are read by
+results/turns.py, and part of a run's `Summary`, so that no figure has to open the run file again.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from simulator.core.replies import LapseKind
+from simulator.core.types import PASSED, TURN, Ended, Handover, Response, Severity, State
+
+# Conversation and turn.
+Key = tuple[str, int]
+# By which rule a turn is red; the rules and their severities: results/red.py.
+MarkKind = Literal[
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
+    LapseKind,
+]  # fmt: skip
+# What became of a second grading; empty where there was none.
+Outcome = Literal["", "same", "flipped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One reason why a turn is red; `reason` is the judge's own sentence.
+
+    `judge` is named where another one than `turn` decides: its grade is the low one.
+    """
+
+    kind: MarkKind
+    severity: Severity
+    reason: str = ""
+    judge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What figures need of a score: no text.
+
+    `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
+    that the evidence conflicts, `conflicts_ignored` and `lapses_ignored` count findings in words that do not
+    stand there, `of_output` means that this grades one output of a row, without a threshold.
+    `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
+    on the judge's own `scale`; both are None unless `state` is scored.
+    """
+
+    judge: str
+    state: State
+    value: float | None
+    raw: float | None
+    scale: tuple[float, float]
+    rubric: str
+    failure: str | None
+    reason: str
+    undecided: bool
+    conflicts_ignored: int
+    lapses_ignored: int
+    of_output: bool
+    retest: Outcome = ""
+    second: float | None = None
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether there is a value."""
+        return self.state == "scored"
+
+
+@dataclass(frozen=True, slots=True)
+class GradedTurn:
+    """One turn with its grades, and what the deciding judge says of it.
+
+    `is_last`: the conversation was held to its end, and this is its last turn. `value` is the deciding
+    judge's, None without a grade; `marks` have no reasons; `failure` is the bot's, and `response` what the
+    judge of turns says that its answer does. An `excluded` turn, which a customer spoilt, has neither grades
+    nor marks; of an `unrecorded` one a log does not tell, which is no loss where the customer only gave
+    thanks (`courtesy`). `seconds` and `first_token_seconds` are how long the bot took, None where nobody took
+    the time.
+    """
+
+    conversation: str
+    case: str
+    persona: str
+    turn: int
+    scores: Mapping[str, Grade]
+    value: float | None
+    marks: tuple[Mark, ...]
+    failure: str | None
+    response: Response | None = None
+    seconds: float | None = None
+    first_token_seconds: float | None = None
+    excluded: bool = False
+    unrecorded: bool = False
+    courtesy: bool = False
+    is_last: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Conversation and turn."""
+        return self.conversation, self.turn
+
+    def lacks_grade_of(self, judge: str) -> str | None:
+        """How the grading failed; `missing` when its score was never written although it was due.
+
+        Of a data set with outputs a judge named `path.em` grades the rows whose reference has a `path`: in
+        other rows its score is absent, not missing.
+        """
+        if (grade := self.scores.get(judge)) is not None:
+            return grade.failure
+        grades = self.scores.values()
+        of_another = "." in judge and (PASSED in self.scores or any(grade.of_output for grade in grades))
+        return None if of_another else "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """One conversation that began, or ended before; `broken` are the guard's rules, message by message.
+
+    `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
+    model about staying or leaving. `user_model` is empty where one model plays all customers. `answerable`
+    and `handover` are what its case says is right.
+    """
+
+    id: str
+    case: str
+    question: str
+    persona: str
+    ended: Ended | None
+    turns: tuple[GradedTurn, ...]
+    broken: tuple[tuple[str, ...], ...]
+    overruled: int
+    user_model: str = ""
+    answerable: bool | None = None
+    handover: Handover = "optional"
+
+
+@dataclass(slots=True)
+class RunTurns:
+    """The conversations that began with their turns, how many did not begin, and the judges.
+
+    `cases` are the questions that are planned, `repeats` is how often each customer asks one. `lapses` counts
+    those of the conversations by kind, `lapsed` the conversations that have any. The judges in `whole` grade
+    conversations. `primary` is the judge that decides. `evidence` says whether judges had anything to hold an
+    answer against, `answers` whether there was an answer.
+    """
+
+    primary: str
+    conversations: list[ConversationRow] = field(default_factory=list)
+    cases: set[str] = field(default_factory=set)
+    evidence: bool = False
+    answers: bool = False
+    unbegun: int = 0
+    repeats: int = 0
+    judges: set[str] = field(default_factory=set)
+    lapses: Counter[str] = field(default_factory=Counter)
+    lapsed: int = 0
+    whole: set[str] = field(default_factory=set)
+
+    def without(self, spoilt: Set[Key]) -> "RunTurns":
+        """The same, without grades and marks of these turns, whose customer spoilt them."""
+        if not spoilt:
+            return self
+        conversations = {conversation for conversation, _turn in spoilt}
+
+        def kept(turn: GradedTurn) -> GradedTurn:
+            if turn.key not in spoilt:
+                return turn
+            return replace(turn, scores={}, value=None, marks=(), excluded=True)
+
+        rows = [
+            replace(row, turns=tuple(map(kept, row.turns))) if row.id in conversations else row
+            for row in self.conversations
+        ]
+        return replace(self, conversations=rows)
+
+    @property
+    def turns(self) -> Iterator[GradedTurn]:
+        """Every turn; those of a conversation follow one another."""
+        return (turn for row in self.conversations for turn in row.turns)
+
+    @property
+    def counted(self) -> Iterator[GradedTurn]:
+        """Every turn whose grade counts: all but those that a customer spoilt, where these are left out."""
+        return (turn for turn in self.turns if not turn.excluded)
+
+    @property
+    def asks_responses(self) -> bool:
+        """Whether a judge was asked that says what an answer does: that of turns, by a model or without."""
+        return TURN in self.judges or any(turn.response for turn in self.turns)
