@@ -104,9 +104,10 @@ def _personas(results: Results, fixes: Iterable[Fix], earlier: Settings) -> list
 def _options(settings: Settings) -> list[str]:
     """The options that differ from their defaults; a setting of the adapter is an option of its own."""
     defaults, parts = Settings(), list[str]()
-    for name in _SHARED:
-        value = getattr(settings, name)
-        if value == getattr(defaults, name):
+    # What plug-ins add shapes the answers and grades of a run, too.
+    for name in (*_SHARED, *settings.added):
+        value = settings.value(name)
+        if value == defaults.value(name):
             continue
         if isinstance(value, Mapping):
             parts += [part for key, text in value.items() for part in (flag(name), _pair(key, text))]
