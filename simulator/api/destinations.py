@@ -28,10 +28,12 @@ from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
-from simulator.sheets.excel import save
+from simulator.results.review_files import DECIDED, decisions_in
+from simulator.sheets.excel import read_edited, save
 from simulator.sheets.google_api import account, target
-from simulator.sheets.google_sheets import push
-from simulator.storage.run_file import RUN_FILE, add_note, run_ids
+from simulator.sheets.google_sheets import PushSummary, push
+from simulator.sheets.merge import EditedSheets
+from simulator.storage.run_file import RUN_FILE, RunFile, add_note, run_ids
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
@@ -87,18 +89,32 @@ def check_destinations(settings: Settings) -> None:
 
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
-    sheet, lines = push_to_sheet(worksheets(output.context), output.settings, output.context.language)
+    sheet, pushed = push_to_sheet(worksheets(output.context), output.settings, output.context.language)
+    keep_decisions(pushed.before, output.folder.parent)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
         add_note(output.folder / RUN_FILE, "sheet", where)
-    return lines
+    return address_lines(pushed)
 
 
-def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, str]:
-    """Writes worksheets to the sheet of the settings; returns it, and its address with notes, a line each."""
+def keep_decisions(before: EditedSheets, runs: Path) -> None:
+    """Stores what the team decided about runs of this folder, before their worksheets show another run."""
+    for run, decision in decisions_in(before.rows).items():
+        # A run that is somewhere else, or is written right now, keeps its decision in the sheet's archive.
+        if (path := runs / run / RUN_FILE).is_file():
+            with contextlib.suppress(RunFileError), contextlib.closing(RunFile.reopen(path)) as file:
+                file.save_release_decision(decision)
+
+
+def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, PushSummary]:
+    """Writes worksheets to the sheet of the settings; returns it, and what came of it."""
     sheet = target(settings.sheet or "", settings.worksheet or "")
-    pushed = push(sheets, sheet, language=language)
-    return sheet, "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
+    return sheet, push(sheets, sheet, language=language)
+
+
+def address_lines(pushed: PushSummary) -> str:
+    """The address of a sheet, with notes on further lines."""
+    return "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def _check_sheet(settings: Settings) -> None:
@@ -166,8 +182,20 @@ def _workbook(output: ReportOutput) -> Path:
     before = takewhile(lambda name: name != folder.name, run_ids(folder.parent))
     earlier = [folder.parent / name for name in before]
     context = output.context
+    # The newest workbook of this run, and of the last one that has any.
+    newest = [
+        max(place.glob("report*.xlsx"), key=_saved, default=None) for place in (folder, *reversed(earlier))
+    ]
+    for book in filter(None, (newest[0], next(filter(None, newest[1:]), None))):
+        with contextlib.suppress(RehearsalError):
+            keep_decisions(read_edited(book, DECIDED), folder.parent)
     path: Path = save(worksheets(context), output.folder / RUN_FILE, context.language, earlier=earlier)
     return path
+
+
+def _saved(workbook: Path) -> int:
+    """When it was last saved."""
+    return workbook.stat().st_mtime_ns
 
 
 DESTINATIONS: dict[str, Destination] = {

@@ -12,7 +12,7 @@ from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import LEXICAL, Language, Results
+from simulator.core.types import LEXICAL, RELEASE_DECISION, Language, Results
 from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
@@ -112,8 +112,9 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     """
     summary, language = figures_of(results, settings), report_language(results)
     # Stand-ins that counted words are not judged.
+    notes = results.notes.keys() - {RELEASE_DECISION}
     is_plain = not (
-        results.notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
+        notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
     )
     is_judged = not is_plain or results.run.models.get("judge") != LEXICAL
     trusts = judge_trusts(results, summary, language) if is_judged else JudgeTrusts()
@@ -173,6 +174,8 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
     shown["change"] = context.change and context.change.as_json()
+    decision = results.release_decision
+    shown["release_decision"] = decision and decision.model_dump()
     shown |= {section.key: section.figures for section in (*context.sections, *context.folded)}
     shown["simulator"]["likeness"] = shown.pop("likeness", None)
     for name, figures in shown.get("classification", {}).items():

@@ -62,7 +62,7 @@ def _read(path: Path, source: Source, sheet: SheetOptions) -> ReadCounts:
     target = ReviewTarget(results, summary, report_language(results), *sheet)
     taken = taken_from(source, target)
     name = source if isinstance(source, str) else GRADES
-    is_of_run = bool(taken.verdicts or taken.empty)
+    is_of_run = bool(taken.verdicts or taken.empty or taken.decision)
     is_refused = not is_of_run and bool(taken.faults or taken.other_runs)
     for place, why in taken.notes:
         say(_("{place}: {why}.", place=_("{source}, {place}", source=name, place=place), why=why))
@@ -74,6 +74,8 @@ def _read(path: Path, source: Source, sheet: SheetOptions) -> ReadCounts:
         raise InputError(_refused(name, taken, results.run.id))
     with contextlib.closing(RunFile.reopen(path)) as file:
         new = file.save_verdicts(taken.verdicts)
+        if taken.decision:
+            file.save_release_decision(taken.decision)
     # `new` are those that the run file had not: reading the same sheet twice adds nothing.
     kinds = [verdict.source for verdict in taken.verdicts]
     return ReadCounts(
@@ -105,7 +107,10 @@ def _outcome(outputs: RunOutputs, read: ReadCounts | None) -> ReviewOutcome:
     context = outputs.context
     results, summary = context.results, context.summary
     blind, findings = blind_agreement(results, summary), review_findings(results, summary)
-    return ReviewOutcome(summary, context.gate, blind, read, context.language, Path(context.page), findings)
+    decision = results.release_decision
+    return ReviewOutcome(
+        summary, context.gate, blind, read, context.language, Path(context.page), findings, decision
+    )
 
 
 def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
@@ -116,6 +121,7 @@ def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
         "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
         "review": review.findings_json(outcome.findings),
         "agreement": review.agreement_json(outcome.review),
+        "release_decision": outcome.decision and outcome.decision.model_dump(),
         "score": None if summary.scores.score is None else round(summary.scores.score, 4),
         "corrected": summary.scores.corrected and summary.scores.corrected.as_json(),
         "labels": summary.scores.labels,

@@ -514,6 +514,11 @@ class ReleaseDecision(Value):
     on: str = ""
     reason: str = ""
 
+    @property
+    def details(self) -> tuple[str, str, str]:
+        """What stands beside the verdict: who, when, why."""
+        return self.by, self.on, self.reason
+
 
 class Rule(Value):
     """A row of `--rules`: what an answer must not do, and how grave it is if it does."""
@@ -633,6 +638,8 @@ class Run(Value):
 # Notes of a run are JSON under a key, for what belongs to no conversation. This one: which conversations do
 # not count, and which stand in for them.
 SUPERSEDED = "superseded"
+# And this one: what the team decided (`ReleaseDecision`).
+RELEASE_DECISION = "release_decision"
 LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
 PASSED = "passed"
@@ -874,6 +881,12 @@ class Results(Value):
     judging: dict[str, Spending] = {}  # and of what was spent on grades, by judge
     verdicts: tuple[HumanVerdict, ...] = ()
     notes: dict[str, JsonValue] = {}
+
+    @property
+    def release_decision(self) -> ReleaseDecision | None:
+        """What the team decided about the bot of this run; None where nobody has."""
+        note = self.notes.get(RELEASE_DECISION)
+        return ReleaseDecision.model_validate(note) if note else None
 
     @property
     def is_sampled(self) -> bool:

@@ -23,6 +23,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Language
 from simulator.report.comparison import ends
+from simulator.report.people import decision_text
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict, verdict_tone
 from simulator.results.history import History, PastRun
@@ -61,11 +62,12 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
             pgettext("the model that grades", "Judge"): lambda run: run.model,
             _("Bot"): lambda run: run.kind.adapter,
             _("Verdict"): _verdict_of,
+            _("Release decision"): _decision_of,
             _("Note"): lambda run: _note(run, history),
             _("Run"): lambda run: run.run,
         },
-        words=frozenset({5, 6, 7, 8, 9}),
-        # On a narrow terminal date, score, red, verdict, note and run are left.
+        words=frozenset({5, 6, 7, 8, 9, 10}),
+        # On a narrow terminal date, score, red, verdict, decision, note and run are left.
         spared=frozenset({2, 4, 5, 6}),
     )
     block = table if history.runs else Line(_("There are no runs."))
@@ -137,6 +139,11 @@ def _verdict_of(run: PastRun) -> Cell | None:
         return None
     line = verdict(run.gate, run.score, trial=run.trial)
     return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
+
+
+def _decision_of(run: PastRun) -> Message | None:
+    """What the team decided; None where nobody has."""
+    return decision_text(run.release_decision) if run.release_decision else None
 
 
 def _note(run: PastRun, history: History) -> Message:

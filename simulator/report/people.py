@@ -1,10 +1,18 @@
-"""What people's blind grades say of a score, in words: what it is corrected to, or what that still takes."""
+"""What people say of a run, in words: what they decided, and what their blind grades correct the score to."""
 
 from collections.abc import Iterator
 
 from simulator.core.document import points
 from simulator.core.messages import Message, _, ngettext
+from simulator.core.types import ReleaseDecision
 from simulator.results.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
+from simulator.sheets.model import CHOICES
+
+
+def decision_text(decision: ReleaseDecision) -> Message:
+    """What the team decided, by whom, when and why: "Go with conditions · Sato · 2026-11-30 · fees first"."""
+    verdict = CHOICES["decision"].get(decision.verdict, decision.verdict)
+    return _("{parts:dots}", parts=tuple(part for part in (verdict, *decision.details) if part))
 
 
 def corrected_line(

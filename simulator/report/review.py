@@ -27,8 +27,8 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, ngettext
-from simulator.core.types import Language
-from simulator.report.people import corrected_line, correction_texts
+from simulator.core.types import Language, ReleaseDecision
+from simulator.report.people import corrected_line, correction_texts, decision_text
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
 from simulator.results.review import (
@@ -83,6 +83,7 @@ class ReviewOutcome(NamedTuple):
     language: Language
     page: Path
     findings: ReviewFindings | None = None
+    decision: ReleaseDecision | None = None
 
 
 def review_report(outcome: ReviewOutcome) -> Report:
@@ -94,12 +95,18 @@ def review_report(outcome: ReviewOutcome) -> Report:
     # The team's words come first: they say what to do, blind grades how far to trust the judge.
     sections = [
         Section("read", "", tuple(map(Line, _read(outcome.read) if outcome.read else ())), views=TERMINAL),
+        *([_decided(outcome.decision)] if outcome.decision else []),
         *(_team_sections(outcome.findings) if outcome.findings else ()),
         *_blind_sections(outcome.review),
         *([_score(outcome)] if outcome.review else ()),
     ]
     title = _("People and the judge  {run}", run=outcome.summary.run)
     return Report(title=title, language=outcome.language, sections=tuple(sections))
+
+
+def _decided(decision: ReleaseDecision) -> Section:
+    """What the team decided: the first thing that a meeting's minutes say."""
+    return Section("decision", _("Release decision"), (Line(decision_text(decision), "strong"),))
 
 
 def _read(read: ReadCounts) -> Iterator[Message]:

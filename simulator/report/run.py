@@ -51,6 +51,7 @@ from simulator.report.context import (
 )
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.judges import trust_section
+from simulator.report.people import decision_text
 from simulator.report.sections import (
     course_sections,
     customers_section,
@@ -135,6 +136,8 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     if context.change:
         since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)
         yield Fact(_("Last run"), since)
+    if decision := context.results.release_decision:
+        yield Fact(_("Release decision"), decision_text(decision))
     means = [
         _mean(title("judge", name), points(mean), summary.scores.judges[name], name, trial=summary.trial)
         for name in summary.scores.active

@@ -46,7 +46,7 @@ from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
 from simulator.report.judges import worth
 from simulator.report.painters.html import render
-from simulator.report.people import corrected_line
+from simulator.report.people import corrected_line, decision_text
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
@@ -187,6 +187,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         lowest=lowest_score(summary),
         corrected=corrected_line(summary, gate.target, gate.bounds),
         score_lines=list(score_lines(context))[1:],
+        decision=decision_text(decided) if (decided := results.release_decision) else "",
         change=change_text(context.change) if context.change else "",
         since=context.change.earlier if context.change else "",
         beside=beside,

@@ -153,6 +153,11 @@ def summary_sheet(context: ReportContext) -> Worksheet:
             )
         ),
     }
+    # Written where the row is new; in one that is there, what the team typed stays.
+    if decided := context.results.release_decision:
+        picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
+        typed = zip(("decision", "approver", "decided", "why"), (picked, *decided.details), strict=True)
+        decision |= {column: text_cell(context.text(text)) for column, text in typed if text}
     rows = [SheetRow(key=context.key("decision"), cells=decision)]
     if context.change:
         since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)

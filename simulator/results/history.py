@@ -25,7 +25,7 @@ from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
-from simulator.core.types import Language, Results, Status, Value
+from simulator.core.types import Language, ReleaseDecision, Results, Status, Value
 from simulator.results.comparison import RunFigures
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import Gate
@@ -65,7 +65,7 @@ class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
 
     `questions` are those that need review, `limited` says that only some of the file's were asked. `gate` is
-    its verdict, by the run's own settings.
+    its verdict, by the run's own settings, `release_decision` what the team made of it.
     """
 
     run: str
@@ -85,6 +85,7 @@ class PastRun(Value):
     turns: int
     graded: int
     gate: Gate | None = Field(default=None, exclude=True)
+    release_decision: ReleaseDecision | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -157,6 +158,7 @@ def past_run(path: Path) -> PastRun:
         turns=summary.turns,
         graded=summary.scores.graded,
         gate=gate_of(results, summary, settings),
+        release_decision=results.release_decision,
     )
 
 

@@ -11,7 +11,7 @@ Three kinds of things that people say, each with its own use:
   They say how far the judge can be trusted (`blind_agreement`) and correct the score (`correct`).
 - reviews (worksheet Review): whether a red mark is right, the cause, the right answer. They were given with
   the grade in view, so they say what is to be done (`review_findings`) and never change a score.
-- the decision (worksheet Summary): stays in the sheet and is not read here.
+- the release decision (worksheet Summary): is kept with the run, and has no part in any figure.
 
 Blind grades in numbers: 40 turns are drawn (`blind_sample`), two thirds of them red where there are enough.
 Each turn remembers with which chance it was drawn, so that two of three drawn red turns and one of ten others

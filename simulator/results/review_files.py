@@ -34,7 +34,7 @@ from simulator.cases.values import Row, is_empty, normalised, raise_faults
 from simulator.core.document import Text
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, printable, quote, safe_text, shown
-from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
+from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
 from simulator.results.review import blind_sample, blind_verdicts, review_keys
 from simulator.sheets.excel import read_edited
@@ -74,6 +74,7 @@ class Taken:
 
     `answers` counts the rows of the review, each of which stands for all turns with its answer; `empty` those
     in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
+    `decision` is what the team decided about the run, None where nobody wrote that down.
     """
 
     def __init__(self, results: Results) -> None:
@@ -82,6 +83,7 @@ class Taken:
         self._places: dict[tuple[str, int, str, str], Text] = {}
         self.verdicts: list[HumanVerdict] = []
         self.answers = self.empty = self.other_runs = 0
+        self.decision: ReleaseDecision | None = None
         self.faults: list[tuple[Text, Text]] = []
         self.notes: list[tuple[Text, Text]] = []
 
@@ -282,6 +284,12 @@ def _list(value: Any) -> Sequence[Any]:
 SHEET = "sheet"
 # The worksheets that hold verdicts.
 NAMES = ("review", "blind")
+# Those that hold the team's decision: on this run, and on runs whose place a later one has taken.
+DECIDED = ("summary", "archive")
+# The key of the row in which it stands; the archive names the worksheet from which a row came before it.
+_DECISION_KEY = re.compile(r"(?:summary/)?(?P<run>[^/]+)/decision")
+# The columns of a decision by the field of its value.
+_DECISION = {"verdict": "decision", "by": "approver", "on": "decided", "reason": "why"}
 # The Blind worksheet has two columns for grades and two for comments.
 REVIEWERS = ("1", "2")
 # The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
@@ -332,8 +340,8 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
 def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
     """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
     key, suffix = sheet_of(name, target)
-    pulled = pull(target_sheet(key, suffix), NAMES)
-    if not pulled.rows:
+    pulled = pull(target_sheet(key, suffix), (*NAMES, *DECIDED))
+    if not pulled.sheets.keys() & set(NAMES):
         msg = _(
             "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
             key=printable(key),
@@ -369,6 +377,20 @@ def _take_notes(edited: EditedSheets, taken: Taken) -> None:
                 taken.faults.append((note.place, note.why))
 
 
+def decisions_in(rows: Mapping[str, Sequence[PulledRow]]) -> dict[str, ReleaseDecision]:
+    """What the team decided, by run, in rows of the worksheets `summary` and `archive`.
+
+    A row in which nobody wrote says nothing, and takes nothing back.
+    """
+    decisions: dict[str, ReleaseDecision] = {}
+    # The summary last: what stands there is newer than what went to the archive.
+    for row in (row for name in reversed(DECIDED) for row in rows.get(name, ())):
+        cells = {field: plain_text(row.cells.get(column)) for field, column in _DECISION.items()}
+        if (match := _DECISION_KEY.fullmatch(row.key.strip())) and any(cells.values()):
+            decisions[match["run"]] = ReleaseDecision(**cells)
+    return decisions
+
+
 def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, taken: Taken) -> None:
     """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them."""
     results, read = target.results, datetime.now(UTC)
@@ -376,6 +398,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
     turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
     # The worksheet has no sampling rates, because these would tell what is red; the same lot is drawn again.
     sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
+    taken.decision = decisions_in(rows).get(run)
     answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
     for name in NAMES:
         for row in rows.get(name, ()):

@@ -646,12 +646,14 @@ def packed(items: Iterable[Item], room: int = LARGEST) -> list[list[Item]]:
 class PushSummary(NamedTuple):
     """The sheet's address, how many rows were added, and lines for people: what to look at.
 
-    `rows` counts over all worksheets; rows that were there and only changed are not among them.
+    `rows` counts over all worksheets; rows that were there and only changed are not among them. `before` are
+    the worksheets as people had left them, without what a push need not look at.
     """
 
     url: str
     rows: int
     notes: tuple[Message | str, ...]
+    before: EditedSheets = EditedSheets({})
 
 
 def push(
@@ -673,7 +675,7 @@ def push(
     except SinkUnavailable as error:
         msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
-    return PushSummary(work.url, len(work.rows), tuple(work.notes))
+    return PushSummary(work.url, len(work.rows), tuple(work.notes), work.before)
 
 
 class _Push:
@@ -684,7 +686,7 @@ class _Push:
     ) -> None:
         self.client, self.target, self.language = client, target, language
         self.worksheets = {sheet.name: sheet for sheet in worksheets}
-        self.url = ""
+        self.url, self.before = "", EditedSheets({})
         # The names of worksheets and the keys of rows that were added: once each, in however many rounds.
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[Message | str, None] = {}
@@ -703,6 +705,8 @@ class _Push:
         self.url = spreadsheet.url
         layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
         there = read_sheets(self.client, self.target, spreadsheet, layouts, self._parts)
+        if not self.before.sheets:
+            self.before = EditedSheets({name: sheet for name, (_tab, sheet) in there.items()})
         edited, tabs = dict[str, EditedSheet](), dict[str, Tab]()
         for name, sheet in self.worksheets.items():
             if name not in there:

@@ -42,12 +42,14 @@ from simulator.core.errors import RunFileError
 from simulator.core.messages import _, sentences, system_error
 from simulator.core.types import (
     OPEN,
+    RELEASE_DECISION,
     Answer,
     Conversation,
     Ended,
     HumanVerdict,
     Persona,
     Reaction,
+    ReleaseDecision,
     Results,
     Role,
     Run,
@@ -270,6 +272,13 @@ class RunFile:
                     file.execute("INSERT INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?)", row)
                     added += 1
         return added
+
+    def save_release_decision(self, decision: ReleaseDecision) -> bool:
+        """Saves what the team decided, in the place of what it decided before; returns whether it is new."""
+        is_new = self.results().release_decision != decision
+        if is_new:
+            self.save_note(RELEASE_DECISION, decision.model_dump_json())
+        return is_new
 
     def save_note(self, key: str, body: str) -> None:
         """Saves a note about the whole run (a drift check, the sheet it was pushed to), as JSON."""

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from simulator import plugins
-from simulator.api.destinations import check_destinations, push_to_sheet
+from simulator.api.destinations import address_lines, check_destinations, push_to_sheet
 from simulator.api.forecast import total
 from simulator.api.outputs import page_html, report_context
 from simulator.api.progress import stdout_to_stderr
@@ -353,8 +353,8 @@ def _write(  # noqa: PLR0917 - all that a report is made from
 ) -> str:
     """Writes one report of --to; returns where it is, of a sheet with notes, a line each."""
     if name == "sheets":
-        _unused, lines = push_to_sheet([sheet], settings, report.language)
-        return lines
+        _unused, pushed = push_to_sheet([sheet], settings, report.language)
+        return address_lines(pushed)
     path = folder / f"report.{REPORTS[name]}"
     if name == "xlsx":
         with replaced(path) as new:
