@@ -268,7 +268,7 @@ class _Counted(NamedTuple):
 @lru_cache(1_024)
 def _counted(text: str) -> _Counted:
     """The sentences of a passage, counted in one go; the same few passages are asked for all the time."""
-    placed = [(each, position > 0) for line in sentences(text) for position, each in enumerate(line)]
+    placed = [(word, position > 0) for line in sentences(text) for position, word in enumerate(line)]
     texts = tuple(sentence for sentence, _ in placed)
     shown = _shown("\n".join(texts))
     words = [(code, at) for at, line in enumerate(shown.split("\n")) for code in _words(line)]

@@ -90,10 +90,10 @@ async def _examine(settings: Settings) -> int:
     shown, as_json = _settings_text(settings), settings.json_output
     for key, value in () if as_json else shown.items():
         _print("", key, value)
-    found: list[dict[str, Any]] = []
+    outcomes: list[dict[str, Any]] = []
 
     def add(mark: str, name: Message | str, text: Message | str) -> None:
-        found.append({"name": name, "ok": mark == "ok", "message": text})
+        outcomes.append({"name": name, "ok": mark == "ok", "message": text})
         if not as_json:
             _print(mark, name, text)
 
@@ -128,9 +128,9 @@ async def _examine(settings: Settings) -> int:
                 add("NOT OK", name, error.message)
     finally:
         await context.connections.close()
-    is_fine = all(each["ok"] for each in found)
+    is_fine = all(outcome["ok"] for outcome in outcomes)
     if as_json:
-        print_json({"settings": shown, "checks": found, "ok": is_fine})
+        print_json({"settings": shown, "checks": outcomes, "ok": is_fine})
     return ExitCode.DONE if is_fine else ExitCode.TO_FIX
 
 
@@ -174,7 +174,7 @@ def _settings_text(settings: Settings) -> dict[str, Message | str]:
     keys = [
         name
         for name in sorted(os.environ)
-        if name.startswith(("REHEARSAL_", "OPENAI_")) and any(each in name for each in _CONCEALED)
+        if name.startswith(("REHEARSAL_", "OPENAI_")) and any(word in name for word in _CONCEALED)
     ]
     return texts | {"keys": ", ".join(f"{name}=***" for name in keys) or _("none in the environment")}
 
@@ -255,7 +255,7 @@ async def _grade(context: RunContext, conversation: Conversation, model: Model) 
     graded = GradingContext(
         conversation=conversation.id, case=case, persona=conversation.persona, turn=turn, closing=closing
     )
-    form = group[0].form if alone else create_form("grades", {each.name: each.form for each in group})
+    form = group[0].form if alone else create_form("grades", {rubric.name: rubric.form for rubric in group})
     await model.ask(
         frame.prompt(graded, group, alone=alone),
         form,
@@ -275,7 +275,7 @@ def _turn(conversation: Conversation, passages: Sequence[str]) -> Turn:
     """A first turn: the question, and a reference, or the question again, as its answer."""
     case = conversation.case
     text = next(iter(case.references_at(1)), case.question)
-    shown = tuple(Passage(id=f"p{n}", text=each) for n, each in enumerate(passages, 1))
+    shown = tuple(Passage(id=f"p{n}", text=text) for n, text in enumerate(passages, 1))
     return Turn(index=1, user=case.question, answer=Answer(text=text, passages=shown))
 
 

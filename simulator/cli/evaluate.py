@@ -31,14 +31,14 @@ def command(
     data sets, several --prompt or several --set model=... make a matrix: all of them, compared in one table.
     """
     files, prompts = cases or [], flags["prompt"] or []
-    one = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
+    single = flags | {"prompt": prompts[0] if len(prompts) == 1 else None}
     keys = [pair.partition("=")[0] for pair in flags["set"] or ()]
     several = max(len(files), len(prompts)) > 1 or len(keys) > len(set(keys))
     if several or flags["resume"] or any(name.endswith(".toml") for name in files):
-        code = plugins.evaluated(files, prompts, one, is_several=several)
+        code = plugins.evaluated(files, prompts, single, is_several=several)
         if code is not None:
             return code
     from simulator.cli.run_or_resume import run_or_resume  # the whole engine: a page of help does without
 
-    settings = load_settings(one | {"cases": files[0] if files else None})
+    settings = load_settings(single | {"cases": files[0] if files else None})
     return run_or_resume(settings, "single_turn", flags)

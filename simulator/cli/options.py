@@ -135,7 +135,7 @@ def takes(
     """
 
     def with_options(command: Command) -> Callable[..., int]:
-        _, *own = inspect.signature(command).parameters.values()
+        _, *parameters_of_command = inspect.signature(command).parameters.values()
         titles: dict[str, str | None] = {
             name: title for title, members in groups().items() for name in members
         }
@@ -159,7 +159,7 @@ def takes(
             for name in there
         ]
         # Typer reads a signature: this one has the command's own parameters, then one for each setting.
-        parameters = [*own, *options]
+        parameters = [*parameters_of_command, *options]
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         parsed.__annotations__ = {p.name: p.annotation for p in parameters}
         parsed.__doc__ = command.__doc__

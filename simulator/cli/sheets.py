@@ -115,17 +115,17 @@ class Guide:
 
     def agrees(self, question: Message) -> bool:
         """Whether the answer is yes, as it is when only Enter is pressed."""
-        told = self.ask(_("{question} [Y/n]", question=question))
-        return self.yes if told is None else told.lower() in ("", "y", "yes", "はい")
+        reply = self.ask(_("{question} [Y/n]", question=question))
+        return self.yes if reply is None else reply.lower() in ("", "y", "yes", "はい")
 
     def again(self, error: RehearsalError, question: Message) -> str:
         """What is typed after an objection, which is raised where nobody types."""
         if not self.alone:
             self.say(_("not yet: {reason}", reason=error.message))
-        told = self.ask(question)
-        if told is None:
+        reply = self.ask(question)
+        if reply is None:
             raise error
-        return told
+        return reply
 
 
 # --- The key ---
@@ -137,10 +137,10 @@ def _take_key(guide: Guide, named: str | None) -> None:
     Where the environment holds the JSON itself, or what another program is to use, it is left alone, as in
     CI. Raises InputError where there is no key, and nobody to ask.
     """
-    known, other = (os.environ.get(name, "").strip() for name in VARIABLES)
-    if named is None and known and not known.startswith("{"):
-        named = known
-    elif named is None and (known or other):  # the key itself, or what another program is to use
+    given_key, other = (os.environ.get(name, "").strip() for name in VARIABLES)
+    if named is None and given_key and not given_key.startswith("{"):
+        named = given_key
+    elif named is None and (given_key or other):  # the key itself, or what another program is to use
         guide.ok(_who())
         return
     elif named is None:
@@ -169,7 +169,7 @@ def _take_key(guide: Guide, named: str | None) -> None:
     if before != str(path):
         connection.name_key(path)
         guide.ok(_("the key file {path} is named in .env", path=path))
-        if known not in ("", before):
+        if given_key not in ("", before):
             msg = _("{name} is also set outside of .env, and comes first: unset it.", name=VARIABLES[0])
             guide.say(msg)
 
@@ -183,8 +183,8 @@ def _key_file(guide: Guide, named: str | None) -> Path:
         raise InputError(_("no key file: python run.py sheets connect says how to make one; add --key FILE."))
     if named:
         return Path(named.strip("'\""))
-    if found := connection.newest_key(DOWNLOADS.expanduser()):
-        return found
+    if path := connection.newest_key(DOWNLOADS.expanduser()):
+        return path
     raise InputError(_("there is no key file in {folder}.", folder=str(DOWNLOADS)))
 
 
@@ -220,10 +220,10 @@ def _private(guide: Guide, key: connection.Key) -> connection.Key:
 
 def _who() -> Message:
     """Whose the credentials in the environment are."""
-    found = account()
-    if found.kind == "service":
-        return _("the service account {email}", email=found.email)
-    return _("your own login") if found.kind == "person" else _("the machine's own account")
+    person = account()
+    if person.kind == "service":
+        return _("the service account {email}", email=person.email)
+    return _("your own login") if person.kind == "person" else _("the machine's own account")
 
 
 # --- The sheet ---
@@ -350,8 +350,8 @@ def _share(guide: Guide, sheet: str, email: str | None) -> None:
     question = _("Address of whoever reviews (Enter: nobody else):")
     while not (email := email or guide.ask(question if others else _("Address of whoever reviews:"))):
         if others:
-            if known := ", ".join(sorted(others - {""})):
-                guide.ok(_("{email} can write into it", email=known))
+            if names := ", ".join(sorted(others - {""})):
+                guide.ok(_("{email} can write into it", email=names))
             return
         if email is None:
             raise InputError(_("only {who} can open the sheet: add --share EMAIL.", who=client.account.email))

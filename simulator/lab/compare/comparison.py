@@ -171,7 +171,10 @@ def _duel(
         unjudged=match.unjudged,
         cases=len(lean),
         # The sign test is McNemar's: both count what leans one way and what leans the other.
-        p_value=mcnemar(sum(each < 0 for each in lean.values()), sum(each > 0 for each in lean.values())),
+        p_value=mcnemar(
+            sum(difference < 0 for difference in lean.values()),
+            sum(difference > 0 for difference in lean.values()),
+        ),
     )
 
 
@@ -212,8 +215,8 @@ def _length(outcomes: Sequence[PairOutcome], seed: int) -> LengthBias:
     judged = [outcome for outcome in outcomes if outcome.how != "rule"]
     ratios, won = [], []
     for outcome in judged:
-        one, other = (len("".join(text.split())) for text in outcome.answers)
-        ratio = math.log((other + 1) / (one + 1))
+        first, other = (len("".join(text.split())) for text in outcome.answers)
+        ratio = math.log((other + 1) / (first + 1))
         ratios.append(ratio)
         if outcome.verdict != "tie" and ratio:
             won.append((float((ratio > 0) == (outcome.verdict == "b")), outcome.case))
@@ -273,16 +276,16 @@ class Comparison:
             n = len(names)
             raise InputError(_("compare takes two runs, and was given {n}: compare A B.", n=n))
         # Everything that can be wrong is found before a call is made.
-        one, other = (read_run(find_run(name, settings.runs)) for name in names)
-        if one.run.id == other.run.id:
-            raise InputError(_("run {run} is named twice; compare different runs.", run=one.run.id))
-        self.runs = one, other
-        self.match = matched(one, other)
+        first, other = (read_run(find_run(name, settings.runs)) for name in names)
+        if first.run.id == other.run.id:
+            raise InputError(_("run {run} is named twice; compare different runs.", run=first.run.id))
+        self.runs = first, other
+        self.match = matched(first, other)
         if not self.match.pairs:
             msg = _(
                 "no turn of {one} and {other} can be compared: other questions, personas, or"
                 " customers who said something else. Hold the second with --replay {one}.",
-                one=one.run.id,
+                one=first.run.id,
                 other=other.run.id,
             )
             raise InputError(msg)
@@ -348,9 +351,9 @@ class Comparison:
     def result(self, outcomes: Sequence[PairOutcome]) -> PairwiseResult:
         """What the outcomes say."""
         personas = [persona for run in self.runs for persona in run.personas]
-        one, other = (run.run.id for run in self.runs)
+        first, other = (run.run.id for run in self.runs)
         return PairwiseResult(
-            compared((one, other), outcomes, self.match, self.settings.seed),
+            compared((first, other), outcomes, self.match, self.settings.seed),
             outcomes,
             self.model,
             self.language,

@@ -83,16 +83,16 @@ class TurnPairs(NamedTuple):
     unjudged: int = 0
 
 
-def matched(one: Results, other: Results) -> TurnPairs:
+def matched(first: Results, other: Results) -> TurnPairs:
     """Pairs by case, persona, repeat, who plays and turn, as long as the customer's lines are the same.
 
     Both answers are graded by the case of the later run: its references may have been corrected since.
     """
-    partners = begun_conversations(other, one)
-    one_is_later = (one.run.created, one.run.id) > (other.run.created, other.run.id)
+    partners = begun_conversations(other, first)
+    one_is_later = (first.run.created, first.run.id) > (other.run.created, other.run.id)
     pairs: list[Pair] = []
     differing = alone = 0
-    for key, conversation in begun_conversations(one, other).items():
+    for key, conversation in begun_conversations(first, other).items():
         partner = partners.pop(key, None)
         if partner is None:
             alone += len(conversation.turns)
@@ -103,7 +103,7 @@ def matched(one: Results, other: Results) -> TurnPairs:
         a, b = (held.model_copy(update=case) for held in (conversation, partner))
         # A log that ends after a customer's line has no answer to compare.
         answered = [
-            Pair(one.run.id, other.run.id, grading_context(a, at), grading_context(b, at), a.repeat)
+            Pair(first.run.id, other.run.id, grading_context(a, at), grading_context(b, at), a.repeat)
             for at in range(1, same + 1)
             if not (a.turns[at - 1].unrecorded or b.turns[at - 1].unrecorded)
         ]
@@ -115,13 +115,13 @@ def matched(one: Results, other: Results) -> TurnPairs:
     return TurnPairs(tuple(pairs), differing, alone)
 
 
-def _turns_after_same_lines(one: Conversation, other: Conversation) -> int:
+def _turns_after_same_lines(first: Conversation, other: Conversation) -> int:
     """How many turns come before the customer says something else; none where what went before differs."""
-    if one.case.history != other.case.history:
+    if first.case.history != other.case.history:
         return 0
     same = takewhile(
         lambda turns: (turns[0].index, turns[0].user) == (turns[1].index, turns[1].user),
-        zip(one.turns, other.turns, strict=False),
+        zip(first.turns, other.turns, strict=False),
     )
     return sum(1 for _ in same)
 
@@ -209,12 +209,12 @@ def by_rule(pair: Pair) -> PairOutcome | None:
     answers = (pair.one.turn.answer, pair.other.turn.answer)
     missing = [answer.error is not None or not answer.text.strip() for answer in answers]
     verdict: Verdict = "tie"
-    one, other = (" ".join(text.split()) for text in pair.answers)
+    first, other = (" ".join(text.split()) for text in pair.answers)
     if all(missing):
         reason = _("By rule: neither gave an answer.")
     elif any(missing):
         verdict, reason = "b" if missing[0] else "a", _("By rule: one of them gave no answer.")
-    elif one == other:
+    elif first == other:
         reason = _("By rule: the same answer.")
     else:
         return None
@@ -237,23 +237,23 @@ async def judge_pairs(
     # One of those that are alike is judged; the others get its outcome, under their own names.
     firsts = distinct(pairs)
     outcomes = dict(zip(firsts, await for_each(list(firsts.values()), judged, at_once), strict=True))
-    found = []
+    made = []
     for pair in pairs:
         result = outcomes[_sameness(pair)]
         if firsts[_sameness(pair)] is not pair:
-            own = {"conversation": pair.one.conversation, "persona": pair.one.persona}
-            result = result.model_copy(update=own)
+            ids = {"conversation": pair.one.conversation, "persona": pair.one.persona}
+            result = result.model_copy(update=ids)
             on_outcome(result)
-        found.append(result)
-    return found
+        made.append(result)
+    return made
 
 
 def distinct(pairs: Iterable[Pair]) -> dict[Hashable, Pair]:
     """Of pairs that are alike the first, by what makes them alike."""
-    found: dict[Hashable, Pair] = {}
+    first_of: dict[Hashable, Pair] = {}
     for pair in pairs:
-        found.setdefault(_sameness(pair), pair)
-    return found
+        first_of.setdefault(_sameness(pair), pair)
+    return first_of
 
 
 def _sameness(pair: Pair) -> Hashable:
@@ -348,11 +348,11 @@ class PairPrompt(Prompts):
         fitting, left_out = within(tuple(different.values()), LONGEST_MATERIAL)
         passages = [passage.text for passage in fitting]
         references = pair.one.references or (nothing,)
-        one, other = (context.turn.answer.text for context in contexts)
+        answer, other = (context.turn.answer.text for context in contexts)
         question = contexts[0].turn.user
         # Neither bot can know the code: it depends on what the other one said. Both orders have the same.
         lines = (text for line in dialogue for text in line)
-        seal = seal_of(*lines, question, *sorted((one, other)), *passages, *references)
+        seal = seal_of(*lines, question, *sorted((answer, other)), *passages, *references)
         quoted = [quote("passage", text, seal) for text in passages or [nothing]]
         if left_out:
             quoted.append(self.text(language, "cut", count=str(left_out)))
@@ -363,7 +363,7 @@ class PairPrompt(Prompts):
             question=quote("question", question, seal),
             reference="\n".join(quote("reference", text, seal) for text in references),
             passages="\n".join(quoted),
-            answer_1=quote("answer_1", one, seal),
+            answer_1=quote("answer_1", answer, seal),
             answer_2=quote("answer_2", other, seal),
         )
         guidelines, form = self._guidelines[language], self._form(language)
@@ -373,13 +373,13 @@ class PairPrompt(Prompts):
         return skeleton({key: ("text", text) for key, text in self.tables[language]["fields"].items()})
 
 
-def _dialogue(one: GradingContext, other: GradingContext) -> list[tuple[str, str]]:
+def _dialogue(first: GradingContext, other: GradingContext) -> list[tuple[str, str]]:
     """The earlier lines as (tag, text); where the bots differ, both are shown under their answer's number.
 
     The customers said the same in both, or the turns would not have been paired.
     """
-    lines = [("customer" if m.role == "user" else "desk", m.content) for m in one.case.history]
-    for turn_1, turn_2 in zip(one.earlier, other.earlier, strict=True):
+    lines = [("customer" if m.role == "user" else "desk", m.content) for m in first.case.history]
+    for turn_1, turn_2 in zip(first.earlier, other.earlier, strict=True):
         lines.append(("customer", turn_1.user))
         if turn_1.answer.text == turn_2.answer.text:
             lines.append(("desk", turn_1.answer.text))
@@ -440,12 +440,12 @@ def merits(context: GradingContext) -> dict[str, float]:
     counted = Counted(context)
     if counted.expected != "answer":
         return {"conduct": (turn(counted).raw or 0) / 5}
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     if context.references:
-        found["agreement"] = counted.agreement.score
+        shares["agreement"] = counted.agreement.score
     if counted.passages:
-        found["support"] = counted.support
-    return found
+        shares["support"] = counted.support
+    return shares
 
 
 def has_evidence(pair: Pair) -> bool:
@@ -458,12 +458,12 @@ class PairLexicalJudge:
 
     async def __call__(self, pair: Pair) -> PairOutcome:
         """The same verdict in either order, by construction: it casts no ballots."""
-        language, one, other = pair.one.case.language, merits(pair.one), merits(pair.other)
-        if not (one and other):
+        language, first, other = pair.one.case.language, merits(pair.one), merits(pair.other)
+        if not (first and other):
             problem = _("There is neither a reference nor passages to hold the answers against.")
             return outcome(pair, "stand_in", None, problem=shown(problem, language))
         # Agreement and support weigh the same, where an answer has both.
-        difference = mean(other.values()) - mean(one.values())
+        difference = mean(other.values()) - mean(first.values())
         verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
         measures = {
             "agreement": _("agreement with the reference"),
@@ -471,8 +471,8 @@ class PairLexicalJudge:
             "conduct": _("declining or handing over"),
         }
         parts = []
-        for name in {**one, **other}:
-            shares = [f"{100 * each[name]:.0f}%" if name in each else "-" for each in (one, other)]
+        for name in {**first, **other}:
+            shares = [f"{100 * merit[name]:.0f}%" if name in merit else "-" for merit in (first, other)]
             say = _("{measure} {one} to {other}", measure=measures[name], one=shares[0], other=shares[1])
             parts.append(say)
         reason = shown(_("Lexical stand-in: {parts}", parts=parts), language)

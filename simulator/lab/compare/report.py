@@ -148,9 +148,9 @@ def _examples(result: PairwiseResult, side: Side) -> Section:
     letter = side.upper()
     blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
     if shown := list(by_case.values())[:EXAMPLES]:
-        blocks = (Items(tuple(_example(result, each) for each in shown)),)
+        blocks = (Items(tuple(_example(result, group) for group in shown)),)
         # Reasons of rules and of the stand-in name no answer.
-        if any(each[0].how == "model" for each in shown):
+        if any(group[0].how == "model" for group in shown):
             note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", a="A", b="B")
             blocks += (Line(note, "soft"),)
     return Section(f"wins-{side}", _("Clear wins of {letter}", letter=letter), blocks)
@@ -159,12 +159,14 @@ def _examples(result: PairwiseResult, side: Side) -> Section:
 def _example(result: PairwiseResult, alike: Sequence[PairOutcome]) -> Item:
     """One win, with everybody who asked the same and was told the same."""
     outcome = alike[0]
-    personas = tuple(result.names.get(p, p) for p in dict.fromkeys(each.persona for each in alike))
-    one, other = map(excerpt, outcome.answers)
+    personas = tuple(
+        result.names.get(p, p) for p in dict.fromkeys(outcome_alike.persona for outcome_alike in alike)
+    )
+    first, other = map(excerpt, outcome.answers)
     return Item(
         _("{case} ({persona}, turn {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
         facts=(Fact(_("Customer"), excerpt(outcome.question)), Fact(_("Reason"), excerpt(outcome.reason))),
-        sides=((Fact("A", one), Fact("B", other)),),
+        sides=((Fact("A", first), Fact("B", other)),),
     )
 
 

@@ -50,20 +50,20 @@ class Question(NamedTuple):
     @property
     def conversations(self) -> tuple[str, ...]:
         """Everybody who got one of the compared answers."""
-        return tuple(sorted(each.id for those in self.told for each in those))
+        return tuple(sorted(conversation.id for those in self.told for conversation in those))
 
 
 def questions(results: Results, judged: Sequence[JudgedQuestion] = ()) -> Iterator[Question]:
     """The questions of a run with at least two different first answers, without those `judged` before."""
-    told: dict[str, dict[str, list[Conversation]]] = defaultdict(lambda: defaultdict(list))
-    done = {each.conversations for each in judged}
+    by_words: dict[str, dict[str, list[Conversation]]] = defaultdict(lambda: defaultdict(list))
+    done = {question.conversations for question in judged}
     for conversation in results.conversations:
         for turn in answered(conversation):
             if turn.index == 1:
                 # Answers that differ in blanks, width and case alone are one.
                 words = " ".join(normalise(turn.answer.text).split())
-                told[conversation.case.id][words].append(conversation)
-    for case, answers in told.items():
+                by_words[conversation.case.id][words].append(conversation)
+    for case, answers in by_words.items():
         compared = tuple(map(tuple, list(answers.values())[:MOST]))
         turns = tuple(_turn(at, those[0]) for at, those in enumerate(compared, 1))
         if len(turns) < 2:
@@ -112,7 +112,7 @@ async def judge(
 
 def kept_in(file: RunFile, earlier: Sequence[JudgedQuestion]) -> Callable[[JudgedQuestion], None]:
     """What writes the verdict on a question to the run file, beside the `earlier` ones."""
-    rows = [each.model_dump(mode="json") for each in earlier]
+    rows = [question.model_dump(mode="json") for question in earlier]
 
     def keep(judged: JudgedQuestion) -> None:
         rows.append(judged.model_dump(mode="json"))
@@ -125,10 +125,10 @@ def _clashes(question: Question, score: Score) -> Iterator[Clash]:
     """Every pair of conversations whose answers the judge says cannot both hold."""
     for row in TypeAdapter(list[Lapse]).validate_python(score.detail["lapses"]):
         # A judge may name a turn that does not exist; such a row is left out.
-        one, other = sorted((row.earlier, row.turn))
-        if row.kind != "contradictions" or not 1 <= one < other <= len(question.told):
+        former, other = sorted((row.earlier, row.turn))
+        if row.kind != "contradictions" or not 1 <= former < other <= len(question.told):
             continue
-        for first, second in product(question.told[one - 1], question.told[other - 1]):
+        for first, second in product(question.told[former - 1], question.told[other - 1]):
             texts = {"one": first.turns[0].answer.text, "other": second.turns[0].answer.text}
             yield Clash(
                 link=link_of(first, second),

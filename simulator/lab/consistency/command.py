@@ -73,8 +73,8 @@ def command(
         results = read_run(path)
         follow_ups, figures = examined_of(results), consistency(without_superseded(results))
         shown = consistency_report(results.run.id, report_language(results), figures, follow_ups)
-        told = {"consistency": figures.as_json(), "examined": examined_json(follow_ups)}
-        show_report(shown, {"run": results.run.id, **told}, as_json=settings.json_output)
+        figures_shown = {"consistency": figures.as_json(), "examined": examined_json(follow_ups)}
+        show_report(shown, {"run": results.run.id, **figures_shown}, as_json=settings.json_output)
     return code
 
 
@@ -124,9 +124,9 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
     check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.save_call
-    told = {"n": len(chosen), "name": file.path.parent.name, "adapter": settings.adapter}
+    counts = {"n": len(chosen), "name": file.path.parent.name, "adapter": settings.adapter}
     by = examiner.name
-    say(_("Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.", **told, examiner=by))
+    say(_("Examining {n} answers of {name}, bot: {adapter}, by: {examiner}.", **counts, examiner=by))
 
     async def ask() -> list[ModelFailure]:
         bot = None

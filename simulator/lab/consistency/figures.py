@@ -83,14 +83,14 @@ class Disagreement(Value):
 
 
 @lru_cache(maxsize=4096)
-def disagreement(one: str, other: str) -> Disagreement | None:
+def disagreement(first: str, other: str) -> Disagreement | None:
     """The first disagreement of two answers in the same language; None when there is none."""
-    if one == other:
+    if first == other:
         return None
-    return next(_differing(one, other), None) or _denying(one, other)
+    return next(_differing(first, other), None) or _denying(first, other)
 
 
-def _differing(one: str, other: str) -> Iterator[Disagreement]:
+def _differing(first: str, other: str) -> Iterator[Disagreement]:
     """Statements that are alike but for a figure that the other answer does not have anywhere."""
 
     def only_in(answer: str, elsewhere: str) -> list[tuple[str, Figure]]:
@@ -102,17 +102,17 @@ def _differing(one: str, other: str) -> Iterator[Disagreement]:
         ]
 
     # A figure that the other answer has anywhere, however written, is agreed on.
-    others = only_in(other, one)
-    for sentence, detail in only_in(one, other):
+    others = only_in(other, first)
+    for sentence, detail in only_in(first, other):
         for against, figure in others:
             if unit_of(figure) == unit_of(detail) and alike(sentence, against):
                 details = (detail.text, figure.text)
                 yield Disagreement(what="detail", one=sentence, other=against, details=details)
 
 
-def _denying(one: str, other: str) -> Disagreement | None:
+def _denying(first: str, other: str) -> Disagreement | None:
     """A clause that affirms what one of the other answer denies, both about the same thing."""
-    for clause, opposite in product(stated_clauses(one), stated_clauses(other)):
+    for clause, opposite in product(stated_clauses(first), stated_clauses(other)):
         if denies(clause) != denies(opposite) and _is_same_matter(clause, opposite):
             return Disagreement(what="polarity", one=clause, other=opposite)
     return None
@@ -121,7 +121,7 @@ def _denying(one: str, other: str) -> Disagreement | None:
 @lru_cache(maxsize=512)
 def stated_clauses(text: str) -> tuple[str, ...]:
     """The clauses of a text that state something: not those of questions."""
-    stated = (each for each in sentences(text) if not _QUESTION.search(each))
+    stated = (sentence for sentence in sentences(text) if not _QUESTION.search(sentence))
     return tuple(clause for sentence in stated for clause in clauses(sentence))
 
 
@@ -137,34 +137,34 @@ def _affirmed(text: str) -> str:
     return re.sub(r"[\s、。.,!！]+", "", _NEGATION.sub("", normalise(text)))
 
 
-def _is_same_matter(one: str, other: str) -> bool:
+def _is_same_matter(first: str, other: str) -> bool:
     """Whether two clauses are the same but for a negation, or share nearly all words, names and figures."""
-    if min(len(one), len(other)) >= SHORTEST and _affirmed(one) == _affirmed(other):
+    if min(len(first), len(other)) >= SHORTEST and _affirmed(first) == _affirmed(other):
         return True
-    if _names(_bare(one)) != _names(_bare(other)):
+    if _names(_bare(first)) != _names(_bare(other)):
         return False
-    units, others = content_units(one), content_units(other)
+    units, others = content_units(first), content_units(other)
     shared = min(share(units, others), share(others, units))
-    details = [{detail.value for detail in figures(text)} for text in (one, other)]
+    details = [{detail.value for detail in figures(text)} for text in (first, other)]
     return shared >= ALIKE_DENIED and details[0] == details[1]
 
 
 @lru_cache(maxsize=4096)
-def across_languages(one: str, other: str, expected: tuple[str, ...]) -> Disagreement | None:
+def across_languages(first: str, other: str, expected: tuple[str, ...]) -> Disagreement | None:
     """A disagreement of answers to the same question in two languages, by details that need no words.
 
     Only where each answer has one detail of a kind and unit, and one of the two is what the question is
     about: it is among the `expected` answers. Any other two figures may be about different things. None where
     they do not disagree, or where nobody can tell.
     """
-    details_one, details_other = _lone_details(one), _lone_details(other)
+    details_one, details_other = _lone_details(first), _lone_details(other)
     for unit in sorted(details_one.keys() & details_other.keys()):
         detail, against = details_one[unit], details_other[unit]
-        is_said = is_in(detail, other) or is_in(against, one)
+        is_said = is_in(detail, other) or is_in(against, first)
         if not is_said and is_in(detail, *expected) != is_in(against, *expected):
             return Disagreement(
                 what="detail",
-                one=_sentence_with(detail, one),
+                one=_sentence_with(detail, first),
                 other=_sentence_with(against, other),
                 details=(detail.text, against.text),
             )
@@ -183,9 +183,9 @@ def _sentence_with(specific: Figure, text: str) -> str:
     return next((sentence for sentence in sentences(text) if specific.text in sentence), specific.text)
 
 
-def alike(one: str, other: str) -> bool:
+def alike(first: str, other: str) -> bool:
     """Whether two statements are about the same thing, apart from the figures in them."""
-    bare_one, bare_other = _bare(one), _bare(other)
+    bare_one, bare_other = _bare(first), _bare(other)
     if _names(bare_one) != _names(bare_other):
         return False
     units_one, units_other = topic_units(bare_one), topic_units(bare_other)
@@ -330,11 +330,11 @@ def consistency(results: Results) -> Consistency:
         pairs = list(combinations(results.conversations.with_ids(members), 2))
         clashes = tuple(
             clash
-            for one, other in pairs
+            for first, other in pairs
             if (
-                clash := judged.get((one.id, other.id))
-                or judged.get((other.id, one.id))
-                or _clash(one, other)
+                clash := judged.get((first.id, other.id))
+                or judged.get((other.id, first.id))
+                or _clash(first, other)
             )
         )
         cases.append(CaseConsistency(case=case, pairs=len(pairs), clashes=clashes))
@@ -364,30 +364,30 @@ def subject(case: Case) -> str:
     return tagged or _LANGUAGE_PART.sub("", case.id) or case.id
 
 
-def _clash(one: Conversation, other: Conversation) -> Clash | None:
+def _clash(first: Conversation, other: Conversation) -> Clash | None:
     """The first disagreement of two conversations; turns of the same number first, which are most alike.
 
     In two languages only the first answers are compared: they are the ones to the same question.
     """
-    expected = (*one.case.references_at(1), *other.case.references_at(1))
+    expected = (*first.case.references_at(1), *other.case.references_at(1))
     # Of two conversations one clash is enough: they are one pair.
-    pairs = product(answered(one), answered(other))
+    pairs = product(answered(first), answered(other))
     for turn, against in sorted(pairs, key=lambda pair: abs(pair[0].index - pair[1].index)):
         texts = turn.answer.text, against.answer.text
-        found = None
-        if one.case.language == other.case.language:
-            found = disagreement(*texts)
+        clash = None
+        if first.case.language == other.case.language:
+            clash = disagreement(*texts)
         elif turn.index == against.index == 1:
-            found = across_languages(*texts, expected)
-        if found:
+            clash = across_languages(*texts, expected)
+        if clash:
             turns = {"one_turn": turn.index, "other_turn": against.index}
-            return Clash(link=link_of(one, other), one=one.id, other=other.id, found=found, **turns)
+            return Clash(link=link_of(first, other), one=first.id, other=other.id, found=clash, **turns)
     return None
 
 
-def link_of(one: Conversation, other: Conversation) -> Link:
+def link_of(first: Conversation, other: Conversation) -> Link:
     """Why the answers of these two must agree."""
-    return "same_case" if one.case.id == other.case.id else "same_question"
+    return "same_case" if first.case.id == other.case.id else "same_question"
 
 
 def answered(conversation: Conversation) -> list[Turn]:

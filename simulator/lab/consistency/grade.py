@@ -190,8 +190,8 @@ class ExaminerPrompts(PromptFile):
     def examiner(self, target: GradingContext, count: int) -> Messages:
         """The request for `count` follow-up questions about one answer."""
         shapes = {key: f'"<{text}>"' for key, text in self.tables[target.case.language]["fields"].items()}
-        one = f'{{ "claim": {shapes["claim"]}, "question": {shapes["question"]} }}'
-        form = f'{{\n  "thoughts": {shapes["thoughts"]},\n  "questions": [{one}]\n}}'
+        claim = f'{{ "claim": {shapes["claim"]}, "question": {shapes["question"]} }}'
+        form = f'{{\n  "thoughts": {shapes["thoughts"]},\n  "questions": [{claim}]\n}}'
         return self._messages("examiner", target, {}, count=str(count), form=form)
 
     def comparer(self, target: GradingContext, follow_up: FollowUp, later: str) -> Messages:

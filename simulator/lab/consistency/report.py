@@ -73,7 +73,7 @@ def _examination(examined: Sequence[TurnFollowUps]) -> Iterator[Block]:
         by=tuple(sorted({turn.by for turn in examined})),
     )
     parts = tuple(
-        _("{name} {n}", name=_OUTCOMES[each], n=n) for each, n in outcome_counts(checks).items() if n
+        _("{name} {n}", name=_OUTCOMES[outcome], n=n) for outcome, n in outcome_counts(checks).items() if n
     )
     yield from (Line(asked), Line(_("{parts}", parts=parts)))
     # Evasions and unproven ones are counted above; there is nothing in them to be read.
@@ -129,9 +129,14 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
 
 
 def _clash(clash: Clash) -> Item:
-    one, other = _turn(clash.one, clash.one_turn), _turn(clash.other, clash.other_turn)
-    found = clash.found
-    return _item(_LINKS[clash.link], (one, found.one), (other, found.other), (_("why"), found.reason))
+    first, other = _turn(clash.one, clash.one_turn), _turn(clash.other, clash.other_turn)
+    disagreement = clash.found
+    return _item(
+        _LINKS[clash.link],
+        (first, disagreement.one),
+        (other, disagreement.other),
+        (_("why"), disagreement.reason),
+    )
 
 
 def _turn(conversation: str, turn: int) -> Message:

@@ -39,9 +39,9 @@ def content_units(text: str) -> Units:
 
     The counter is shared between callers and must not be changed.
     """
-    found = [token if token in STOP_WORDS else stem(token) for token in tokens(text)]
+    units = [token if token in STOP_WORDS else stem(token) for token in tokens(text)]
     # Interned: thousands of passages share most of their pairs.
-    return Units(map(intern, [*found, *map(_BETWEEN.join, pairwise(found))]))
+    return Units(map(intern, [*units, *map(_BETWEEN.join, pairwise(units))]))
 
 
 @lru_cache(maxsize=512)

@@ -117,7 +117,7 @@ class Cluster:
             for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
         }
         # Named as this process found them: a default or a variable may be another one there.
-        own = models_named(context.models())
+        of_models = models_named(context.models())
         offered = context.offered(self.plan)
         connect = shelves.connector(settings.adapter, settings.set)
         bound = shelves.adapter_arguments(settings.adapter, connect, settings.set, offered)
@@ -125,7 +125,7 @@ class Cluster:
         needs_cases = context.applied_prompt is not None or "cases" in bound
         return Setup(
             run=self.run,
-            settings=settings.stored_values() | own | {"calls": max(1, settings.calls // n)},
+            settings=settings.stored_values() | of_models | {"calls": max(1, settings.calls // n)},
             personas=tuple(context.personas.values()),
             cases=tuple(offered["cases"]) if needs_cases else (),
             models=worker.models(context),
@@ -283,14 +283,18 @@ class BatchRunner(Runner):
 
     def _batch(self, name: str, taken: Sequence[Conversation], worker: str) -> Batch:
         """The conversations as far as they have come, for this worker."""
-        conversations = list(self.file.conversations().with_ids([each.id for each in taken]))
+        conversations = list(self.file.conversations().with_ids([conversation.id for conversation in taken]))
         pending = self.file.unanswered()
         return Batch(
             run=self.cluster.run,
             id=name,
             worker=worker,
             conversations=tuple(conversations),
-            pending={each.id: pending[each.id] for each in taken if each.id in pending},
+            pending={
+                conversation.id: pending[conversation.id]
+                for conversation in taken
+                if conversation.id in pending
+            },
             scores=tuple(
                 s
                 for conversation in conversations
@@ -335,8 +339,8 @@ class BatchRunner(Runner):
             scores = self.file.scores(conversation.id)
             for context in grading_contexts(conversation):
                 turn, is_whole = context.turn.index, context.closing is not None
-                own = [score for score in scores if (score.turn, score.is_whole) == (turn, is_whole)]
-                self.progress.graded(context, own)
+                of_grading = [score for score in scores if (score.turn, score.is_whole) == (turn, is_whole)]
+                self.progress.graded(context, of_grading)
             self.progress.ended(conversation)
         if played.error:
             raise Outage("error", played.error) if played.is_outage else RehearsalError(played.error)

@@ -73,10 +73,10 @@ class ShardFile(NamedTuple):
         """Its conversations by their ids, each with its place in the plan; True for a second attempt."""
         ids = self.results.conversations.ids
         # Places are of the plan; a second attempt takes that of its first one.
-        first = [each for each in ids if not each.endswith(AGAIN)]
+        first = [name for name in ids if not name.endswith(AGAIN)]
         places = dict(zip(first, self.position.places, strict=True))
-        for each in ids:
-            yield each.endswith(AGAIN), places[each.removesuffix(AGAIN)], each
+        for name in ids:
+            yield name.endswith(AGAIN), places[name.removesuffix(AGAIN)], name
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -153,8 +153,8 @@ def check_agreement(parts: Sequence[ShardFile]) -> None:
         raise InputError(msg)
 
 
-def _differences(one: ShardFile, other: ShardFile) -> Iterator[Message | str]:
-    conditions, others = _conditions(one), _conditions(other)
+def _differences(first: ShardFile, other: ShardFile) -> Iterator[Message | str]:
+    conditions, others = _conditions(first), _conditions(other)
     for key in dict.fromkeys((*conditions, *others)):
         if conditions.get(key) != others.get(key):
             texts = (" ".join(str(values.get(key)).split()) for values in (conditions, others))
@@ -163,14 +163,14 @@ def _differences(one: ShardFile, other: ShardFile) -> Iterator[Message | str]:
                 "{name} is {value} in {one} and {changed} in {other}",
                 name=key,
                 value=was,
-                one=one.name,
+                one=first.name,
                 changed=now,
                 other=other.name,
             )
-    if one.position.plan != other.position.plan or one.shard.parts != other.shard.parts:
+    if first.position.plan != other.position.plan or first.shard.parts != other.shard.parts:
         yield _(
             "the questions, customers or number of shards differ in {one} and {other}",
-            one=one.name,
+            one=first.name,
             other=other.name,
         )
 
@@ -201,13 +201,13 @@ def merged_notes(notes: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _merged_value(one: Any, other: Any) -> Any:
-    if isinstance(one, dict) and isinstance(other, dict):
-        both = {key: _merged_value(one[key], other[key]) for key in one.keys() & other.keys()}
-        return {**one, **other, **both}
-    if isinstance(one, list) and isinstance(other, list):
-        return [*one, *(each for each in other if each not in one)]
-    return one
+def _merged_value(first: Any, other: Any) -> Any:
+    if isinstance(first, dict) and isinstance(other, dict):
+        both = {key: _merged_value(first[key], other[key]) for key in first.keys() & other.keys()}
+        return {**first, **other, **both}
+    if isinstance(first, list) and isinstance(other, list):
+        return [*first, *(value for value in other if value not in first)]
+    return first
 
 
 def _copy_rows(whole: Path, part: Path, conversations: Iterable[str]) -> None:
@@ -280,7 +280,7 @@ def _create(parts: Sequence[ShardFile], plan: Iterable[Conversation], runs: Path
     first, now = parts[0].results, datetime.now(tz=UTC)
     # Each part had a budget of its own; with one that had none, the whole has none.
     budgets = [part.settings.budget for part in parts]
-    budget = sum(each for each in budgets if each) if all(budgets) else None
+    budget = sum(amount for amount in budgets if amount) if all(budgets) else None
     changes = {
         "id": new_run_id(now.astimezone(), [persona.id for persona in first.personas]),
         "created": now,

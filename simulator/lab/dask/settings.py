@@ -26,8 +26,8 @@ class Shard(NamedTuple):
 
 def read_shard(text: str) -> Shard:
     """Part and parts of `2/5`; ValueError says what is wrong with it."""
-    found = _SHARD.fullmatch(text.strip())
-    shard = Shard(*map(int, found.groups())) if found else None
+    match = _SHARD.fullmatch(text.strip())
+    shard = Shard(*map(int, match.groups())) if match else None
     if shard is None or not 1 <= shard.number <= shard.parts:
         raise ValueError(_("write 2/5 for the second of five"))
     return shard

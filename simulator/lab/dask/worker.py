@@ -109,14 +109,14 @@ def environment(files: Iterable[str] = ()) -> dict[str, str]:
     Two workers with different rubrics or libraries would give one run two kinds of grades. A module of the
     user's counts with those that it imports from beside it.
     """
-    found = {"program": _LOADED, "python": ".".join(platform.python_version_tuple()[:2])}
+    hashes = {"program": _LOADED, "python": ".".join(platform.python_version_tuple()[:2])}
     for package in (*PACKAGES, "numpy", "dask", "distributed"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
+            hashes[package] = importlib.metadata.version(package)
     for path in filter(Path.is_file, map(Path, files)):
         parts = source_files(path) if path.suffix == ".py" else [path]
-        found[str(path)] = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:8]
-    return found
+        hashes[str(path)] = hashlib.sha256(b"".join(part.read_bytes() for part in parts)).hexdigest()[:8]
+    return hashes
 
 
 def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Message | None:
@@ -338,10 +338,10 @@ def _close() -> None:
     _session = None
 
 
-def _forget_modules(known: set[str], path: list[str]) -> None:
+def _forget_modules(before: set[str], path: list[str]) -> None:
     """Takes back what a run imported from its folder: the next one may find another helper.py there."""
     sys.path[:] = path
-    for name in sys.modules.keys() - known:
+    for name in sys.modules.keys() - before:
         file = Path(getattr(sys.modules[name], "__file__", None) or "/")
         is_ours = name.partition(".")[0] == "simulator" or "site-packages" in file.parts
         if file.is_relative_to(Path.cwd()) and not is_ours:

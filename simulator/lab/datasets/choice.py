@@ -20,24 +20,24 @@ def choice(context: GradingContext) -> Score:
     right = right_letter(case)
     if right is None:
         return Score(state="skipped", reason=TEXTS(case.language, "no_choices"))
-    found = _likeliest(context) or stated(context.turn.answer.text, case.choices)
+    choice_made = _likeliest(context) or stated(context.turn.answer.text, case.choices)
     values = {"right": right, "right_text": _text(context, right)}
-    if found is None:
+    if choice_made is None:
         reason = TEXTS(case.language, "not_extracted", **values)
         detail = {"not_extracted": "letter", "right": right}
         return Score(state="scored", value=0, raw=0, by_rule=True, reason=reason, detail=detail)
-    hit = _text(context, found.letter) == _text(context, right)  # two choices may say the same
-    values |= {"letter": found.letter, "text": _text(context, found.letter)}
+    hit = _text(context, choice_made.letter) == _text(context, right)  # two choices may say the same
+    values |= {"letter": choice_made.letter, "text": _text(context, choice_made.letter)}
     reason = TEXTS(case.language, "right" if hit else "wrong", **values)
-    detail = {"letter": found.letter, "right": right, "stated": found.how}
+    detail = {"letter": choice_made.letter, "right": right, "stated": choice_made.how}
     return Score(state="scored", value=int(hit), raw=int(hit), reason=reason, detail=detail)
 
 
 def _likeliest(context: GradingContext) -> Stated | None:
     """The letter that the endpoint says is the likeliest; None without probabilities, or on a tie."""
-    known = letters(len(context.case.choices))
+    offered = letters(len(context.case.choices))
     likely = sorted(
-        (value, key) for key, value in context.turn.answer.logprobs.items() if key in tuple(known)
+        (value, key) for key, value in context.turn.answer.logprobs.items() if key in tuple(offered)
     )
     if not likely or (len(likely) > 1 and likely[-1][0] == likely[-2][0]):
         return None

@@ -101,7 +101,7 @@ def suggest(  # noqa: PLR0917 - one for each option
         # Read again: grading may have taken an hour, and somebody may have edited it.
         before = read_metric_file(target) if target.exists() else None
         if changes := list(thresholds.changes(evidence, how, before)):
-            write_thresholds(target, {(each.output, each.judge): each.after for each in changes})
+            write_thresholds(target, {(change.output, change.judge): change.after for change in changes})
     outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes)
     figures = {
         "source": source,

@@ -39,9 +39,9 @@ def label(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score
     expected, language = context.case.label, context.case.language
     if expected is None:
         return Score(state="skipped", reason=TEXTS(language, "no_label"))
-    known = {**labels, expected: labels.get(expected, (expected,))}
-    frozen = tuple((name, tuple(texts)) for name, texts in known.items())
-    read = _likeliest(context, known) or _reader(frozen)(context.turn.answer.text)
+    forms = {**labels, expected: labels.get(expected, (expected,))}
+    frozen = tuple((name, tuple(texts)) for name, texts in forms.items())
+    read = _likeliest(context, forms) or _reader(frozen)(context.turn.answer.text)
     if read is None:
         reason = TEXTS(language, "not_extracted", expected=expected)
         missing = {"expected": expected, "predicted": None, "not_extracted": "label"}
@@ -58,10 +58,10 @@ def _likeliest(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> 
     """The label whose text is the likeliest; None without probabilities, or on a tie."""
     logprobs = context.turn.answer.logprobs
     forms = {form: name for name, texts in reversed([*labels.items()]) for form in reversed(texts)}
-    found = sorted((value, form) for form, value in logprobs.items() if form in forms)
-    if not found or (len(found) > 1 and found[-1][0] == found[-2][0]):
+    by_likelihood = sorted((value, form) for form, value in logprobs.items() if form in forms)
+    if not by_likelihood or (len(by_likelihood) > 1 and by_likelihood[-1][0] == by_likelihood[-2][0]):
         return None
-    return Label(forms[found[-1][1]], "likelihood")
+    return Label(forms[by_likelihood[-1][1]], "likelihood")
 
 
 class _Mention(NamedTuple):
@@ -93,45 +93,45 @@ class Reader:
         """The whole answer; or its first line, or its last: reasons may stand below or above."""
         lines = [line for line in text.splitlines() if line.strip()] or [""]
         parts = (text, lines[0], lines[-1])
-        found = (label for part in parts if (label := self.forms.get(metrics.plain_form(part))))
-        return _label(next(found, None), "alone")
+        matches = (label for part in parts if (label := self.forms.get(metrics.plain_form(part))))
+        return _label(next(matches, None), "alone")
 
     def _in_json(self, text: str) -> Label | None:
         """The value under the key `label` (ラベル, class ...) of a JSON object."""
-        values = [value for found in _JSON.findall(text) for value in _labelled_values(found)]
-        found = [label for value in values if (label := self.forms.get(metrics.plain_form(value)))]
-        return _label(found[-1] if found else None, "named")
+        values = [value for match in _JSON.findall(text) for value in _labelled_values(match)]
+        readings = [label for value in values if (label := self.forms.get(metrics.plain_form(value)))]
+        return _label(readings[-1] if readings else None, "named")
 
     def _named(self, text: str) -> Label | None:
         """`ラベル: X`, `label: X`, 「答えはX」; of several the last: reasoning comes before the verdict."""
-        found = []
+        names = []
         for match in _named_as().finditer(metrics.folded(text)):
             rest = match.string[match.end() :].split("\n", 1)[0].lstrip(_OPEN)
             begins = self._pattern.match(rest)
             if begins and not _denied(rest, mention := self._mention(begins)):
-                found.append(mention.label)
-        return _label(found[-1] if found else None, "named")
+                names.append(mention.label)
+        return _label(names[-1] if names else None, "named")
 
     def _quoted(self, text: str) -> Label | None:
         folded = metrics.folded(text)
-        found = {
+        quoted = {
             label
             for match in _QUOTED.finditer(folded)
             if (label := self.forms.get(metrics.plain_form(match[0])))
             and not _denied(folded, _Mention(label, match[0], *match.span()))
         }
-        return _label(found.pop() if len(found) == 1 else None, "quoted")
+        return _label(quoted.pop() if len(quoted) == 1 else None, "quoted")
 
     def _mentioned(self, text: str) -> Label | None:
         """Within a longer label no shorter one is mentioned."""
         folded = metrics.folded(text)
         mentions = map(self._mention, self._pattern.finditer(folded))
-        found = {
+        mentioned = {
             mention.label
             for mention in mentions
             if not _denied(folded, mention) and not _counts(folded, mention)
         }
-        return _label(found.pop() if len(found) == 1 else None, "mentioned")
+        return _label(mentioned.pop() if len(mentioned) == 1 else None, "mentioned")
 
     def _mention(self, match: re.Match[str]) -> _Mention:
         return _Mention(self.forms[metrics.plain_form(match[0])], match[0], *match.span())

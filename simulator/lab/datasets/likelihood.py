@@ -129,7 +129,7 @@ class _ChatToken(BaseModel):
 def places_of(reply: Any) -> list[Place] | None:
     """The places of a chat completion; None where the endpoint tells no log-likelihoods."""
     try:
-        tokens = [_ChatToken.model_validate(each) for each in reply["choices"][0]["logprobs"]["content"]]
+        tokens = [_ChatToken.model_validate(token) for token in reply["choices"][0]["logprobs"]["content"]]
         places = []
         for token_of_chat in tokens:
             said = token_of_chat.read()

@@ -85,7 +85,7 @@ class MetricFile(Value):
     @property
     def decides(self) -> bool:
         """Whether there is any threshold, and so a verdict on whole rows."""
-        return any(metric.threshold is not None for each in self.named.values() for metric in each)
+        return any(metric.threshold is not None for metrics in self.named.values() for metric in metrics)
 
     def files(self, name: str) -> bool:
         """Whether a score may have this name: OUTPUT.JUDGE."""

@@ -58,8 +58,8 @@ Keep = Callable[[list[Score]], None]
 def whole_object(text: str) -> Object | None:
     """The JSON object that a text is, also as one code block; None when it is anything else."""
     bare = unfenced(text).strip()
-    found = _decoded(bare, 0) if bare.startswith("{") else None
-    return found[0] if found and found[1] == len(bare) else None
+    decoded = _decoded(bare, 0) if bare.startswith("{") else None
+    return decoded[0] if decoded and decoded[1] == len(bare) else None
 
 
 def unfenced(text: str) -> str:
@@ -76,9 +76,9 @@ def object_within(text: str, wanted: Collection[str] = ()) -> Object | None:
     """
     if (whole := whole_object(text)) is not None:
         return whole
-    found = [each for block in _FENCED.findall(text) for each in _objects(block)] or list(_objects(text))
-    fitting = [each for each in found if not each.keys().isdisjoint(wanted)]
-    chosen = fitting or found
+    objects = [value for block in _FENCED.findall(text) for value in _objects(block)] or list(_objects(text))
+    fitting = [value for value in objects if not value.keys().isdisjoint(wanted)]
+    chosen = fitting or objects
     return chosen[-1] if chosen else None
 
 
@@ -104,16 +104,16 @@ def _decoded(text: str, at: int) -> tuple[Object, int] | None:
     return (value, end) if isinstance(value, dict) else None
 
 
-def text_at(found: Mapping[str, Any], name: str) -> str | None:
+def text_at(values: Mapping[str, Any], name: str) -> str | None:
     """The value of an output as text; `address.city` and `items.0` lead inside; None where it is missing.
 
     Texts stay as they are, numbers are in their plain form, lists and objects are canonical JSON: keys in
     order, no spaces.
     """
     # A key with a dot in it goes before the way inside.
-    if name in found:
-        return output_text(found[name])
-    value: Any = found
+    if name in values:
+        return output_text(values[name])
+    value: Any = values
     for part in name.split("."):
         if isinstance(value, dict) and part in value:
             value = value[part]
@@ -172,7 +172,9 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
     """
     answer = context.turn.answer
     # A row may have several right answers, each with all outputs.
-    objects = [found for text in context.references if (found := whole_object(text)) is not None]
+    objects = [
+        value_of_answer for text in context.references if (value_of_answer := whole_object(text)) is not None
+    ]
     names = [name for name in outputs.named if name != DEFAULT]
     if objects:
         names = output_names(outputs, objects[0])
@@ -181,15 +183,19 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
         references = tuple(map(output_text, context.references))
         whole = OutputPart(DEFAULT, outputs.default, output_text(answer.text), references)
         return Parts((whole,) if whole.metrics else ())
-    known = {*names, *(name.partition(".")[0] for name in names), *(key for each in objects for key in each)}
-    found = None if answer.error else object_within(answer.text, known)
+    keys = {*names, *(name.partition(".")[0] for name in names), *(key for value in objects for key in value)}
+    value_of_answer = None if answer.error else object_within(answer.text, keys)
     parts = []
     for name in names:
-        text = None if found is None else text_at(found, name)
-        missing: Missing = "" if text is not None or answer.error else "json" if found is None else "key"
-        right = dict.fromkeys(value for each in objects if (value := text_at(each, name)) is not None)
+        text = None if value_of_answer is None else text_at(value_of_answer, name)
+        missing: Missing = (
+            "" if text is not None or answer.error else "json" if value_of_answer is None else "key"
+        )
+        right = dict.fromkeys(
+            value for reference in objects if (value := text_at(reference, name)) is not None
+        )
         parts.append(OutputPart(name, outputs.metrics(name), text or "", tuple(right), missing))
-    return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
+    return Parts(tuple(parts), tuple(key for key in value_of_answer or () if key not in keys))
 
 
 def output_names(outputs: MetricFile, reference: Object) -> list[str]:
@@ -239,20 +245,20 @@ class ReferenceCheck:
         texts = case.references_at(1)
         # Code blocks are allowed here as in answers: teams paste what their bot said.
         objects = [whole_object(text) for text in texts]
-        for text, found in zip(texts, objects, strict=True):
-            if found is None and (problem := json_problem(text)):
+        for text, value in zip(texts, objects, strict=True):
+            if value is None and (problem := json_problem(text)):
                 return problem
-        if any(found is None for found in objects) and any(found is not None for found in objects):
+        if any(value is None for value in objects) and any(value is not None for value in objects):
             return _(
                 "of its references some are JSON objects and some are not; write all of them in one form."
             )
-        return self._outputs(case, [found for found in objects if found is not None])
+        return self._outputs(case, [value for value in objects if value is not None])
 
     def _outputs(self, case: Case, objects: list[dict[str, object]]) -> Message | None:
         named = [name for name in self.file.named if name != DEFAULT]
-        for found in objects:
-            self._keys |= dict.fromkeys(found)
-            self._found |= {name for name in named if text_at(found, name) is not None}
+        for value in objects:
+            self._keys |= dict.fromkeys(value)
+            self._found |= {name for name in named if text_at(value, name) is not None}
         if objects and not output_names(self.file, objects[0]):
             return _(
                 "its reference has none of the outputs that {file} names ({listed}).",
@@ -345,7 +351,7 @@ class OutputJudges:
         """The judges that grade a row at most: one entry for each judge of each output."""
         times = {DEFAULT: self.unnamed}
         named = self.file.named.items()
-        metrics = [each for name, metrics in named for each in metrics * times.get(name, 1)]
+        metrics = [metric for name, metrics in named for metric in metrics * times.get(name, 1)]
         return [(shelves.judge_name(metric.judge), self._judges[metric.judge]) for metric in metrics]
 
     def expect(self, cases: Iterable[Case]) -> None:
@@ -353,9 +359,9 @@ class OutputJudges:
         references = (whole_object(text) for case in cases for text in case.references_at(1)[:1])
         # Each of them is graded by the judges of `default`, which a forecast has to know.
         counts = (
-            sum(name not in self.file.named for name in output_names(self.file, found))
-            for found in references
-            if found
+            sum(name not in self.file.named for name in output_names(self.file, reference))
+            for reference in references
+            if reference
         )
         self.unnamed = max(counts, default=1)
 
@@ -404,19 +410,19 @@ class OutputPanel(Panel):
 
         `done` may map names to scores: what the verdict on the whole row then needs no second grading for.
         """
-        known = done if isinstance(done, Mapping) else {}
+        graded = done if isinstance(done, Mapping) else {}
         split = parts_of(self.outputs, context)
         calls: list[JudgeCall] = []
-        for part, metric in ((each, metric) for each in split.parts for metric in each.metrics):
+        for part, metric in ((output, metric) for output in split.parts for metric in output.metrics):
             inner, by_reference = self.judge_calls_of[metric.judge]
             ruled = _ruled(part, metric, context, by_reference)
-            calls += [_ruled_call(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
+            calls += [_ruled_call(ruled)] if ruled else [_of_output(call, part, metric) for call in inner]
         # Without their scores, outputs of a row that has no verdict are graded anew.
-        names = done if known or PASSED in done else {name for name in done if "." not in name}
+        names = done if graded or PASSED in done else {name for name in done if "." not in name}
         scores = await Panel([*self.judge_calls, *calls]).grade(context, names, keep)
         if PASSED in done or not self.outputs.decides:
             return scores
-        every = {**known, **{score.judge: score for score in scores}}
+        every = {**graded, **{score.judge: score for score in scores}}
         verdict = self._verdict(context, list(every.values()), split.extra)
         keep([verdict])
         return [*scores, verdict]
@@ -496,7 +502,7 @@ def _of_output(inner: JudgeCall, part: OutputPart, metric: Metric) -> JudgeCall:
     name, inner_name = f"{part.output}.{metric.score_name}", _score_name(inner)
 
     async def call(context: GradingContext, done: Collection[str]) -> list[Score]:
-        suffixes = [each.removeprefix(name) for each in done if each.partition("@")[0] == name]
+        suffixes = [key.removeprefix(name) for key in done if key.partition("@")[0] == name]
         scores = await inner(context_of(part, context), {f"{inner_name}{suffix}" for suffix in suffixes})
         return [_with_threshold(_renamed(score, name), part, metric) for score in scores]
 

@@ -57,18 +57,18 @@ def _suggestions(suggestions: Sequence[SuggestedThreshold]) -> Table:
     """Without the column of outputs where there are none."""
     columns: dict[Text, Callable[[SuggestedThreshold], Text | None]] = {}
     if any(suggestion.output != DEFAULT for suggestion in suggestions):
-        columns[_("Output")] = lambda each: _("(whole)") if each.output == DEFAULT else each.output
-    columns[_("Judge")] = lambda each: each.judge
+        columns[_("Output")] = lambda row: _("(whole)") if row.output == DEFAULT else row.output
+    columns[_("Judge")] = lambda row: row.judge
     # Names stand to the left, figures to the right.
     words = frozenset(range(len(columns)))
     columns |= {
-        _("Threshold"): lambda each: _filled("{:.4g}", each.suggestion.threshold),
-        _("95 % interval"): lambda each: _filled("{:.3g}–{:.3g}", *(each.suggestion.interval or (None,))),
-        _("Right passing/n"): lambda each: _filled(
-            "{:.1%}/{:,}", each.suggestion.right_passing, each.suggestion.right
+        _("Threshold"): lambda row: _filled("{:.4g}", row.suggestion.threshold),
+        _("95 % interval"): lambda row: _filled("{:.3g}–{:.3g}", *(row.suggestion.interval or (None,))),
+        _("Right passing/n"): lambda row: _filled(
+            "{:.1%}/{:,}", row.suggestion.right_passing, row.suggestion.right
         ),
-        _("Wrong passing/n"): lambda each: _filled(
-            "{:.1%}/{:,}", each.suggestion.wrong_passing, each.suggestion.wrong
+        _("Wrong passing/n"): lambda row: _filled(
+            "{:.1%}/{:,}", row.suggestion.wrong_passing, row.suggestion.wrong
         ),
     }
     return Table.listing("thresholds", suggestions, columns, words=words)
@@ -82,18 +82,18 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
     """Why there is no threshold, or that it rests on few answers; then what was not used."""
     evidence = outcome.evidence
     for suggestion in outcome.suggestions:
-        found = suggestion.suggestion
+        result = suggestion.suggestion
         # Only what is doubtful needs a line.
-        if found.threshold is not None and not found.few:
+        if result.threshold is not None and not result.few:
             continue
         text = _("{name}: no value parts right answers from others; this judge does not fit these data.")
-        if found.threshold is not None:
+        if result.threshold is not None:
             text = ngettext(
                 "{name}: only {n} right answer; 20 or more should decide.",
                 "{name}: only {n} right answers; 20 or more should decide.",
-                n=found.right,
+                n=result.right,
             )
-        yield Line(text.format(name=suggestion.name, n=found.right), "alarm")
+        yield Line(text.format(name=suggestion.name, n=result.right), "alarm")
     if evidence.skipped or evidence.failed:
         skipped, failed = evidence.skipped, evidence.failed
         yield _("Without a score: {skipped} skipped, {failed} failed.", skipped=skipped, failed=failed)

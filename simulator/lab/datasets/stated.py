@@ -79,11 +79,11 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
         ("answer", tail, patterns["strong"]),
         ("weak", tail, patterns["weak"]),
     ):
-        found = _statements(part, kinds, patterns)
-        found += _said_by_text(part, choices, patterns) if how == "answer" else []
-        if found:
+        letters_said = _statements(part, kinds, patterns)
+        letters_said += _said_by_text(part, choices, patterns) if how == "answer" else []
+        if letters_said:
             # Of several statements the last one, by where it ends.
-            letter = max(found)[1]
+            letter = max(letters_said)[1]
             return Stated(letter, how) if letter else None
     return _by_line(text, choices, patterns)
 
@@ -111,16 +111,16 @@ def _text_place(text: str, choices: Sequence[str]) -> int | None:
 
 def _statements(text: str, kinds: Sequence[re.Pattern[str]], patterns: _Patterns) -> list[tuple[int, str]]:
     """Where a choice is stated, and its letter; an empty one where the statement leaves it open."""
-    found = []
+    said = []
     for kind in kinds:
         for match in kind.finditer(text):
             at, letter = match.end("letter"), match["letter"]
-            if any(each.match(text, at) for each in patterns["denied"]) or _is_article(match, text):
+            if any(pattern.match(text, at) for pattern in patterns["denied"]) or _is_article(match, text):
                 continue
-            found.append(
-                (at, "" if any(each.match(text, at) for each in patterns["other"]) else letter.upper())
+            said.append(
+                (at, "" if any(pattern.match(text, at) for pattern in patterns["other"]) else letter.upper())
             )
-    return found
+    return said
 
 
 def _is_article(match: re.Match[str], text: str) -> bool:
@@ -133,25 +133,25 @@ def _is_article(match: re.Match[str], text: str) -> bool:
 
 def _said_by_text(text: str, choices: Sequence[str], patterns: _Patterns) -> list[tuple[int, str]]:
     """Where the answer is stated by a choice's own text, to the end of the line: `Answer: the Nile`."""
-    found = []
-    for match in (each for kind in patterns["by_text"] for each in kind.finditer(text)):
+    said = []
+    for match in (pattern for kind in patterns["by_text"] for pattern in kind.finditer(text)):
         line = match["line"].strip()
         places = (_text_place(line, choices), _text_place(_COPULA.sub("", line), choices))
-        place = next((each for each in places if each is not None), None)
+        place = next((index for index in places if index is not None), None)
         if place is not None and len(line) > 1:
-            found.append((match.end("line"), LETTERS[place]))
-    return found
+            said.append((match.end("line"), LETTERS[place]))
+    return said
 
 
 def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
     """The one letter that stands in a line of its own."""
-    found = set()
+    said = set()
     for line in text[-LONGEST:].splitlines():
         if match := patterns["line"][0].fullmatch(line):
             letter, behind = match["letter"].upper(), match["text"] or match["apart"]
             if not behind or folded_choice(behind) == folded_choice(choices[LETTERS.index(letter)]):
-                found.add(letter)
-    return Stated(found.pop(), "letter") if len(found) == 1 else None
+                said.add(letter)
+    return Stated(said.pop(), "letter") if len(said) == 1 else None
 
 
 @lru_cache(maxsize=32)

@@ -97,11 +97,12 @@ class LabelledAnswers:
         if label is None:  # labels that are called like an output are about it
             named = [dimension for dimension in self.file.dimensions if dimension in outputs.named]
             self.labels |= {
-                each: read_dimension(self.file, each, good, named_for_answers=False) for each in named
+                dimension: read_dimension(self.file, dimension, good, named_for_answers=False)
+                for dimension in named
             }
         # A row that nobody labelled says nothing about any threshold.
         labels = self.labels.values()
-        labelled = [row for row in self.file.rows if any(each.human_grade(row) for each in labels)]
+        labelled = [row for row in self.file.rows if any(label.human_grade(row) for label in labels)]
         self.rows = sample_rows(labelled, limit, settings.seed)
         self.judges = OutputJudges(outputs)
         alone = {"judges": self.judges.judge_names, "judging": "separate", "retest": 0.0}
@@ -138,14 +139,14 @@ class LabelledAnswers:
             ]
         )
 
-    async def evidence(self, told: Callable[[Score], None]) -> JudgedScores:
+    async def evidence(self, progress: Callable[[Score], None]) -> JudgedScores:
         """All rows graded, and every connection closed; raises what makes grading impossible."""
 
         async def graded_row(context: GradingContext) -> list[Score]:
             scores = await self.panel.grade(context)
             # Progress counts rows, not scores.
             for score in scores[:1]:
-                told(score)
+                progress(score)
             return scores
 
         try:
@@ -192,14 +193,14 @@ class SuggestionMethod(NamedTuple):
 
     def of(self, judged: Sequence[LabelledScore]) -> Suggestion:
         """What these scores speak for; no threshold at the low end of a scale, which every answer reaches."""
-        values, right = [each.value for each in judged], [each.right for each in judged]
-        groups = [each.group for each in judged]
-        found = suggest(values, right, groups, self.method, self.quantile, self.seed)
-        if found.threshold is None or found.threshold > judged[0].scale[0]:
-            return found
+        values, right = [answer.value for answer in judged], [answer.right for answer in judged]
+        groups = [answer.group for answer in judged]
+        suggestion = suggest(values, right, groups, self.method, self.quantile, self.seed)
+        if suggestion.threshold is None or suggestion.threshold > judged[0].scale[0]:
+            return suggestion
         # A threshold that everything reaches is none: 0 for a judge of 0 to 1.
         nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
-        return found.model_copy(update=nothing)
+        return suggestion.model_copy(update=nothing)
 
 
 class SuggestedThreshold(NamedTuple):
@@ -217,13 +218,13 @@ class SuggestedThreshold(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Judge and output, the threshold and what it rests on."""
-        found = self.suggestion
+        suggestion = self.suggestion
         shares = {
-            "right_passing": rounded(found.right_passing),
-            "wrong_passing": rounded(found.wrong_passing),
+            "right_passing": rounded(suggestion.right_passing),
+            "wrong_passing": rounded(suggestion.wrong_passing),
         }
         about = {"judge": self.judge, "output": self.output}
-        return about | {"scale": list(self.scale)} | found.model_dump(exclude={"method"}) | shares
+        return about | {"scale": list(self.scale)} | suggestion.model_dump(exclude={"method"}) | shares
 
 
 class ThresholdChange(NamedTuple):
@@ -253,20 +254,20 @@ def of_output(
 
     Those of this very output; for `default` those of all outputs that the file does not name.
     """
-    mine = [each for each in judged if canonical_judge(each.judge) == canonical_judge(judge)]
+    mine = [score for score in judged if canonical_judge(score.judge) == canonical_judge(judge)]
     # The judge by any of its names: gpt_similarity is llm_similarity.
-    exact = [each for each in mine if each.output == output]
+    exact = [score for score in mine if score.output == output]
     if exact or output != DEFAULT:
         return exact
     named = set(file.named) if file else set()
-    return [each for each in mine if each.output not in named]
+    return [score for score in mine if score.output not in named]
 
 
 def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[SuggestedThreshold]:
     """For every judge of every output; the whole answer first."""
     parts: dict[tuple[str, str], list[LabelledScore]] = {}
-    for each in evidence.judged:
-        parts.setdefault((each.output, each.judge), []).append(each)
+    for score in evidence.judged:
+        parts.setdefault((score.output, score.judge), []).append(score)
     # `default`, which is the whole answer or all outputs without a name, leads.
     ordered = sorted(parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0]))
     return [
@@ -282,8 +283,10 @@ def changes(
 
     Judges that say right or wrong keep their thresholds: there is nothing between 0 and 1 to choose.
     """
-    known = {(o, m.name): m.threshold for o, metrics in file.named.items() for m in metrics} if file else {}
-    wanted = known or dict.fromkeys((each.output, each.judge) for each in evidence.judged)
+    thresholds = (
+        {(o, m.name): m.threshold for o, metrics in file.named.items() for m in metrics} if file else {}
+    )
+    wanted = thresholds or dict.fromkeys((score.output, score.judge) for score in evidence.judged)
     for (output, judge), before in wanted.items():
         judged = of_output(evidence.judged, output, judge, file)
         if canonical_judge(judge) in BINARY_JUDGES or not judged:

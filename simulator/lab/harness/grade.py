@@ -65,8 +65,8 @@ Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager
 
 def task_metrics(task: Any) -> list[str]:
     """The metrics of a task that are known before anything is asked, in order."""
-    filters = [each.name for each in getattr(task, "_filters", ())] or [PLAIN]
-    names = (metric_name(str(metric), each) for each in filters for metric in task.aggregation())
+    filters = [part.name for part in getattr(task, "_filters", ())] or [PLAIN]
+    names = (metric_name(str(metric), part) for part in filters for metric in task.aggregation())
     return list(dict.fromkeys(names))
 
 
@@ -89,20 +89,20 @@ def scores_of(session: HarnessSession, samples: Mapping[str, Sequence[Sample]]) 
 
     What another task measures, or another turn of a dialogue, is skipped, so that it is not missing.
     """
-    mains, found = main_metrics(session.tasks), []
+    mains, scores = main_metrics(session.tasks), []
     for task, of_task in samples.items():
         for score in _scores_of_task(session, task, of_task):
             if score.judge == mains.get(task):
-                found.append(score.model_copy(update={"judge": MAIN_METRIC}))
-            found.append(score)
-    return [*found, *_not_asked(session, found)]
+                scores.append(score.model_copy(update={"judge": MAIN_METRIC}))
+            scores.append(score)
+    return [*scores, *_not_asked(session, scores)]
 
 
-def _not_asked(session: HarnessSession, found: Sequence[Score]) -> Iterator[Score]:
-    judges = dict.fromkeys([*judge_names(session.tasks), *(score.judge for score in found)])
+def _not_asked(session: HarnessSession, scores: Sequence[Score]) -> Iterator[Score]:
+    judges = dict.fromkeys([*judge_names(session.tasks), *(score.judge for score in scores)])
     # Only the last turn of a dialogue is measured; the earlier ones led to it.
     filed: dict[tuple[str, int], set[str]] = {}
-    for score in found:
+    for score in scores:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
     for conversation in itertools.chain.from_iterable(session.conversations.values()):
         reason = shown(_("This task or turn is not measured by it."), conversation.case.language)
@@ -173,22 +173,22 @@ def number(value: Any) -> float | None:
     if isinstance(value, (str, bytes, list, tuple, dict)) or value is None:
         return None
     try:
-        found = float(value)
+        parsed = float(value)
     except (TypeError, ValueError):
         return None
-    return found if math.isfinite(found) else None
+    return parsed if math.isfinite(parsed) else None
 
 
 def _scales(samples: Iterable[Sample]) -> dict[str, tuple[float, float]]:
     """0 to 1, or 0 to 100 for a metric that has values above 1 and none above 100."""
-    found: dict[str, list[float]] = {}
+    by_metric: dict[str, list[float]] = {}
     for sample in samples:
         for metric in sample["metrics"]:
             if (value := number(sample[metric])) is not None:
-                found.setdefault(metric, []).append(value)
+                by_metric.setdefault(metric, []).append(value)
     return {
         metric: PERCENT if 1 < max(values) <= PERCENT[1] and min(values) >= 0 else (0.0, 1.0)
-        for metric, values in found.items()
+        for metric, values in by_metric.items()
     }
 
 
@@ -224,7 +224,7 @@ def evaluate(
         def evaluated() -> Any:
             return evaluator.simple_evaluate(
                 model=RehearsalLM(writer, lambda plan: watching(plan, session.context)),
-                tasks=[each for name, each in every.items() if name not in inside],
+                tasks=[task for name, task in every.items() if name not in inside],
                 num_fewshot=asked.shots,
                 limit=asked.limit,
                 bootstrap_iters=BOOTSTRAP,
@@ -275,7 +275,7 @@ def _is_ours(file: str) -> bool:
 def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
     """lm_eval's task manager, and the tasks and groups; raises InputError if one cannot be loaded."""
     manager = TaskManager(
-        include_path=[str(each) for each in sources.include] or None, include_defaults=not sources.own
+        include_path=[str(path) for path in sources.include] or None, include_defaults=not sources.own
     )
     names = check_known(sources.specs, manager.all_tasks, manager.match_tasks)
     try:
@@ -290,21 +290,21 @@ def _loaded(sources: Sources) -> tuple[Any, Mapping[str, Any]]:
         raise InputError(sentences(failure, offline)) from None
 
 
-def measured(found: Mapping[str, Any]) -> dict[str, Any]:
+def measured(results: Mapping[str, Any]) -> dict[str, Any]:
     """lm_eval's results: for each task and group, the metrics with their standard errors."""
-    versions = found.get("versions") or {}
+    versions = results.get("versions") or {}
     return {
-        "lm_eval": str(found.get("lm_eval_version", "")),
+        "lm_eval": str(results.get("lm_eval_version", "")),
         "results": [
             {
                 "name": name,
-                "group": name in (found.get("groups") or {}),
+                "group": name in (results.get("groups") or {}),
                 "version": str(versions.get(name, "")),
-                "shots": (found.get("n-shot") or {}).get(name),
-                "n": (found.get("n-samples") or {}).get(name, {}).get("effective"),
+                "shots": (results.get("n-shot") or {}).get(name),
+                "n": (results.get("n-samples") or {}).get(name, {}).get("effective"),
                 "metrics": list(_metrics(figures)),
             }
-            for name, figures in found["results"].items()
+            for name, figures in results["results"].items()
         ],
     }
 

@@ -116,8 +116,8 @@ class Likelihoods:
 
     async def _cached(self, text: str) -> Tokens:
         key = request_key(self._bot_key, {"echo": text})
-        if (known := self._cache.get(key)) is not None and isinstance(known.get("tokens"), list):
-            return [(value, bool(greedy)) for value, greedy in known["tokens"]]
+        if (entry := self._cache.get(key)) is not None and isinstance(entry.get("tokens"), list):
+            return [(value, bool(greedy)) for value, greedy in entry["tokens"]]
         adapter, timeout = self._settings.adapter, self._settings.timeout
         try:
             async with asyncio.timeout(timeout):
@@ -266,13 +266,13 @@ class RehearsalLM(LM):  # type: ignore[misc]
 
     def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation, and whether the model would have said just that."""
-        pairs = [(self._masked(each.args[0]), each.args[1]) for each in requests]
-        found = self.session.run(self._likelihoods(pairs))
+        pairs = [(self._masked(request.args[0]), request.args[1]) for request in requests]
+        likelihoods = self.session.run(self._likelihoods(pairs))
         by_document: dict[DocumentKey, list[tuple[Any, float, bool]]] = {}
-        for request, (value, greedy) in zip(requests, found, strict=True):
+        for request, (value, greedy) in zip(requests, likelihoods, strict=True):
             by_document.setdefault(document_key(request), []).append((request, value, greedy))
-        self._save(likelihood_summary(each) for each in by_document.values())
-        return found
+        self._save(likelihood_summary(pair) for pair in by_document.values())
+        return likelihoods
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         """Refused: how likely whole texts are says nothing of a bot."""

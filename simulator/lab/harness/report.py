@@ -41,8 +41,8 @@ def section(results: Results) -> Section | None:
     )
 
 
-def _rows(each: Any) -> Iterator[tuple[Text | Cell | int | None, ...]]:
-    name: Text = _("{name} (group)", name=each["name"]) if each["group"] else each["name"]
-    for metric in each["metrics"]:
+def _rows(task: Any) -> Iterator[tuple[Text | Cell | int | None, ...]]:
+    name: Text = _("{name} (group)", name=task["name"]) if task["group"] else task["name"]
+    for metric in task["metrics"]:
         measured = _("{name} · {metric}", name=name, metric=metric_name(metric["metric"], metric["filter"]))
-        yield measured, figure_cell(metric["value"], metric["stderr"]), each["n"], each["shots"]
+        yield measured, figure_cell(metric["value"], metric["stderr"]), task["n"], task["shots"]

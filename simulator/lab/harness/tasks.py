@@ -121,14 +121,14 @@ def _case(session: HarnessSession, request: Any) -> Case:
     columns = {} if _is_of_lm_eval(session, task) else doc
     turns = _lines(columns.get("turns"))
     # The prompt may hold examples before the text of the document, so only its end is compared.
-    own = bool(turns) and text.endswith(turns[0].strip())
+    ends_with_it = bool(turns) and text.endswith(turns[0].strip())
     return Case(
         id=f"{task}-{number}",
         question=text,
         language=language_of(text),
         history=_history(columns.get("history")),
         references=_targets(session, request),
-        script=tuple(turns[1:] if own else turns),
+        script=tuple(turns[1:] if ends_with_it else turns),
         tags=(task,),
     )
 
@@ -144,7 +144,7 @@ def _targets(session: HarnessSession, request: Any) -> Any:
         choices = task.doc_to_choice(request.doc)
         target = choices[target] if 0 <= target < len(choices) else target
     every = target if isinstance(target, (list, tuple)) else (target,)
-    texts = tuple(text for each in every if (text := str(encodable(str(each))).strip()))
+    texts = tuple(text for target in every if (text := str(encodable(str(target))).strip()))
     return (texts,) if texts else ()
 
 
@@ -157,7 +157,7 @@ def _lines(value: Any) -> list[str]:
 
 def _history(value: Any) -> tuple[ChatMessage, ...]:
     try:
-        return tuple(ChatMessage.model_validate(encodable(dict(each))) for each in _listed(value))
+        return tuple(ChatMessage.model_validate(encodable(dict(message))) for message in _listed(value))
     except (ValidationError, ValueError, TypeError):
         return ()
 
@@ -216,7 +216,7 @@ def metric_name(metric: str, filter_name: str) -> str:
     in names of judges (a slash is a path) becomes an underscore.
     """
     name = metric if filter_name == PLAIN else f"{filter_name}.{metric}"
-    return "".join("_" if each in "/\\:, " else each for each in name)
+    return "".join("_" if character in "/\\:, " else character for character in name)
 
 
 class TaskRequest(Value):
@@ -313,7 +313,7 @@ def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> li
 
     `known` are all names, and `matching` returns those that a pattern matches.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for spec in specs:
         matched = [spec] if Path(spec).suffix.lower() in YAML else matching([spec])
         if not matched:
@@ -324,5 +324,5 @@ def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> li
                     _("All names: lm_eval ls tasks; your own: FILE.yaml."),
                 )
             )
-        found |= dict.fromkeys(matched)
-    return list(found)
+        names |= dict.fromkeys(matched)
+    return list(names)

@@ -26,6 +26,6 @@ async def answer_relevancy(context: GradingContext, embed: Embed, fill: Fill | N
     asked, *vectors = await embed([context.turn.user, *questions])
     nearness = [max(0.0, cosine_of(asked, vector)) for vector in vectors]
     value = sum(nearness) / len(nearness)
-    detail = {"questions": questions, "cosines": [round(each, 4) for each in nearness], "evasive": 0}
+    detail = {"questions": questions, "cosines": [round(cosine, 4) for cosine in nearness], "evasive": 0}
     reason = TEXTS(language, "nearest", value=f"{value:.2f}")
     return Score(state="scored", value=value, raw=value, reason=reason, detail=detail)

@@ -30,7 +30,7 @@ def probe(
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
         raise InputError(_("--judge names nobody."))
-    spoken = next((each for each in LANGUAGES if each == language), None)
+    spoken = next((option for option in LANGUAGES if option == language), None)
     if language and spoken is None:
         raise UnknownName(_("language"), language, LANGUAGES)
     with stdout_to_stderr():

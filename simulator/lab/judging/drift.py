@@ -59,13 +59,13 @@ def frozen_sets(
     Raises InputError when none of these judges was calibrated with it.
     """
     sha256 = read_labels(check).sha256
-    known = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
+    calibrations = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
     # A whole judge counts before its parts.
-    known.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
+    calibrations.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
     # Sorted so that the best comes last, and stays.
-    best = {JudgeName.of(c.judge).judge: c for c in known}
-    found = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
-    if not found:
+    best = {JudgeName.of(c.judge).judge: c for c in calibrations}
+    frozen = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
+    if not frozen:
         msg = _(
             "{check}: none of the judges {judges} was calibrated with this file as it is. First: calibrate"
             " FILE --judge NAME --label LABEL.",
@@ -73,7 +73,7 @@ def frozen_sets(
             judges=", ".join(judges),
         )
         raise InputError(msg)
-    return tuple(found)
+    return tuple(frozen)
 
 
 async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int = MAX_ROWS) -> Drift:
@@ -108,7 +108,7 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     bounds = interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
     apart = bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
     # By rule a score has no rubric, and says nothing about the prompt.
-    rubrics = {each.score.rubric for each in graded if each.score.rubric}
+    rubrics = {row.score.rubric for row in graded if row.score.rubric}
     return Drift(
         judge=calibration.judge,
         n=len(changes),
@@ -118,7 +118,7 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
         equal=sum(abs(change) < 1e-9 for change in changes) / len(changes),
         drifted=apart or abs(shift) > TOO_FAR,
         same_rubric=rubrics <= {calibration.rubric},
-        failed=sum(each.score.state == "failed" for each in graded),
+        failed=sum(row.score.state == "failed" for row in graded),
     )
 
 
@@ -134,18 +134,18 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
         return None
     rubrics = {call.rubric_hash for call in context.panel.judge_calls if isinstance(call, ModelJudge)}
     frozen = frozen_sets(Path(labels), list(context.grading.answer_judges), rubrics)
-    known = [answers.calibration for answers in frozen]
+    calibrations = [answers.calibration for answers in frozen]
     first_of_all = _(
         "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
         " cache; these calls are not in the forecast.",
-        rows=sum(min(MAX_ROWS, len(each.rows)) for each in known),
-        judges=", ".join(each.judge for each in known),
+        rows=sum(min(MAX_ROWS, len(calibration.rows)) for calibration in calibrations),
+        judges=", ".join(calibration.judge for calibration in calibrations),
     )
     say(first_of_all)
 
     async def first(file: RunFile) -> None:
         drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]
-        file.save_note(NOTE, json.dumps([found.model_dump(mode="json") for found in drifts]))
+        file.save_note(NOTE, json.dumps([change.model_dump(mode="json") for change in drifts]))
         for judge_drift in drifts:
             for line in drift_notes(judge_drift):
                 say(line.text)

@@ -438,17 +438,17 @@ def times(text: str) -> Iterator[DetailMatch]:
     """Opening hours with the days beside them, and times of day that stand alone."""
     text = _DOTTED.sub(lambda match: match[0].replace(".", ":"), text)
     every = _times(text)
-    one = next(every, None)
-    while one:
+    time = next(every, None)
+    while time:
         after = next(every, None)
-        if after and _is_range(text, one, after):
-            yield _hours(text, one, after)
+        if after and _is_range(text, time, after):
+            yield _hours(text, time, after)
             after = next(every, None)
-        elif bare := _bare(text, one):
-            yield _hours(text, bare, one)
+        elif bare := _bare(text, time):
+            yield _hours(text, bare, time)
         else:
-            yield DetailMatch(one.start, one.end, "time", Clock(one.clock))
-        one = after
+            yield DetailMatch(time.start, time.end, "time", Clock(time.clock))
+        time = after
 
 
 def _times(text: str) -> Iterator[_Time]:
@@ -470,12 +470,12 @@ def _number(written: str) -> int | None:
     return int(value) if value is not None else None
 
 
-def _is_range(text: str, one: _Time, after: _Time) -> bool:
-    if after.start - one.end > 12:
+def _is_range(text: str, time: _Time, after: _Time) -> bool:
+    if after.start - time.end > 12:
         return False
-    is_between = text[max(0, one.start - 10) : one.start].rstrip().endswith("between")
+    is_between = text[max(0, time.start - 10) : time.start].rstrip().endswith("between")
     links = (_CLOCK_BETWEEN, _AND) if is_between else (_CLOCK_BETWEEN,)
-    return any(link.fullmatch(text, one.end, after.start) for link in links)
+    return any(link.fullmatch(text, time.end, after.start) for link in links)
 
 
 def _bare(text: str, last: _Time) -> _Time | None:
@@ -486,14 +486,14 @@ def _bare(text: str, last: _Time) -> _Time | None:
     return _Time(match.start("h"), match.end("h"), int(match["h"]), int(match["m"] or 0), "")
 
 
-def _hours(text: str, one: _Time, after: _Time) -> DetailMatch:
+def _hours(text: str, opening: _Time, after: _Time) -> DetailMatch:
     """A half of the day that is named once holds for the other end of the hours where it can."""
-    start, end = one.clock, after.clock
-    if not after.half and one.half and end <= start and after.hour < 12:
+    start, end = opening.clock, after.clock
+    if not after.half and opening.half and end <= start and after.hour < 12:
         end += 720
-    if not one.half and after.half in _AFTER_NOON and one.hour < 12 and start + 720 < end:
+    if not opening.half and after.half in _AFTER_NOON and opening.hour < 12 and start + 720 < end:
         start += 720
-    left, right, days = _days_beside(text, one.start, after.end)
+    left, right, days = _days_beside(text, opening.start, after.end)
     return DetailMatch(left, right, "hours", Hours(start, end % 1440, days))
 
 
@@ -518,7 +518,7 @@ def days_of(written: str) -> frozenset[str]:
     A span may run over the end of the week: 金~月 is Friday to Monday.
     """
     days: list[str] = []
-    found: set[str] = set()
+    week_days: set[str] = set()
     reached = 0
     for match in _NAMED.finditer(written):
         named = _named(match[0])
@@ -526,10 +526,10 @@ def days_of(written: str) -> frozenset[str]:
         are_days = len(days) == len(named) == 1 and HOLIDAY not in ends
         if are_days and _SPAN.search(written, reached, match.start()):
             first, last = map(WEEK.index, ends)
-            found.update(WEEK[first : last + 1] if first <= last else (*WEEK[first:], *WEEK[: last + 1]))
-        found.update(named)
+            week_days.update(WEEK[first : last + 1] if first <= last else (*WEEK[first:], *WEEK[: last + 1]))
+        week_days.update(named)
         days, reached = named, match.end()
-    return frozenset(found)
+    return frozenset(week_days)
 
 
 def _named(word: str) -> list[str]:
@@ -689,27 +689,27 @@ def _month(written: str) -> int | None:
     return names.index(written[:3]) + 1 if written[:3] in names else _number(written)
 
 
-def _with_later_days(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
+def _with_later_days(text: str, dates: Sequence[DetailMatch]) -> list[DetailMatch]:
     """With the days that lean on the date before them: 5月1日から31日まで, May 1 to 31."""
     every: list[DetailMatch] = []
-    for one in found:
-        every.append(one)
-        reading = _only(one)
-        later = _LATER.match(text, one.end) if reading and reading.day and reading.month else None
+    for date in dates:
+        every.append(date)
+        reading = _only(date)
+        later = _LATER.match(text, date.end) if reading and reading.day and reading.month else None
         if later and reading and (day := _number(later["d"] or later["dd"])) and day <= 31:
             start = later.start("d") if later["d"] else later.start("dd")
             every.append(DetailMatch(start, later.end(), "date", Date((reading._replace(day=day),))))
-    return [one for one, after in zip_longest(every, every[1:]) if not after or one.end <= after.start]
+    return [date for date, after in zip_longest(every, every[1:]) if not after or date.end <= after.start]
 
 
-def _inherited(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
+def _inherited(text: str, dates: Sequence[DetailMatch]) -> list[DetailMatch]:
     """With the year stated once for both ends of a range: 2026年5月1日～6月30日, 1 May to 30 June 2026."""
-    every = list(found)
-    for number, (one, other) in enumerate(pairwise(found)):
+    every = list(dates)
+    for number, (date, other) in enumerate(pairwise(dates)):
         first, second = _only(every[number]), _only(other)
         if not (first and second and first.month and second.month):
             continue
-        if other.start - one.end > 20 or not _BETWEEN.fullmatch(text, one.end, other.start):
+        if other.start - date.end > 20 or not _BETWEEN.fullmatch(text, date.end, other.start):
             continue
         if first.year and not second.year:
             year = first.year + (second.month < first.month)
@@ -719,8 +719,8 @@ def _inherited(text: str, found: Sequence[DetailMatch]) -> list[DetailMatch]:
     return every
 
 
-def _only(found: DetailMatch) -> CalendarDate | None:
-    meaning = found.meaning
+def _only(date: DetailMatch) -> CalendarDate | None:
+    meaning = date.meaning
     return meaning.readings[0] if isinstance(meaning, Date) and len(meaning.readings) == 1 else None
 
 
@@ -816,8 +816,8 @@ def measures(text: str) -> Iterator[DetailMatch]:
             yield from _things(waiting)
             waiting = []
         if match["unit"] or match["sign"]:
-            if found := _measured(text, match, waiting):
-                yield found
+            if measure := _measured(text, match, waiting):
+                yield measure
             else:
                 yield from _things(waiting)
             waiting = []
@@ -877,10 +877,12 @@ def _measured(text: str, match: re.Match[str], before: Sequence[re.Match[str]]) 
         elif day := _day(text, match, value):
             return day
     half = Decimal("0.5") if match["half"] or match["more"] else 0
-    values = [value_of(one["number"]) for one in before] + [value + half]
+    values = [value_of(number["number"]) for number in before] + [value + half]
     kind: Kind = "amount" if unit.name in _MONEY else "number"
     start = before[0].start() if before else match.start()
-    meaning = Measure(tuple(digits_of(each * unit.size) for each in values if each is not None), unit.base)
+    meaning = Measure(
+        tuple(digits_of(amount * unit.size) for amount in values if amount is not None), unit.base
+    )
     return DetailMatch(start, match.end(), kind, meaning)
 
 
@@ -957,7 +959,7 @@ def specifics_of(text: str) -> tuple[Specific, ...]:
     """The checkable details of a text in their order; small counts, steps and citations are none."""
     plain, matches = _scan(text)
     return tuple(
-        Specific(found.kind, plain.written(found.start, found.end), found.meaning) for found in matches
+        Specific(match.kind, plain.written(match.start, match.end), match.meaning) for match in matches
     )
 
 
@@ -1009,7 +1011,7 @@ def _scan(text: str) -> tuple[MaskedText, tuple[DetailMatch, ...]]:
     every = list(_taken(plain, urls(plain.text)))
     for finder in (emails, phones, dates, times, measures, codes):
         every += _taken(plain, finder(plain.lower))
-    return plain, tuple(sorted(every, key=lambda found: found.start))
+    return plain, tuple(sorted(every, key=lambda match: match.start))
 
 
 def _taken(plain: MaskedText, matches: Iterable[DetailMatch]) -> list[DetailMatch]:

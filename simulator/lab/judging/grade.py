@@ -54,12 +54,12 @@ class ProbeRun:
                 cases=request.cases or _("the bundled questions"),
             )
             raise InputError(msg)
-        known = endpoints(settings)
-        by_model = known["judge"] is not None
+        by_role = endpoints(settings)
+        by_model = by_role["judge"] is not None
         # Further models are other judges, with probes of their own.
         plain = settings.model_copy(update={"added": {**settings.added, "panel": []}})
         self.settings = judge_settings(plain, *request.judges, by_model=by_model)
-        self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
+        self.context = RunContext(self.settings, by_role, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))
         self.judges = tuple(names[name] for name in request.judges)
         self.panel = judge_panel(self.context, set(self.judges))
@@ -84,8 +84,8 @@ class ProbeRun:
         return "by_stand_in" if self.context.models()["judge"] == LEXICAL else "by_model"
 
     def _has_rubric(self, judge: str) -> bool:
-        found = self.context.judges[judge]
-        return isinstance(found, Rubric) or shelves.has_form(judge, found)
+        judge_of_run = self.context.judges[judge]
+        return isinstance(judge_of_run, Rubric) or shelves.has_form(judge, judge_of_run)
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts."""
@@ -97,7 +97,7 @@ class ProbeRun:
         Raises BudgetSpent, or what makes grading impossible.
         """
 
-        async def one(context: GradingContext) -> list[Score]:
+        async def grade_context(context: GradingContext) -> list[Score]:
             graded = {score.judge: score for score in await self.panel.grade(context)}
             scores = [graded[judge] for judge in self.judges if judge in graded]
             for score in scores:
@@ -110,7 +110,7 @@ class ProbeRun:
 
         rules, seed, calls = self.settings.red, self.settings.seed, self.settings.calls
         try:
-            return await measure_bias(self.probes, one, rules=rules, seed=seed, at_once=calls)
+            return await measure_bias(self.probes, grade_context, rules=rules, seed=seed, at_once=calls)
         finally:
             await self.context.close(None)
 

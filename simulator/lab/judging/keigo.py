@@ -91,18 +91,18 @@ def keigo(context: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
     headings, list items and tables may be in plain form. An English answer is read for rude wording, a
     complaint without an apology and words of the NG list only.
     """
-    found = findings(context, ng_words)
-    grade = graded(found)
+    faults = findings(context, ng_words)
+    grade = graded(faults)
     return Score(
         state="scored",
         value=grade / 5,
         raw=grade,
-        severity=found[0].severity if found else None,
-        reason=_reason(context, found),
+        severity=faults[0].severity if faults else None,
+        reason=_reason(context, faults),
         detail={
             "findings": [
-                {key: getattr(each, key) for key in ("kind", "severity", "quote", "better")}
-                for each in found[:KEPT]
+                {key: getattr(fault, key) for key in ("kind", "severity", "quote", "better")}
+                for fault in faults[:KEPT]
             ]
         },
     )
@@ -113,20 +113,20 @@ def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Ke
     answer = context.turn.answer.text
     parts = sentences(answer)
     language_of_answer = "ja" if is_japanese(answer) else "en"
-    found = [match for sentence in parts for match in matches(answer, sentence, language_of_answer)]
+    faults = [match for sentence in parts for match in matches(answer, sentence, language_of_answer)]
     if language_of_answer == "ja":
-        found += [*plain_forms(answer, parts), *repeats(answer, parts)]
-        found += blunt_refusal(answer, context.turn.user, parts)
-    found += missing_apology(context)
-    found += listed(answer, ng_words, TEXTS(context.case.language, "ng_better"))
-    return sorted(found, key=lambda each: (GRAVITY.index(each.severity), each.start))
+        faults += [*plain_forms(answer, parts), *repeats(answer, parts)]
+        faults += blunt_refusal(answer, context.turn.user, parts)
+    faults += missing_apology(context)
+    faults += listed(answer, ng_words, TEXTS(context.case.language, "ng_better"))
+    return sorted(faults, key=lambda fault: (GRAVITY.index(fault.severity), fault.start))
 
 
-def graded(found: list[KeigoFinding]) -> int:
+def graded(faults: list[KeigoFinding]) -> int:
     """The grade 1..5 by the gravest faults and their number."""
-    if any(each.severity == "major" and each.kind in ("rude", "plain_form") for each in found):
+    if any(fault.severity == "major" and fault.kind in ("rude", "plain_form") for fault in faults):
         return 1
-    number = Counter(each.severity for each in found)
+    number = Counter(fault.severity for fault in faults)
     if number["major"] or number["moderate"] > 1:
         return 2
     if number["moderate"] or number["minor"] > 1:
@@ -134,23 +134,23 @@ def graded(found: list[KeigoFinding]) -> int:
     return 5 - number["minor"]
 
 
-def _reason(context: GradingContext, found: list[KeigoFinding]) -> str:
+def _reason(context: GradingContext, faults: list[KeigoFinding]) -> str:
     """One line that names the first few faults, with the better wording."""
     language = context.case.language
-    if not found:
+    if not faults:
         return TEXTS(language, "none")
     items = [
         TEXTS(
             language,
-            "item" if each.quote else "bare",
-            severity=TEXTS(language, each.severity),
-            kind=TEXTS(language, each.kind),
-            **({"quote": " ".join(each.quote.split())} if each.quote else {}),
-            better=each.better,
+            "item" if fault.quote else "bare",
+            severity=TEXTS(language, fault.severity),
+            kind=TEXTS(language, fault.kind),
+            **({"quote": " ".join(fault.quote.split())} if fault.quote else {}),
+            better=fault.better,
         )
-        for each in found[:NAMED]
+        for fault in faults[:NAMED]
     ]
-    rest = TEXTS(language, "more", count=str(len(found) - NAMED)) if len(found) > NAMED else ""
+    rest = TEXTS(language, "more", count=str(len(faults) - NAMED)) if len(faults) > NAMED else ""
     return TEXTS(language, "some", items=TEXTS(language, "between").join(items) + rest)
 
 
@@ -167,8 +167,8 @@ def tables(language: str) -> dict[str, Any]:
 @cache
 def pattern(language: str, kind: str, key: str) -> re.Pattern[str]:
     """A pattern of a table; a list of them matches where any does."""
-    found = tables(language)[kind][key]
-    return compiled(language, found if isinstance(found, str) else "|".join(f"(?:{one})" for one in found))
+    form = tables(language)[kind][key]
+    return compiled(language, form if isinstance(form, str) else "|".join(f"(?:{word})" for word in form))
 
 
 def compiled(language: str, text: str) -> re.Pattern[str]:
@@ -200,14 +200,14 @@ def matches(answer: str, sentence: Sentence, language: str) -> Iterator[KeigoFin
     """What is wrong in a sentence by its form, each kind once per place."""
     taken: list[tuple[str, int, int]] = []
     for form in forms(language):
-        for found in form.find.finditer(sentence.text):
-            start, end = found.span()
+        for match in form.find.finditer(sentence.text):
+            start, end = match.span()
             if any(form.kind == kind and start < b and a < end for kind, a, b in taken):
                 continue
             if form.unless and form.unless.search(sentence.text):
                 break
             taken.append((form.kind, start, end))
-            better = form.better.substitute(found.groupdict(default=""))
+            better = form.better.substitute(match.groupdict(default=""))
             quote = quoted(answer, sentence, start, end)
             yield KeigoFinding(form.kind, form.severity, quote, better, sentence.start + start)
 
@@ -228,9 +228,9 @@ def listed(answer: str, ng_words: tuple[str, ...], otherwise: str) -> Iterator[K
     plain, origin = _folded(answer)
     for line in dict.fromkeys(ng_words):
         word, *better = (part.strip() for part in _ARROW.split(line, maxsplit=1))
-        found = _whole(_folded(word)[0]).search(plain) if word else None
-        if found:
-            start, end = origin[found.start()], origin[found.end()]
+        match = _whole(_folded(word)[0]).search(plain) if word else None
+        if match:
+            start, end = origin[match.start()], origin[match.end()]
             quote = answer[max(start - AROUND, 0) : end + AROUND].strip()
             yield KeigoFinding("ng_word", "major", quote, "".join(better) or otherwise, start)
 
@@ -252,26 +252,26 @@ def plain_forms(answer: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFin
     polite = pattern("ja", "plain_form", "polite")
     throughout = bool(plain) and not any(polite.search(sentence.text) for sentence in sentences)
     severity: Severity = "major" if throughout else table["severity"]
-    for each in plain:
-        yield _tail("plain_form", severity, answer, each, table["throughout" if throughout else "better"])
+    for part in plain:
+        yield _tail("plain_form", severity, answer, part, table["throughout" if throughout else "better"])
 
 
 def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[KeigoFinding]:
     """More させていただく than an answer bears, and orders (…てください) in a row."""
     sasete, order = tables("ja")["excess_sasete"], tables("ja")["commanding"]
-    one = pattern("ja", "excess_sasete", "one")
-    places = [(sentence, found) for sentence in sentences for found in one.finditer(sentence.text)]
+    causative = pattern("ja", "excess_sasete", "one")
+    places = [(sentence, match) for sentence in sentences for match in causative.finditer(sentence.text)]
     if len(places) > sasete["most"]:
-        each, found = places[sasete["most"]]
-        quote = quoted(answer, each, *found.span())
+        part, match = places[sasete["most"]]
+        quote = quoted(answer, part, *match.span())
         yield KeigoFinding(
-            "excess_sasete", sasete["severity"], quote, sasete["better"], each.start + found.start()
+            "excess_sasete", sasete["severity"], quote, sasete["better"], part.start + match.start()
         )
     row, end = 0, pattern("ja", "commanding", "row")
-    for each in sentences:
-        row = row + 1 if each.prose and end.search(each.text) else 0
+    for part in sentences:
+        row = row + 1 if part.prose and end.search(part.text) else 0
         if row == order["most"] + 1:
-            yield _tail("commanding", "minor", answer, each, order["better"])
+            yield _tail("commanding", "minor", answer, part, order["better"])
 
 
 def missing_apology(context: GradingContext) -> Iterator[KeigoFinding]:
@@ -347,16 +347,16 @@ def blanked(text: str) -> str:
     masked = _CORNERED.sub(_blank, masked)
     if masked.count(BLANK) * 5 > len(text) * 4:  # an answer that is one quotation is the answer
         masked = text
-    return _BRACKETED.sub(lambda found: found[0].translate(_ENDS), masked)
+    return _BRACKETED.sub(lambda match: match[0].translate(_ENDS), masked)
 
 
-def _blank(found: re.Match[str]) -> str:
-    return "".join("\n" if character == "\n" else BLANK for character in found[0])
+def _blank(match: re.Match[str]) -> str:
+    return "".join("\n" if character == "\n" else BLANK for character in match[0])
 
 
 def sentences(text: str) -> tuple[Sentence, ...]:
     """The sentences of an answer in order; a line break ends one."""
-    found: list[Sentence] = []
+    parts: list[Sentence] = []
     position, listing = 0, False
     lines = blanked(straight(text)).split("\n")
     unended = _prose_without_end(lines)
@@ -369,9 +369,9 @@ def sentences(text: str) -> tuple[Sentence, ...]:
         for piece in _SENTENCE.finditer(line, offset):
             ended = piece[0].rstrip("」』）)")[-1:] in "。！？!?" or number == unended
             kept = piece[0].lstrip(" 　\t")
-            found.append(Sentence(position + piece.end() - len(kept), kept, loose and ended))
+            parts.append(Sentence(position + piece.end() - len(kept), kept, loose and ended))
         position += len(line) + 1
-    return tuple(each for each in found if each.text.strip())
+    return tuple(part for part in parts if part.text.strip())
 
 
 def _prose_without_end(lines: list[str]) -> int:

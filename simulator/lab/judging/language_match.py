@@ -55,14 +55,14 @@ def _evidence() -> dict[str, dict[str, float]]:
     lists = tomllib.loads(TEXTS.path.read_text(encoding="utf-8"))["words"]
     topics = frozenset(lists.pop("en_topics").split())
     words = {language: frozenset(text.split()) for language, text in lists.items()}
-    known: dict[str, dict[str, float]] = {}
+    evidence: dict[str, dict[str, float]] = {}
     for word in frozenset(topics.union(*words.values())):
         having = [language for language, known_to in words.items() if word in known_to]
         weight = 1 / (len(having) + (word in topics))
-        known[word] = dict.fromkeys(having, weight)
+        evidence[word] = dict.fromkeys(having, weight)
         if word in topics:
-            known[word]["en"] = HALF * weight
-    return known
+            evidence[word]["en"] = HALF * weight
+    return evidence
 
 
 _EVIDENCE = _evidence()
@@ -105,26 +105,26 @@ def languages_of(text: str, expected: str = "") -> dict[str, float]:
     The languages are ja, en, zh, ko, fr, de, es, pt, it, nl, sv; latin and other_script for the rest.
     """
     plain = _LEFT_OUT.sub(" ", nfkc(straight(text)))
-    own = _QUOTED.sub(" ", plain)
-    if not any(map(str.isalpha, own)):
-        own = plain
-    own = _NAME.sub(" ", own)
-    kana, han = len(_KANA.findall(own)), len(_HAN.findall(own))
+    rest = _QUOTED.sub(" ", plain)
+    if not any(map(str.isalpha, rest)):
+        rest = plain
+    rest = _NAME.sub(" ", rest)
+    kana, han = len(_KANA.findall(rest)), len(_HAN.findall(rest))
     is_japanese = kana > 0 and kana >= LEAST_KANA * (kana + han)
-    found: Counter[str] = Counter()
-    sentences = [(_by_latin(words), len(words)) for words in map(_latin_words, _SENTENCE.split(own))]
+    shares: Counter[str] = Counter()
+    sentences = [(_by_latin(words), len(words)) for words in map(_latin_words, _SENTENCE.split(rest))]
     whole: defaultdict[str, float] = defaultdict(float)
     for evidence, _ in sentences:
         for language, weight in evidence.items():
             whole[language] += weight
-    for sentence, (evidence, words) in zip(_SENTENCE.split(own), sentences, strict=True):
-        found.update(_by_script(sentence, is_japanese=is_japanese))
+    for sentence, (evidence, words) in zip(_SENTENCE.split(rest), sentences, strict=True):
+        shares.update(_by_script(sentence, is_japanese=is_japanese))
         # Close relatives tie in a short sentence: then the rest of the text decides.
-        language = max(evidence, key=lambda one: (evidence[one], one == expected, whole[one]), default="")
+        language = max(evidence, key=lambda code: (evidence[code], code == expected, whole[code]), default="")
         is_among_others = any(pattern.search(sentence) for pattern in (_KANA, _HAN, _HANGUL))
         if language and evidence[language] >= (AMID_OTHERS if is_among_others else LEAST_EVIDENCE):
-            found[language] += 2 * words
-    return {language: count / 2 for language, count in (+found).items()}
+            shares[language] += 2 * words
+    return {language: count / 2 for language, count in (+shares).items()}
 
 
 def _by_script(sentence: str, *, is_japanese: bool) -> dict[str, int]:

@@ -88,7 +88,7 @@ def figure_flips(answer: str, evidence: str, material: str, language: Language, 
         解約金は4,800円です。返品は14日以内です。 -> 9,600円 in one flip, 28日 in another
     """
     # A figure that no passage has is wrong already, and changing it makes nothing worse.
-    known, taken = normalise(evidence), normalise(f"{material}\n{answer}")
+    supported, taken = normalise(evidence), normalise(f"{material}\n{answer}")
     values = numbers_in(taken)
 
     def is_new(new: str) -> bool:
@@ -100,7 +100,7 @@ def figure_flips(answer: str, evidence: str, material: str, language: Language, 
         old = match[0]
         # Another figure misleads nobody where it is denied, and makes no sense in a condition.
         is_idle = _DENIED.match(answer[match.end() :]) or _CONDITION.search(answer[: match.start()])
-        if old in flips or normalise(old) not in known or is_idle:
+        if old in flips or normalise(old) not in supported or is_idle:
             continue
         if others := [new for new in _other_figures(sort, match, draw) if is_new(new)]:
             whole = re.compile(rf"(?<![0-9０-９,，.]){re.escape(old)}(?![0-9０-９])")
@@ -263,17 +263,17 @@ def bundled() -> tuple[tuple[Case, ...], tuple[Passage, ...]]:
 def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> list[Source]:
     """The cases that can be answered and whose right answer and passages are known."""
     by_id = {passage.id: passage for passage in knowledge}
-    found: list[Source] = []
+    usable: list[Source] = []
     # Of a refusal there is no figure and no statement to turn.
     for case in (case for case in cases if expected_response(case) == "answer"):
         gold = [by_id[name] for name in case.passages if name in by_id]
         if not gold:
             gold = [Passage(id=f"{case.id}-{n}", text=text) for n, text in enumerate(case.contexts, 1)]
-        answer = next((known.strip() for known in case.references_at(1)), "")
+        answer = next((reference.strip() for reference in case.references_at(1)), "")
         if gold and answer:
             passages = (*gold, *_others(case, gold, knowledge, seed))
-            found.append(Source(case=case, answer=answer, passages=passages, gold=len(gold)))
-    return found
+            usable.append(Source(case=case, answer=answer, passages=passages, gold=len(gold)))
+    return usable
 
 
 def _others(case: Case, gold: Sequence[Passage], knowledge: Sequence[Passage], seed: int) -> list[Passage]:
@@ -303,14 +303,14 @@ def probes(
     A case gives pairs when it can be answered, and its right answer and passages are known: `knowledge`
     has its gold passages, or the case its contexts. Twins are made once, from the first language.
     """
-    known = sources(cases, knowledge, seed)
+    usable = sources(cases, knowledge, seed)
     spoken: list[Language] = [language] if language else ["ja", "en"]
     made: list[Probe] = []
-    for each in spoken:
-        own = [source for source in known if source.case.language == each]
-        for source in own:
+    for code in spoken:
+        in_language = [source for source in usable if source.case.language == code]
+        for source in in_language:
             made += _of_case(source, seed)
-    made += _twins(known, spoken[0])
+    made += _twins(usable, spoken[0])
     return tuple(made)
 
 
@@ -318,9 +318,9 @@ def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     language, base = source.case.language, source.context()
     # A draw of its own for every question: one more case changes nothing in the others.
     draw, flips = _draw(seed, source.case.id, "manner"), _draw(seed, source.case.id, "flips")
-    found = figure_flips(source.answer, source.evidence, source.material, language, flips)
-    found += opposite_flips(source.answer, language)
-    for number, flip in enumerate(_varied(found, FLIPS_PER_CASE, flips), 1):
+    changes = figure_flips(source.answer, source.evidence, source.material, language, flips)
+    changes += opposite_flips(source.answer, language)
+    for number, flip in enumerate(_varied(changes, FLIPS_PER_CASE, flips), 1):
         yield _flip_probe(source, flip, number)
     before, after = (draw.choice(_text(language, place)) for place in ("before", "after"))
     padded = ("" if language == "ja" else " ").join((before, source.answer, after))
@@ -355,10 +355,10 @@ def _flip_probe(source: Source, flip: Flip, number: int) -> Probe:
     )
 
 
-def _twins(known: Sequence[Source], first: Language) -> Iterator[Probe]:
+def _twins(usable: Sequence[Source], first: Language) -> Iterator[Probe]:
     """A question and its twin in the other language: the same id but for the language, one each."""
     by_cluster: dict[str, dict[Language, Source]] = {}
-    for source in known:
+    for source in usable:
         by_cluster.setdefault(source.cluster, {})[source.case.language] = source
     other: Language = "en" if first == "ja" else "ja"
     for pair in by_cluster.values():

@@ -41,7 +41,7 @@ _VERDICTS = {
 
 def languages_of(bias: Bias) -> list[Language]:
     """The languages of the probes."""
-    return [each for each in LANGUAGES if any(row.language == each for row in bias.rows)]
+    return [language for language in LANGUAGES if any(row.language == language for row in bias.rows)]
 
 
 def probes_report(
@@ -69,7 +69,7 @@ def probes_report(
         for row in bias.broken
         if row.language == language and row.judge
     ]
-    verdict = [Line(each, "alarm") for each in broken] or [Line(_("Every bound holds."))]
+    verdict = [Line(line, "alarm") for line in broken] or [Line(_("Every bound holds."))]
     return Report(
         title=_("Biases (pairs of answers whose difference is known)"),
         language=language,
@@ -80,8 +80,8 @@ def probes_report(
 
 def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
     """A table for each kind of probe, with its bound; rows whose bound does not hold stand out."""
-    own = (row for row in bias.rows if row.language == language)
-    for kind, rows in groupby(own, key=lambda row: row.kind):
+    of_language = (row for row in bias.rows if row.language == language)
+    for kind, rows in groupby(of_language, key=lambda row: row.kind):
         group = list(rows)
         expects = group[0].expects
         columns: dict[Message, Callable[[BiasRow], Text]] = {

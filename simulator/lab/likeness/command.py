@@ -29,27 +29,27 @@ async def reacting(settings: Settings) -> int:
     context = RunContext(no_cache, endpoints(settings), personas, Ledger.of(settings))
     try:
         with stdout_to_stderr():
-            found = await react(context, plan, personas)
+            reactions = await react(context, plan, personas)
     finally:
         await context.close(None)
-    if not found:
+    if not reactions:
         raise InputError(_("No question of the cases has a reference: there is nothing to react to."))
-    wrong = list(problems(personas, found))
+    wrong = list(problems(personas, reactions))
     figures = {
         "reactions": [
             {
-                "persona": each.persona,
-                "bot": each.bot,
-                "ended": each.conversation.ended,
-                "turns": len(each.conversation.turns),
-                "feelings": each.feelings,
-                "grade": rounded(each.grade),
+                "persona": reaction.persona,
+                "bot": reaction.bot,
+                "ended": reaction.conversation.ended,
+                "turns": len(reaction.conversation.turns),
+                "feelings": reaction.feelings,
+                "grade": rounded(reaction.grade),
             }
-            for each in found
+            for reaction in reactions
         ],
         "problems": [{"persona": who, "problem": str(what)} for who, what in wrong],
     }
-    language = found[0].conversation.case.language
+    language = reactions[0].conversation.case.language
     names = Titles({persona.id: persona.speaks(language).name for persona in personas})
-    show_report(reactions_report(found, wrong, names, language), figures, as_json=settings.json_output)
+    show_report(reactions_report(reactions, wrong, names, language), figures, as_json=settings.json_output)
     return ExitCode.MISSED if wrong else ExitCode.DONE

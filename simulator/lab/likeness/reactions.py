@@ -98,13 +98,13 @@ async def react(
 ) -> list[Reacted]:
     """Every persona with every bot, on the first question that has an answer; nothing without one."""
     cases = (conversation.case for conversation in plan if not conversation.case.history)
-    if (found := next(filter(_answers, cases), None)) is None:
+    if (answerable := next(filter(_answers, cases), None)) is None:
         return []
     # A script would say the lines, and show nothing of the customer.
-    case = found.model_copy(update={"script": ()})
+    case = answerable.model_copy(update={"script": ()})
     pairs = [(persona, kind) for persona in personas for kind in BOTS]
 
-    async def one(pair: tuple[Persona, str]) -> Reacted:
+    async def react_to(pair: tuple[Persona, str]) -> Reacted:
         persona, kind = pair
         start = Conversation(id=f"{persona.id}/{kind}", case=case, persona=persona.id)
         held = await converse(
@@ -117,11 +117,11 @@ async def react(
             timeout=context.settings.timeout,
         )
         # Phrases and models both react; a model that leaves everything out has said nothing.
-        known = [reaction for reaction in held.reactions if reaction and reaction != Reaction()]
-        feelings = (persona.feeling, *(each.feeling for each in known)) if known else ()
+        given = [reaction for reaction in held.reactions if reaction and reaction != Reaction()]
+        feelings = (persona.feeling, *(reaction.feeling for reaction in given)) if given else ()
         return Reacted(persona.id, kind, held, feelings, await _grade(context, held))
 
-    return await for_each(pairs, one, context.settings.concurrency)
+    return await for_each(pairs, react_to, context.settings.concurrency)
 
 
 def _answers(case: Case) -> tuple[str, ...]:
@@ -137,18 +137,18 @@ async def _grade(context: RunContext, held: Conversation) -> float | None:
         return None
     scores = [
         score.value
-        for each in grading_contexts(held)
-        if each.closing is None
+        for grading in grading_contexts(held)
+        if grading.closing is None
         # All others count as done, so that one call a turn is enough.
-        for score in await context.panel.grade(each, set(context.judges) - {"turn"})
+        for score in await context.panel.grade(grading, set(context.judges) - {"turn"})
         if score.judge == "turn" and score.value is not None
     ]
     return sum(scores) / len(scores) if scores else None
 
 
-def problems(personas: Sequence[Persona], found: Sequence[Reacted]) -> Iterator[tuple[str, Message]]:
+def problems(personas: Sequence[Persona], reactions: Sequence[Reacted]) -> Iterator[tuple[str, Message]]:
     """What a persona did not do, with its id."""
-    by_pair = {(each.persona, each.bot): each for each in found}
+    by_pair = {(reaction.persona, reaction.bot): reaction for reaction in reactions}
     for persona in personas:
         perfect, useless, rude, inventing = (by_pair[persona.id, kind] for kind in BOTS)
         # Who asks for a person is content when handed over.
@@ -158,9 +158,9 @@ def problems(personas: Sequence[Persona], found: Sequence[Reacted]) -> Iterator[
             yield persona.id, _("feels worse after a perfect answer")
         if useless.conversation.ended is not Ended.GAVE_UP:
             yield persona.id, _("does not give up on a useless bot")
-        for each, name in ((useless, _("a useless bot")), (rude, _("a rude bot"))):
+        for held, name in ((useless, _("a useless bot")), (rude, _("a rude bot"))):
             # Who begins angry (-1) has to become angrier, who begins glad at least to lose that.
-            if each.feelings and min(each.feelings) >= max(-1, persona.feeling):
+            if held.feelings and min(held.feelings) >= max(-1, persona.feeling):
                 yield persona.id, _("does not feel worse with {bot}", bot=name)
         if rude.conversation.ended is Ended.SATISFIED:
             yield persona.id, _("is content with a rude bot")

@@ -25,7 +25,7 @@ _BOTS: dict[str, Message] = {
 
 
 def reactions_report(
-    found: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
+    reactions: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
 ) -> Report:
     """A row for each persona: how they left each bot, after how many turns, with what feelings and grade.
 
@@ -33,16 +33,16 @@ def reactions_report(
     them, such as one that leaves a useless bot content.
     """
     rows: dict[str, dict[str, Cell]] = {}
-    for each in found:
+    for reaction in reactions:
         parts: list[Message | str] = [
-            titles("ended", each.conversation.ended.value if each.conversation.ended else ""),
-            ngettext("{n} turn", "{n} turns", n=len(each.conversation.turns)),
+            titles("ended", reaction.conversation.ended.value if reaction.conversation.ended else ""),
+            ngettext("{n} turn", "{n} turns", n=len(reaction.conversation.turns)),
         ]
-        if each.feelings:
-            parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in each.feelings))
-        if each.grade is not None:
-            parts.append(_("{n} of 100", n=f"{100 * each.grade:.0f}"))
-        rows.setdefault(each.persona, {})[each.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
+        if reaction.feelings:
+            parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in reaction.feelings))
+        if reaction.grade is not None:
+            parts.append(_("{n} of 100", n=f"{100 * reaction.grade:.0f}"))
+        rows.setdefault(reaction.persona, {})[reaction.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
     table = Table.of(
         "reactions",
         (_("Persona"), *(_BOTS[bot] for bot in BOTS)),

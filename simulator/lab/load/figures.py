@@ -126,7 +126,7 @@ class LineTimer:
         self.file.save_answer(conversation, turn, answer)
         if times := self._open.pop(conversation, None):
             # A tenth of a millisecond; due is never later than sent, whatever the clock's last digits say.
-            due, sent = (round(each, 4) for each in times)
+            due, sent = (round(moment, 4) for moment in times)
             self._asked.append(LineTiming(conversation, turn, min(due, sent), sent, round(now, 4)))
 
     def write(self) -> None:
@@ -272,7 +272,7 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
     values = {(score.conversation, score.turn): score.value for score in scores}
     lines = []
     open_until: list[float] = []  # a heap: when the lines in flight will have been answered
-    for asked in sorted(session.asked, key=lambda each: each.sent):
+    for asked in sorted(session.asked, key=lambda line: line.sent):
         at = asked.conversation, asked.turn
         # Superseded, or taken back when the run was resumed.
         if at not in turns:

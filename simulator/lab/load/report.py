@@ -96,9 +96,9 @@ def _times_table(load: Load) -> Table:
     """Percentiles of answer times, in seconds."""
     times = ((_("Answer time"), load.answers), (_("From schedule"), load.scheduled))
     rows = (
-        (name, _cell(each.p50), _cell(each.p95), _cell(each.p99), _cell(each.longest), each.n)
-        for name, each in times
-        if each
+        (name, _cell(seconds.p50), _cell(seconds.p95), _cell(seconds.p99), _cell(seconds.longest), seconds.n)
+        for name, seconds in times
+        if seconds
     )
     return Table.of("times", ("", "p50", "p95", "p99", _("longest"), _("lines")), rows, counts=2)
 

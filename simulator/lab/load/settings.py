@@ -15,8 +15,8 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 def read_arrival(text: str) -> float:
     """Customers a second: 2 of `2/s`, 0.5 of `30/min`; ValueError says what is wrong with it."""
-    found = _RATE.fullmatch(text.strip())
-    rate = float(found[1]) / _SECONDS[found[2][0].lower()] if found else 0.0
+    match = _RATE.fullmatch(text.strip())
+    rate = float(match[1]) / _SECONDS[match[2][0].lower()] if match else 0.0
     if not 0 < rate < 1e6:
         raise ValueError(_("write how many customers come: 2/s or 30/min"))
     return rate

@@ -241,7 +241,7 @@ def _opened(
         places = range(len(file.record.cells))
         # Secrets are stored as masks, and are filled in from today's command line or environment.
         stored = [matrices.from_record(file.record.settings_of(at), today) for at in places]
-        cells = [each.model_copy(update={"set": restore_secrets(each.set, today.set)}) for each in stored]
+        cells = [cell.model_copy(update={"set": restore_secrets(cell.set, today.set)}) for cell in stored]
         return _MatrixRun(file, cells, today)
     planned = matrices.resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
     now = datetime.now(tz=UTC)
@@ -283,8 +283,8 @@ def together(forecasts: Sequence[Forecast]) -> Forecast:
     def total_of(end: str) -> dict[Any, Spending]:
         """By role and model."""
         spendings: dict[Any, list[Spending]] = {}
-        for each in forecasts:
-            for key, spent in getattr(each, end).items():
+        for part in forecasts:
+            for key, spent in getattr(part, end).items():
                 spendings.setdefault(key, []).append(spent)
         return {key: total_spending(listed) for key, listed in spendings.items()}
 

@@ -119,8 +119,8 @@ class CellFigures(Value):
 
     def is_best(self, judge: str) -> bool:
         """Whether the cell is better than every other by this judge, beyond chance."""
-        found = self.judges.get(judge)
-        return bool(found and found.against and found.against.verdict == "best")
+        summary = self.judges.get(judge)
+        return bool(summary and summary.against and summary.against.verdict == "best")
 
 
 class DataFigures(Value):
@@ -168,7 +168,7 @@ class MatrixFigures(Value):
         return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
-def as_json(found: MatrixFigures) -> dict[str, Any]:
+def as_json(figures: MatrixFigures) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals, but not dollars."""
     data = [
         {
@@ -188,15 +188,15 @@ def as_json(found: MatrixFigures) -> dict[str, Any]:
                 for cell in data.cells
             ],
         }
-        for data in found.data
+        for data in figures.data
     ]
     return {
-        "matrix": found.id,
-        "title": found.title,
-        "complete": not found.open,
-        "cells": {"finished": 0, **Counter(cell.state for cell in found.cells)},
+        "matrix": figures.id,
+        "title": figures.title,
+        "complete": not figures.open,
+        "cells": {"finished": 0, **Counter(cell.state for cell in figures.cells)},
         "data": data,
-        "cost_usd": found.cost_usd,
+        "cost_usd": figures.cost_usd,
     }
 
 
@@ -238,7 +238,7 @@ def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> di
     pairs = len(cells) * (len(cells) - 1) // 2
     others = {key: cell.against(cells[leader], leader, pairs) for key, cell in cells.items() if key != leader}
     # Of the leader: whether all others are worse, or nothing can be said of any of them.
-    verdicts = [each.verdict for each in others.values()]
+    verdicts = [difference.verdict for difference in others.values()]
     still_open = sum(verdict != "worse" for verdict in verdicts)
     verdict: Verdict = "highest" if still_open else "best"
     if set(verdicts) <= {"not_enough", "not_comparable"}:
@@ -278,24 +278,24 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
 
 def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[str]) -> DataFigures:
     read = [_cell(cell_run, runs) for cell_run in cells]
-    for each in read:
-        languages.update(each.languages)
+    for run in read:
+        languages.update(run.languages)
     # A cell that failed has none; the others name what there is.
-    judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
+    judges = tuple(dict.fromkeys(judge for run in read for judge in run.figures.judges))
     # Only finished cells are compared: the first half of a data set may be its easy one.
-    whole = {each.figures.cell.key: each for each in read if each.figures.state == "finished"}
-    f1 = {key: each.figures.labels.f1 for key, each in whole.items() if each.figures.labels}
-    primary = next((each.primary for each in read if each.primary), "")
+    whole = {run.figures.cell.key: run for run in read if run.figures.state == "finished"}
+    f1 = {key: run.figures.labels.f1 for key, run in whole.items() if run.figures.labels}
+    primary = next((run.primary for run in read if run.primary), "")
     verdicts = {}
     for judge in judges:
-        graded = {key: each.graded[judge] for key, each in whole.items() if judge in each.graded}
+        graded = {key: run.graded[judge] for key, run in whole.items() if judge in run.graded}
         verdicts[judge] = against_best(graded, f1 if judge == primary else {})
     figures = []
-    for cell in (each.figures for each in read):
+    for cell in (run.figures for run in read):
         key = cell.cell.key
         compared_judges = {
-            judge: each.model_copy(update={"against": verdicts[judge].get(key)})
-            for judge, each in cell.judges.items()
+            judge: figure.model_copy(update={"against": verdicts[judge].get(key)})
+            for judge, figure in cell.judges.items()
         }
         against = verdicts.get(primary, {}).get(key)
         figures.append(cell.model_copy(update={"judges": compared_judges, "against": against}))

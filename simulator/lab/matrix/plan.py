@@ -103,8 +103,8 @@ class Matrix(Value):
                 for model in self.models:
                     cell = CellId(data=data.name, prompt=prompt.name, model=model.name)
                     axes = {"prompt": prompt.prompt, "adapter": model.adapter, "set": model.set or None}
-                    own = {key: value for key, value in axes.items() if value is not None}
-                    yield cell, {**data.settings, "cases": data.cases, **own}
+                    of_cell = {key: value for key, value in axes.items() if value is not None}
+                    yield cell, {**data.settings, "cases": data.cases, **of_cell}
 
 
 # The keys of [matrix] that make cells, beside `judges` and `title`.
@@ -166,7 +166,7 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
     for pair in given:
         key, _unused, value = pair.partition("=")
         values.setdefault(key.strip(), {})[value] = None
-    several = {key: list(found) for key, found in values.items() if len(found) > 1}
+    several = {key: list(options) for key, options in values.items() if len(options) > 1}
     if len(several) > 1:
         msg = _("--set {settings}: only one of them may have several values.", settings=" and ".join(several))
         raise InputError(msg)
@@ -177,9 +177,9 @@ def matrix_of_options(cases: Sequence[str], prompts: Sequence[str], given: Seque
         raise InputError(_NO_CASES)
     # A secret is no name: it would stand in tables, folders and the record.
     models = tuple(
-        NamedModel(name=f"{key} {number}" if is_secret(key) else each, set={key: each})
-        for key, found in several.items()
-        for number, each in enumerate(found, 1)
+        NamedModel(name=f"{key} {number}" if is_secret(key) else option, set={key: option})
+        for key, options in several.items()
+        for number, option in enumerate(options, 1)
     )
     data_sets, named_prompts = _named(None, "cases", cases), _named(None, "prompts", prompts)
     return Matrix(
@@ -250,9 +250,9 @@ class _MatrixFile:
         if not given or not isinstance(given, list):
             wrong = _('[matrix] models: names, as in models = ["gpt-5-mini"], or [[matrix.models]].')
             raise _error(self.path, wrong)
-        found = tuple(self._model(each) for each in given)
-        _check_once(self.path, "models", [model.name for model in found])
-        return found
+        models = tuple(self._model(value) for value in given)
+        _check_once(self.path, "models", [model.name for model in models])
+        return models
 
     def _model(self, given: Any) -> NamedModel:
         if isinstance(given, str):
@@ -301,14 +301,14 @@ def _named(path: Path | None, axis: str, given: Any) -> dict[str, str]:
     """
     if isinstance(given, str):
         given = [given]
-    pairs = list(given.items()) if isinstance(given, dict) else [("", each) for each in given]
+    pairs = list(given.items()) if isinstance(given, dict) else [("", value) for value in given]
     # A number or an empty text in a list would become a file of that name.
-    for _unused, each in pairs:
-        if not isinstance(each, str) or not each.strip():
-            wrong = _("[matrix] {axis} {value}: must be a text.", axis=axis, value=shortened(each))
+    for _unused, value in pairs:
+        if not isinstance(value, str) or not value.strip():
+            wrong = _("[matrix] {axis} {value}: must be a text.", axis=axis, value=shortened(value))
             raise _error(path, wrong)
     name_of = _stem if axis == "cases" else _prompt_name
-    named = [(name or name_of(each), each) for name, each in pairs]
+    named = [(name or name_of(value), value) for name, value in pairs]
     _check_once(path, axis, [name for name, _unused in named])
     return dict(named)
 
@@ -380,15 +380,15 @@ def resolved(
     # Once without any axis, to know what the cells share, and to fail once where a common setting is wrong.
     common = load_settings({**given, "set": own_set | given_set}, environ=environ)
     cells = []
-    for cell, own in matrix.cells():
+    for cell, of_cell in matrix.cells():
         # A model's name alone means an endpoint that knows models by name, unless some adapter is named.
-        assumed = MODEL in own.get("set", {}) and not {"adapter"} & {*own, *common.model_fields_set}
+        assumed = MODEL in of_cell.get("set", {}) and not {"adapter"} & {*of_cell, *common.model_fields_set}
         if assumed:
-            own["adapter"] = CHAT
+            of_cell["adapter"] = CHAT
         # What is set of one adapter is nothing to another.
-        same = assumed or own.get("adapter", common.adapter) == common.adapter
-        own["set"] = {**(common.set if same else {}), **own.get("set", {})}
-        cells.append(ResolvedCell(cell, shape(load_settings({**given, **own}, environ=environ))))
+        same = assumed or of_cell.get("adapter", common.adapter) == common.adapter
+        of_cell["set"] = {**(common.set if same else {}), **of_cell.get("set", {})}
+        cells.append(ResolvedCell(cell, shape(load_settings({**given, **of_cell}, environ=environ))))
     return tuple(cells)
 
 

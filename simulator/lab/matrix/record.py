@@ -164,7 +164,7 @@ def find_record(name: str, runs: Path) -> Path | None:
         if (given / NAME).is_file():
             return given / NAME
     ids = record_ids(runs)
-    matches = ids[-1:] if name == "latest" else [known for known in ids if name and known.startswith(name)]
+    matches = ids[-1:] if name == "latest" else [id_ for id_ in ids if name and id_.startswith(name)]
     return runs / matches[0] / NAME if len(matches) == 1 else None
 
 

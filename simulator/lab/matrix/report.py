@@ -171,7 +171,7 @@ def _notes(matrix: MatrixFigures) -> Iterator[Message]:
 
 def _mean_text(mean: float | None, stderr: float | None, places: int = 1) -> str:
     """`82.5 ± 3.1`, out of 100; a mean of one row has no error, and without a mean it is a dash."""
-    return " ± ".join(f"{100 * each:.{places}f}" for each in (mean, stderr) if each is not None) or NOTHING
+    return " ± ".join(f"{100 * part:.{places}f}" for part in (mean, stderr) if part is not None) or NOTHING
 
 
 def _money(amount: float | None, *, used: bool = True) -> Cell:
@@ -276,7 +276,7 @@ def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
             titles |= {key: title for key, title, _cell in made}
             rows.append(
                 SheetRow(
-                    f"{matrix.id} {cell.cell.key}", {key: each for key, _title, each in made if each.text}
+                    f"{matrix.id} {cell.cell.key}", {key: cell_ for key, _title, cell_ in made if cell_.text}
                 )
             )
     columns = [
