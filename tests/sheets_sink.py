@@ -10,7 +10,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.sheets.google_api import SheetsClient, Target, target
 from simulator.sheets.google_sheets import push
-from simulator.sheets.model import Choice, Column, Mark, SheetCell, SheetRow, Worksheet
+from simulator.sheets.model import CellMark, Choice, Column, SheetCell, SheetRow, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 
@@ -139,7 +139,7 @@ def _row(key: str, columns: tuple[Column, ...], texts: dict[str, str]) -> SheetR
     return SheetRow(key=key, cells=cells | given)
 
 
-def one_cell(text: str, *, note: str = "", mark: Mark = "") -> Worksheet:
+def one_cell(text: str, *, note: str = "", mark: CellMark = "") -> Worksheet:
     """A worksheet of a single cell beside its key."""
     columns = (Column(key="key", title="キー"), Column(key="value", title="値"))
     cell = SheetCell(text=text, note=note, mark=mark)

@@ -64,8 +64,8 @@ from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.review import blind_sample, review_keys
 from simulator.sheets.model import (
     CHOICES,
+    CellMark,
     LazyRows,
-    Mark,
     SheetCell,
     SheetRow,
     Worksheet,
@@ -82,7 +82,7 @@ from simulator.storage.run_file import replay_of
 # "judge.similarity", "Judge: Similarity", 73.3, "graded 6 of 13 · skipped 7".
 _Figure = tuple[str, Text, SheetCell, Text]
 # Tones of other views as marks; red is for figures below their limit alone.
-_MARKS: dict[Tone, Mark] = {"alarm": "warn", "good": "good"}
+_MARKS: dict[Tone, CellMark] = {"alarm": "warn", "good": "good"}
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
 # Conversations that a row of the review names.
@@ -183,7 +183,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
 def _verdict_cell(context: ReportContext) -> SheetCell:
     """The verdict in a word, with a colour for what may be relied on: a trial has none."""
     gate, trial = context.gate, context.summary.trial
-    marks: dict[str | None, Mark] = {"passed": "good", "missed": "red", "undecided": "warn", None: ""}
+    marks: dict[str | None, CellMark] = {"passed": "good", "missed": "red", "undecided": "warn", None: ""}
     mark = "" if trial else marks[decision_of(gate)]
     word = _("No target") if gate.decision is None else verdict_word(gate, trial=trial)
     return text_cell(context.text(word), mark)
@@ -300,7 +300,7 @@ def _table_figures(section: Section, table: Table, context: ReportContext) -> It
             for place, (column, cell) in enumerate(zip(table.columns, row, strict=True))
             if cell.text and place not in (0, table.counts)
         )
-        mark: Mark = "red" if figure.red else _MARKS.get(figure.tone, "")
+        mark: CellMark = "red" if figure.red else _MARKS.get(figure.tone, "")
         yield (
             f"{section.key}.{table.name}.{context.text(name.text)}",
             _("{title}: {name} ({column})", title=title, name=name.text, column=counted),
@@ -313,7 +313,7 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
     """A mean on the scale to 100; marked where it is below the limit for red."""
     if value is None:
         return SheetCell(text="–", mark="failed")
-    mark: Mark = "red" if limit and value < limit else ""
+    mark: CellMark = "red" if limit and value < limit else ""
     # The worksheet rounds to what it shows; of 70.46 given as 70.5 it would make 71.
     return SheetCell(text=points(value, against=limit), number=round(100 * value, 4), mark=mark)
 
@@ -494,7 +494,7 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
         graded = f"{graded} · {context.text(context.titles('response', score.response))}"
     steps = score.detail.get("steps")
     listed = [f"{n}. {step}" for n, step in enumerate(steps if isinstance(steps, list) else [], start=1)]
-    mark: Mark = "failed" if score.state == "failed" else ""
+    mark: CellMark = "failed" if score.state == "failed" else ""
     return text_cell("\n".join([graded, score.reason, *listed]), mark)
 
 

@@ -273,14 +273,14 @@ async def perform(  # noqa: PLR0917 - the last are mostly left out
     """Connects the bot, opens the run file and rehearses.
 
     Returns the path of the run file, and why the run stopped early, None if it did not. The file is opened
-    last, so that invalid input leaves no file behind. For the other parameters see `rehearse`.
+    last, so that invalid input leaves no file behind. For the other parameters see `hold_conversations`.
     """
     bot: Bot | None = None
     try:
         bot = await context.bot(plan)
         file = open_file()
         try:
-            work = rehearse(file, context, bot, progress, prepare, new_runner, closing)
+            work = hold_conversations(file, context, bot, progress, prepare, new_runner, closing)
             return file.path, await work
         finally:
             file.close()
@@ -288,7 +288,7 @@ async def perform(  # noqa: PLR0917 - the last are mostly left out
         await context.close(bot)
 
 
-async def rehearse(  # noqa: PLR0917 - the last are mostly left out
+async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
     file: RunFile,
     context: RunContext,
     bot: Bot,

@@ -51,8 +51,8 @@ from simulator.sheets.merge import (
 from simulator.sheets.model import (
     FILLS,
     HEADINGS,
+    CellMark,
     Column,
-    Mark,
     SheetCell,
     SheetRow,
     Worksheet,
@@ -596,7 +596,9 @@ class _WorkbookPainter:
             )
         return self._formats[key]
 
-    def _cell_format(self, column: Column, mark: Mark = "", number_format: str = "", text: str = "") -> Any:
+    def _cell_format(
+        self, column: Column, mark: CellMark = "", number_format: str = "", text: str = ""
+    ) -> Any:
         """How a cell looks: wrapped or not, filled by its mark, a number or a day by its format."""
         settings: dict[str, Any] = {"text_wrap": True} if _wraps(column, text) else {}
         if mark:

@@ -30,11 +30,11 @@ Item = TypeVar("Item")
 
 # How a cell is marked: red to be looked at, warn where too much is missing, failed for what could not be
 # graded, good for what was reached. Its text says so, too, for those who see no colour.
-Mark = Literal["red", "warn", "failed", "good", ""]
+CellMark = Literal["red", "warn", "failed", "good", ""]
 Owner = Literal["program", "team"]
 # Fills of marked cells, and of headings: blue ones are the team's. RRGGBB; red is (250, 219, 218), which the
 # article that this sheet comes from uses.
-FILLS: dict[Mark, str] = {"red": "FADBDA", "warn": "FFF2CC", "failed": "D9D9D9", "good": "E2F0D9"}
+FILLS: dict[CellMark, str] = {"red": "FADBDA", "warn": "FFF2CC", "failed": "D9D9D9", "good": "E2F0D9"}
 HEADINGS: dict[Owner, str] = {"program": "EFEFEF", "team": "CFE2F3"}
 
 
@@ -80,7 +80,7 @@ class SheetCell:
 
     text: str = ""
     number: float | None = None
-    mark: Mark = ""
+    mark: CellMark = ""
     note: str = ""
 
 
@@ -587,12 +587,12 @@ def decimals_of(text: str) -> int:
     return len(decimals[1]) if decimals else 0
 
 
-def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
+def text_cell(text: str, mark: CellMark = "", note: str = "") -> SheetCell:
     """Untrusted text, without control codes."""
     return SheetCell(text=safe_text(text), mark=mark, note=safe_text(note))
 
 
-def number_cell(n: float, mark: Mark = "") -> SheetCell:
+def number_cell(n: float, mark: CellMark = "") -> SheetCell:
     """A number as it is: a whole one to its last digit, others to six digits."""
     return SheetCell(text=f"{n:.0f}" if n % 1 == 0 else f"{n:g}", number=n, mark=mark)
 

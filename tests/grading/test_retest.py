@@ -27,7 +27,7 @@ from simulator.results.intervals import (
 from simulator.results.red import is_flipped, red_marks
 from simulator.results.summary import summarise
 from simulator.runner.estimate import forecast
-from simulator.runner.run import rehearse
+from simulator.runner.run import hold_conversations
 from tests.commands import Command
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.sample_runs import rehearsed
@@ -295,7 +295,7 @@ async def calls(folder: Path, server: OpenAIServer, **settings: Any) -> tuple[in
     expected = [spent for (role, _model), spent in forecast(stage, PLAN).high.items() if role == "judge"]
     file = a_run(folder, PLAN)
     try:
-        await rehearse(file, stage, echo, Quiet())
+        await hold_conversations(file, stage, echo, Quiet())
         results = file.results()
     finally:
         file.close()

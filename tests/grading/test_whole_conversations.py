@@ -30,7 +30,7 @@ from simulator.results.summary import figures_of
 from simulator.runner.conversation import conversation_context, grading_contexts
 from simulator.runner.labelled_answers import grade_rows, labelled_context, read_labels
 from simulator.runner.plan import read_plan
-from simulator.runner.run import rehearse
+from simulator.runner.run import hold_conversations
 from tests.grading.test_judging import failing
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, a_turn, echo
 from tests.servers.openai import OpenAIServer, play
@@ -283,7 +283,7 @@ async def rehearsed(
                     if len(calls) and then == "regraded":
                         await regrade(file, stage.grading, lambda *_: None, again=False)
                     else:
-                        await rehearse(file, stage, echo, Quiet())
+                        await hold_conversations(file, stage, echo, Quiet())
                 finally:
                     await stage.close(None)
                 calls.append(sum(request.body["model"] == "judge-model" for request in server.requests))

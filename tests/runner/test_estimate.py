@@ -10,7 +10,7 @@ import pytest
 from simulator.core.types import Conversation, Results, Run
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import by_role, earlier_run, forecast, tokens
-from simulator.runner.run import rehearse
+from simulator.runner.run import hold_conversations
 from simulator.storage.run_file import RunFile, run_ids
 from tests.run_helpers import Quiet, a_case, a_stage, a_talk, an_exhibit, echo
 from tests.servers.openai import OpenAIServer, play
@@ -114,7 +114,7 @@ async def held(plan: tuple[Conversation, ...], server: OpenAIServer, **changes: 
     run = Run(id=name, created=created, settings=context.settings.stored_values(), models=context.models())
     file = RunFile.create(Path("runs") / name, run, plan, list(context.personas.values()))
     with contextlib.closing(file):
-        assert await rehearse(file, context, echo, Quiet()) is None
+        assert await hold_conversations(file, context, echo, Quiet()) is None
         results = file.results()
     await context.close(None)
     return results

@@ -15,7 +15,7 @@ import pytest
 from simulator.core.settings import Settings
 from simulator.core.types import Bot, Conversation, Ended, Query, Results, Spending
 from simulator.runner.plan import read_plan
-from simulator.runner.run import create_run, perform, rehearse
+from simulator.runner.run import create_run, hold_conversations, perform
 from simulator.storage.run_file import RunFile, read_run
 from tests.run_helpers import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.servers.faults import Reply
@@ -45,7 +45,7 @@ async def held(
     context.ledger.roles = dict(spent)
     with contextlib.closing(file):
         try:
-            stopped = await rehearse(file, context, bot, progress or Quiet())
+            stopped = await hold_conversations(file, context, bot, progress or Quiet())
         finally:
             await context.close(None)
         return file.results(), None if stopped is None else str(stopped)

@@ -23,7 +23,7 @@ from simulator.report.worksheets import summary_sheet
 from simulator.results.figures import Handling, Summary
 from simulator.results.gate import decide
 from simulator.results.summary import summarise
-from simulator.runner.run import rehearse
+from simulator.runner.run import hold_conversations
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import read_run
 from simulator.users.faults import second_attempts
@@ -113,7 +113,7 @@ async def held(folder: Path, line: Callable[[Conversation], str], **settings: An
     context.user = saying(line)  # type: ignore[method-assign, assignment]
     with contextlib.closing(a_file(folder, plan)) as file:
         try:
-            assert await rehearse(file, context, echo, Quiet()) is None
+            assert await hold_conversations(file, context, echo, Quiet()) is None
         finally:
             await context.close(None)
         return file.results()

@@ -60,7 +60,7 @@ from simulator.runner.run import (
     Progress,
     Runner,
     RunnerFactory,
-    rehearse,
+    hold_conversations,
 )
 from simulator.storage.run_file import RunFile
 
@@ -429,7 +429,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
                 await cluster.open()
                 batches = partial(BatchRunner, cluster)
                 with contextlib.closing(open_file()) as file:
-                    return file.path, await rehearse(
+                    return file.path, await hold_conversations(
                         file, context, _remote_bot, progress, prepare, batches, closing
                     )
             finally:

@@ -32,7 +32,7 @@ from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict
 from simulator.results.comparison import FEWEST_CASES
-from simulator.sheets.model import EMPTY, Column, Mark, SheetCell, SheetRow, Worksheet, text_cell
+from simulator.sheets.model import EMPTY, CellMark, Column, SheetCell, SheetRow, Worksheet, text_cell
 
 NOTHING = "–"
 # Of the leading cell: what its column says, and the line above the table. "No difference shown" is not
@@ -304,12 +304,12 @@ def _sheet_cells(
 ) -> Iterator[tuple[str, Text, SheetCell]]:
     """Key, title and content of each column; means out of 100, one decimal in the text, two in the number."""
 
-    def mean_cell(mean: float | None, mark: Mark = "") -> SheetCell:
+    def mean_cell(mean: float | None, mark: CellMark = "") -> SheetCell:
         return EMPTY if mean is None else SheetCell(_mean_text(mean, None), round(100 * mean, 2), mark)
 
     language = matrix.language
     verdict = ": ".join(filter(None, (shown(_verdict(cell), language), cell.error)))
-    mark: Mark = "good" if data.best == cell.cell.key else "failed" if cell.error else ""
+    mark: CellMark = "good" if data.best == cell.cell.key else "failed" if cell.error else ""
     yield "data", _("data"), text_cell(cell.cell.data)
     yield "prompt", _("prompt"), text_cell(cell.cell.prompt)
     yield "model", _("model"), text_cell(cell.cell.model)
