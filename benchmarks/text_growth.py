@@ -215,6 +215,7 @@ def functions() -> dict[str, Use]:
         "segments.clauses": segments.clauses,
         "masked_text.MaskedText": masked_text.MaskedText,
         "typography.codes": typography.codes,
+        "typography.language_of": typography.language_of,
         "typography.nfkc": typography.nfkc,
         "typography.straight": typography.straight,
         "typography.half_width": typography.half_width,
