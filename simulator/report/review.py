@@ -268,6 +268,10 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     if findings.pending:
         pending = (_pending(point, statuses) for point in findings.pending)
         yield _listed("pending", _("Open work by assignee"), pending)
+    # Whoever writes nothing but a comment wants it to be read.
+    remarks = [turn for turn in findings.answers if turn.comment and not (turn.judge_is or turn.point)]
+    if remarks:
+        yield _listed("comments", _("Comments"), (_turn(turn, "") for turn in remarks))
     if findings.wrong_turns:
         title = _("Turns on which the judge was wrong (for fixing it)")
         yield _listed("wrong", title, map(_wrong, findings.wrong_turns))

@@ -1,8 +1,10 @@
 """Three weeks at a desk: the same questions every week, and what becomes of the rows that people work in."""
 
 from datetime import date
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import openpyxl
 import pytest
 
 from simulator.core.messages import shown
@@ -10,10 +12,10 @@ from simulator.core.types import Answer, Conversation, RedRules, Results, Turn
 from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
 from simulator.results.summary import summarise
-from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow
+from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, Worksheet
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed
-from tests.sheets.desk import FIRST, SECOND, THIRD, GoogleSheet, Team
+from tests.sheets.desk import FIRST, SECOND, THIRD, GoogleSheet, Team, Workbook
 from tests.sheets_sink import pushed
 
 FEE, CANCEL, MOVING, PHONE, OPENING = (
@@ -76,12 +78,16 @@ def week(run: str, *said: Said) -> Results:
     return base.model_copy(update=changed)
 
 
-def report(team: Team, run: str, *said: Said) -> None:
-    """The run's worksheets, written where the team works."""
+def made(run: str, *said: Said) -> tuple[Worksheet, ...]:
+    """The worksheets of a run."""
     results = week(run, *said)
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    made = worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
-    team.report(*made, run=run)
+    return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
+
+
+def report(team: Team, run: str, *said: Said) -> None:
+    """The run's worksheets, written where the team works."""
+    team.report(*made(run, *said), run=run)
 
 
 def rows(team: Team, name: str = "review") -> list[PulledRow]:
@@ -237,6 +243,28 @@ def test_a_decision_is_kept_with_its_run(team: Team) -> None:
     assert (kept["decision"], kept["approver"], kept["why"]) == ("go", "田中", "重大な誤りなし")
 
 
+def test_a_worksheet_without_its_keys_keeps_its_words(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written over it; a line names it, and everything else is written."""
+    first_week(team)
+    before = team.path if isinstance(team, Workbook) else None
+    team.delete_column(heading("key"), TAB)
+    if isinstance(team, Workbook):
+        report(team, SECOND, *WEEK_2)
+        assert f"{TAB}: the column of keys is gone" in capsys.readouterr().err
+    else:
+        notes = pushed(*made(SECOND, *WEEK_2)).notes
+        assert [note.partition(":")[0] for note in notes] == [TAB]
+    assert "値段表が古い" in str(cells_of(team, before))
+    assert rows(team, "summary")[0].key == f"{SECOND}/decision"
+
+
+def cells_of(team: Team, path: Path | None) -> list[Any]:
+    """All cells of the review, as they stand in the file or the sheet that people worked in."""
+    if path:
+        return [*openpyxl.load_workbook(path)[TAB].iter_rows(values_only=True)]
+    return team.mari.rows(TAB) if isinstance(team, GoogleSheet) else []
+
+
 @pytest.mark.parametrize("status", ["retested", "wontfix"])
 def test_what_the_team_has_closed_does_not_stay_open(team: Team, status: str) -> None:
     """Though its question was not asked."""
@@ -264,8 +292,6 @@ def test_a_push_of_the_same_run_writes_nothing(team: Team) -> None:
         return
     first_week(team)
     report(team, SECOND, *WEEK_2)
-    results = week(SECOND, *WEEK_2)
-    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    done = pushed(*worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja")))
+    done = pushed(*made(SECOND, *WEEK_2))
 
     assert (done.rows, done.cells, done.writes) == (0, 0, 0)

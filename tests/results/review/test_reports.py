@@ -1,16 +1,21 @@
 """How reports show a score that people's grades corrected, or could correct."""
 
+from pathlib import Path
+
 import pytest
 
 from simulator.core.titles import title
 from simulator.core.types import Language, Results
 from simulator.report.context import notes
 from simulator.report.people import corrected_line
+from simulator.report.review import ReviewOutcome, review_report
 from simulator.report.run import run_report
 from simulator.results.figures import CorrectedScore, Summary
 from simulator.results.gate import decide
+from simulator.results.review import review_findings
 from tests.blind_grades import JUDGE, graded
 from tests.report.views import context_of, render
+from tests.reviewed_runs import FEE, reviewed_run, summary_of, vote
 from tests.sample_runs import changed, summed
 from tests.texts import said, terminal
 
@@ -89,3 +94,15 @@ def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) ->
     assert figures.scores.corrected is None
     for language, more in (("ja", ja), ("en", en)):
         assert any(more in said(note.text, language) for note in notes(figures, gate, title))  # type: ignore[arg-type]
+
+
+def test_a_row_with_a_comment_alone_is_shown() -> None:
+    """Whoever writes nothing else still wants it to be read."""
+    results = reviewed_run(vote(FEE, comment="値段表が古い"))
+    figures = summary_of(results)
+    findings = review_findings(results, figures)
+    outcome = ReviewOutcome(
+        figures, decide(figures, None, 1.0), None, None, "ja", Path("report.html"), findings
+    )
+
+    assert "値段表が古い" in terminal(review_report(outcome), 100)
