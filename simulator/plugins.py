@@ -53,7 +53,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from simulator.cases.formats import Format, offer_formats
+from simulator.cases.formats import ChoiceRows, Format, offer_choice_rows, offer_formats
 from simulator.core.choosing import Choosing, offer_choosing
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
@@ -191,10 +191,10 @@ class Plugin:
     what a target may name beside judges, `engine` what holds the conversations of a run in other processes.
     `settings` are options, variables and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has
     them in its settings.py, which imports nothing else of it. `outputs` are those that the answers of a run
-    are graded by, `choosing` how a prompt's choices are weighed, `panel` the models that grade as well.
-    `arguments` are what judges may ask for as a parameter. `check` raises InputError for settings that cannot
-    be used together, before anything is read; `settled` returns the settings as its run has them. `printed`
-    is None for a run that prints its summary.
+    are graded by, `choosing` how a prompt's choices are weighed, `panel` the models that grade as well,
+    `choice_rows` reads rows of multiple-choice questions. `arguments` are what judges may ask for as a
+    parameter. `check` raises InputError for settings that cannot be used together, before anything is read;
+    `settled` returns the settings as its run has them. `printed` is None for a run that prints its summary.
     """
 
     name: str
@@ -214,6 +214,7 @@ class Plugin:
     outputs: "Callable[[Settings], Outputs | None] | None" = None
     choosing: Callable[[Settings], Choosing | None] | None = None
     panel: Callable[[Settings], Sequence[str]] | None = None
+    choice_rows: ChoiceRows | None = None
     arguments: Mapping[str, Callable[[Settings], str | Sequence[str]]] = field(default_factory=dict)
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
@@ -431,6 +432,7 @@ def offer() -> None:
     offer_grading(Grading())
     if _is_there("datasets"):
         offer_choosing(_choosing)
+        offer_choice_rows(_choice_rows)
     offer_formats(_formats)
     offer_figures(_figures)
 
@@ -440,6 +442,10 @@ def _formats() -> tuple[Format, ...]:
     """The formats of logs that plug-ins read; a room that is not there reads none."""
     rooms = filter(None, (_room(name) for name, room in LAB.items() if room.readers))
     return tuple(format_ for plugin in (*rooms, *third_party()) for format_ in plugin.readers)
+
+
+def _choice_rows() -> ChoiceRows | None:
+    return _part(_room("datasets")).choice_rows
 
 
 def _figures() -> Mapping[str, GateFigure]:

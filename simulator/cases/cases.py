@@ -8,12 +8,11 @@ Two ways to read. `read_cases` is for conversations: the first mistake is raised
 before anything is returned, so that a wrong last row is found before a run is paid for. `read_dataset` is for
 rows of a data set: a row that cannot be used is skipped, counted and named in the report, unless --strict.
 
-In this order: `rows_of` makes rows of the file (cases/rows.py), `case_of` a case of a row (cases/values.py
+In this order: `rows_of` makes rows of the file (cases/rows.py), `case_of` a case of a row (cases/fields.py
 has the fields), the request's `mask` takes personal data out, and the case is kept on the disk (`Spool`)
 until it is asked for. So 100,000 rows take little memory, and a masked case is the only one that exists.
 """
 
-import json
 import random
 from array import array
 from collections import Counter
@@ -22,20 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from pydantic import JsonValue
-
-from simulator.cases.choices import collect_choices, set_choice_label
-from simulator.cases.dialogues import fields_of_turns, is_dialogue
-from simulator.cases.files import MAX_CELL, Spool
+from simulator.cases.fields import case_of
+from simulator.cases.files import Spool
+from simulator.cases.headings import choice_columns, field_of, has_question, is_extra
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
-from simulator.cases.rows import read_rows, rows_by_field, rows_of
-from simulator.cases.structured import object_rows
-from simulator.cases.values import (
-    COLUMNS,
-    NAMES,
-    NO_QUESTION,
-    READERS,
-    FileCell,
+from simulator.cases.row import (
     Fits,
     LeftOut,
     Reason,
@@ -43,27 +33,15 @@ from simulator.cases.values import (
     RowFault,
     Rows,
     WorksheetRow,
-    answerability_tags,
-    choice_columns,
-    columns_by_field,
-    field_of,
-    has_question,
-    is_empty,
-    is_extra,
-    is_missing,
-    longest_text,
-    normalised,
     raise_faults,
-    read_cell,
-    split_question,
-    text,
 )
+from simulator.cases.rows import read_rows, rows_by_field, rows_of
+from simulator.cases.structured import object_rows
 from simulator.cases.workbooks import WorkbookSheet, worksheet_rows
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, ngettext, printable, quote, restored, sentences, stored
+from simulator.core.messages import Message, _, ngettext, quote, restored, sentences, stored
 from simulator.core.settings import Sample
-from simulator.core.types import Answer, Case, Language
-from simulator.text.typography import language_of
+from simulator.core.types import Case, Language
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -74,8 +52,6 @@ GIVEN = "cases"
 # How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
 # not fill the run file.
 _MAX_LISTED_ROWS = 1000
-# The fields that a row prepared for later questions may have; with any other one its question was forgotten.
-_OF_PREPARED_ROWS = frozenset({"id", "language", "tags", "answerable", "handover", "error"})
 
 
 class SkippedRow(NamedTuple):
@@ -184,149 +160,6 @@ def row_id(number: int, count: int) -> str:
     Row 7 of 100 is 007, of 100,000 it is 000007. Where another row has that id, `~` is put behind it.
     """
     return f"{number:0{max(3, len(str(count)))}}"
-
-
-def case_of(path: Path, row: Row, number: str, request: DatasetRequest) -> Case:
-    """The case of one row; `number` is the id of a row without one. Raises RowFault.
-
-    Columns of choices become one list first, with the right one as label. An error in the log replaces the
-    recorded answer to turn 1. The language is that of the row, of the request, or of the question's script.
-    """
-    _check_texts(path, row)
-    # Before the cells are read: of A, B, C and Answer, `answer` is the right choice, not what a bot said.
-    if choice_columns(tuple(row.values)):
-        row = collect_choices(path, row)
-    cells = _cells(path, row)
-    values = _values(row, cells) if request.values else {}
-    can_ask = not request.asks and any(values.values())
-    questions = [column for column in row.values if has_question([column])]
-    # A recorded answer whose data set says `"question": null`; in a table that is a forgotten question.
-    has_none = (
-        "answer" in cells
-        and not row.cells
-        and any(is_missing("question", row.values[name]) for name in questions)
-    )
-    if "question" not in cells and not has_none and not can_ask:
-        if questions and cells.keys() <= _OF_PREPARED_ROWS:
-            raise LeftOut(path, row, "prepared")
-        raise _no_question(path, row, questions)
-    fields: dict[str, Any] = {
-        field: read_cell(path, row, cell, READERS[field]) for field, cell in cells.items()
-    }
-    if "question" not in cells:
-        fields["question"], fields["history"] = split_question(fields.get("history", ()))
-        if not request.asks and fields["question"] == NO_QUESTION:
-            # The only value of the row, or all of them with their names.
-            filled = {column: value for column, value in values.items() if value}
-            named = [f"{column}: {value}" for column, value in filled.items()]
-            fields["question"] = "\n".join(named if len(named) > 1 else filled.values()) or NO_QUESTION
-    # A log with both an error and a text has a failure: what the customer saw first is unknown.
-    if error := fields.pop("error", None):
-        fields["recorded"] = (Answer(text="", error=error), *fields.get("recorded", ())[1:])
-    if values:
-        fields["values"] = values
-    if fields.get("choices"):
-        set_choice_label(path, row, fields, cells)
-    if "answerable" in cells:
-        fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
-    # Last, so that a row's own id and language win.
-    fields.setdefault("id", number)
-    fields.setdefault("language", request.language or _language(fields))
-    return Case(**fields)
-
-
-def _check_texts(path: Path, row: Row) -> None:
-    """Raises RowFault for a text that is longer than a cell of a table may be.
-
-    Cells of tables were held to that when they were read.
-    """
-    for column, value in () if row.cells else row.values.items():
-        if (n := longest_text(value)) > MAX_CELL:
-            what = _(
-                "column {column}: a text of {n:,} characters; at most {most:,} are read.",
-                column=quote(column),
-                n=n,
-                most=MAX_CELL,
-            )
-            raise RowFault(path, row, what)
-
-
-def _values(row: Row, cells: Mapping[str, FileCell]) -> dict[str, str]:
-    """The columns that fill no field, as text (lists and objects as JSON).
-
-    In a case that this program wrote, they are in `values`.
-    """
-    used = {cell.column for field, cell in cells.items() if field != "error"}
-    others: dict[str, str] = {}
-    for column, value in row.values.items():
-        if column == "values" and isinstance(value, dict):
-            others |= {key: _text(item) for key, item in value.items()}
-        elif column not in used and not (field_of(column) and is_empty(value)):
-            others[column] = _text(value)
-    return others
-
-
-def _text(value: JsonValue) -> str:
-    if isinstance(value, str):
-        return value.strip()
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _language(fields: Mapping[str, Any]) -> Language:
-    """The language of the question, or of the answer in a data set without questions."""
-    question = str(fields["question"])
-    return language_of(question if question != NO_QUESTION else str(fields.get("answer", "")))
-
-
-def _cells(path: Path, row: Row) -> dict[str, FileCell]:
-    """The cell of each field that this row fills, including those that its turns imply.
-
-    A cell of the row's own wins over what its turns say: a column `language` beside `turns` is the language.
-    Of a column `question` beside them the turns make what it is in the dialogue (`fields_of_turns`).
-    """
-    columns = columns_by_field(row.values)
-    cells = {field: FileCell(column, row.values[column], row.cells) for field, column in columns.items()}
-    if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
-        cells.pop("error", None)  # in a table without answers, `error` means something else
-    turns = cells.pop("turns", None)
-    if turns is None:
-        return cells
-    # A column of that name may hold something else, where there is a question.
-    if "question" in cells and not is_dialogue(turns.value):
-        return cells
-    question = read_cell(path, row, cells.pop("question"), text) if "question" in cells else ""
-    has_answer = not {"answer", "recorded"}.isdisjoint(cells)
-    read = partial(fields_of_turns, question=question, has_answer=has_answer)
-    implied = read_cell(path, row, turns, read)
-    # What somebody says is a line, also where an empty cell would be written like it: "None", "nan".
-    return {field: FileCell(field, value) for field, value in implied.items() if not is_empty(value)} | cells
-
-
-_OF_CUSTOMERS = tuple(NAMES["hints"]["user"])
-
-
-def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileError:
-    if questions:
-        what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
-        return RowFault(path, row, what)
-    columns = tuple(quote(column) for column in list(row.values)[:20])
-    names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    # What people would ask is the customer's, or the longest text of a row.
-    unknown = [column for column in row.values if not field_of(column)] or [*row.values]
-    unknown = [
-        column for column in unknown if any(word in normalised(column) for word in _OF_CUSTOMERS)
-    ] or unknown
-    called = {column.strip().upper(): column for column in unknown}
-    example = f"question={max(unknown, key=lambda column: longest_text(row.values[column]), default='...')}"
-    if {"Q", "A"} <= called.keys():
-        example = f"question={called['Q']},references={called['A']}"
-    what = _(
-        'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.',
-        columns=columns,
-        names=names,
-        example=printable(example),
-    )
-    return RowFault(path, row, what)
 
 
 class ColumnUse(NamedTuple):
@@ -657,7 +490,12 @@ def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Ro
             yield row
             continue
         try:
-            yield row, case_of(path, row, _UNNAMED, request)
+            yield (
+                row,
+                case_of(
+                    path, row, _UNNAMED, language=request.language, asks=request.asks, values=request.values
+                ),
+            )
         except RowFault as fault:
             yield fault
 

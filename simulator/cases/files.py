@@ -67,12 +67,9 @@ _MOST_SHRUNK = 100
 _STREAMED = 5
 # Bytes of a text that is not UTF-8, which is read at once.
 MAX_AT_ONCE = 96 << 20
-# Bytes of a text that becomes passages or nodes, which take up to fifty times its size; characters of a line;
-# of a cell of a table of questions, which a run holds many times; columns of a row.
+# Bytes of a text that becomes passages or nodes, which take up to fifty times its size; characters of a line.
 MAX_TEXT = 1 << 22
 MAX_LINE = 1 << 24
-MAX_CELL = 1 << 21
-MAX_COLUMNS = 1 << 14
 
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")

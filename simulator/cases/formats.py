@@ -1,17 +1,22 @@
-"""Formats of logs: how one program writes conversations, and those that plug-ins have.
+"""What plug-ins may add to the reading of files: formats of logs, and rows with columns of choices.
 
-Marks are keys that only this program writes; a format without such keys has a test.
+A format is how one program writes conversations. Its marks are keys that only this program writes; a format
+without such keys has a test.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simulator.core.messages import Message
 
 if TYPE_CHECKING:  # a page of help needs none of it
+    from pydantic import JsonValue
+
     from simulator.cases.logs.talks import Part
+    from simulator.cases.row import Row
 
 Record = dict[str, Any]
 
@@ -57,3 +62,28 @@ def offer_formats(read: Callable[[], Sequence[Format]]) -> None:
 def further_formats() -> tuple[Format, ...]:
     """The formats of plug-ins, in the order in which a file is held against them."""
     return tuple(format_ for read in _READERS for format_ in read())
+
+
+class ChoiceRows(NamedTuple):
+    """How rows of multiple-choice questions are read.
+
+    `row` puts the choices of a row into one list, and the right one into its label; it raises RowFault.
+    `unnamed` makes the names of a table without any, and the values that all its rows have, of its path and
+    its first row; no names where it is none of these.
+    """
+
+    row: "Callable[[Path, Row], Row]"
+    unnamed: "Callable[[Path, Sequence[str]], tuple[list[str], dict[str, JsonValue]]]"
+
+
+_CHOICE_ROWS: list[Callable[[], ChoiceRows | None]] = []
+
+
+def offer_choice_rows(read: Callable[[], ChoiceRows | None]) -> None:
+    """Makes known what reads multiple-choice questions; said by whoever starts the program."""
+    _CHOICE_ROWS[:] = [read]
+
+
+def choice_rows() -> ChoiceRows | None:
+    """What reads multiple-choice questions; None where no plug-in does."""
+    return next((reader for read in _CHOICE_ROWS if (reader := read())), None)

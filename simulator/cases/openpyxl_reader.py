@@ -27,9 +27,9 @@ from openpyxl.worksheet.merge import MergeCells
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
 
-from simulator.cases.files import MAX_COLUMNS, MAX_LINE, is_read_in_rows, too_large
+from simulator.cases.files import MAX_LINE, is_read_in_rows, too_large
 from simulator.cases.number_format import BUILT_IN, GENERAL, FormattedText
-from simulator.cases.values import Row, RowFault
+from simulator.cases.row import MAX_COLUMNS, Row, RowFault
 from simulator.core.messages import _
 
 # XML elements of a row: as many columns as there may be, each with a few for its value. And of all that

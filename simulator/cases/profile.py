@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from simulator.cases.values import field_of
+from simulator.cases.headings import field_of
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, quote
 from simulator.core.types import Case
 from simulator.text.choices import place_of

@@ -17,17 +17,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, open_lines, plain_suffix
+from simulator.cases.headings import COLUMNS, field_of
 from simulator.cases.logs import rows_of_file, rows_with_columns
+from simulator.cases.row import Fits, Row, RowFault, Rows, raise_faults
 from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows, table_rows
-from simulator.cases.values import (
-    COLUMNS,
-    Fits,
-    Row,
-    RowFault,
-    Rows,
-    field_of,
-    raise_faults,
-)
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _, quote
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.cases.files import MAX_LINE
-from simulator.cases.values import CutOff, Row, RowFault, Rows, check_columns, is_storable
+from simulator.cases.row import CutOff, Row, RowFault, Rows, check_columns, is_storable
 from simulator.core.messages import _, sentences
 
 _FILLED = re.compile(r"[^ \t\n\r\ufeff]")

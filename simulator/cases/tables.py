@@ -12,10 +12,20 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.choices import implied_columns, subject_of
-from simulator.cases.files import MAX_CELL, MAX_COLUMNS, MAX_TEXT, Lines, open_pieces, plain_suffix, read_text
+from simulator.cases.files import MAX_TEXT, Lines, open_pieces, plain_suffix, read_text
+from simulator.cases.formats import choice_rows
+from simulator.cases.row import (
+    MAX_CELL,
+    MAX_COLUMNS,
+    Fits,
+    Row,
+    RowFault,
+    Rows,
+    check_columns,
+    column_names,
+    is_lower_heading,
+)
 from simulator.cases.structured import json_rows
-from simulator.cases.values import Fits, Row, RowFault, Rows, check_columns, column_names, is_lower_heading
 from simulator.cases.workbooks import workbook_rows
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable
@@ -95,9 +105,9 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
             continue
         if not header:
             check_columns(path, line, len(cells))
-        if not header and not fits(cells) and (header := implied_columns(cells)):
-            constants = {"subject": subject_of(path)}
-        elif not header:
+        if not header and not fits(cells) and (reader := choice_rows()):
+            header, constants = reader.unnamed(path, cells)
+        if not header:
             header = column_names(path, line, cells)
             continue
         if any(map(str.strip, cells[len(header) :])):

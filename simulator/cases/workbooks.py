@@ -24,6 +24,7 @@ from unicodedata import normalize
 from pydantic import JsonValue
 
 from simulator.cases.files import read_archive, readable_or_error, too_large
+from simulator.cases.headings import field_of
 from simulator.cases.number_format import (
     GENERAL,
     FormattedText,
@@ -31,7 +32,7 @@ from simulator.cases.number_format import (
     shown_number,
     shown_text,
 )
-from simulator.cases.values import (
+from simulator.cases.row import (
     Fits,
     LeftOut,
     Row,
@@ -39,7 +40,6 @@ from simulator.cases.values import (
     Rows,
     WorksheetRow,
     column_names,
-    field_of,
     is_lower_heading,
 )
 from simulator.core.errors import CaseFileError

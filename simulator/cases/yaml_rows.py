@@ -17,7 +17,7 @@ from typing import ClassVar
 import yaml
 from pydantic import JsonValue
 
-from simulator.cases.values import Row, RowFault, Rows, is_storable
+from simulator.cases.row import Row, RowFault, Rows, is_storable
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, quote
 

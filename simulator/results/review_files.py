@@ -27,10 +27,11 @@ from typing import Any, NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from simulator.cases.files import plain_suffix
+from simulator.cases.headings import is_empty, normalised
+from simulator.cases.row import Row, raise_faults
 from simulator.cases.rows import read_rows
 from simulator.cases.structured import object_rows
 from simulator.cases.tables import WORKBOOKS
-from simulator.cases.values import Row, is_empty, normalised, raise_faults
 from simulator.core.document import Text
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, printable, quote, safe_text, shown

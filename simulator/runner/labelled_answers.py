@@ -34,12 +34,14 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 from pydantic import JsonValue
 
-from simulator.cases.cases import QUESTIONS, case_of, read_cases
+from simulator.cases.cases import read_cases
+from simulator.cases.fields import case_of
 from simulator.cases.files import files_of, read_bytes
+from simulator.cases.headings import field_of, has_question, is_empty, is_extra
 from simulator.cases.logs import rated_rows
+from simulator.cases.row import Row, RowFault
 from simulator.cases.rows import read_rows
 from simulator.cases.tables import split_sheet
-from simulator.cases.values import Row, RowFault, field_of, has_question, is_empty, is_extra
 from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import _, printable, quote
@@ -123,7 +125,7 @@ def read_labels(path: str | Path) -> LabelFile:
     # A log is read as one case per conversation, but people rate answers: each rated answer is a row.
     if any("turns" in row.values for row in rows) and (rated := rated_rows(path)):
         rows = rated
-        cases = [case_of(path, row, str(row.line), QUESTIONS) for row in rows]
+        cases = [case_of(path, row, str(row.line)) for row in rows]
     answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))
     if not any(answer.labels for answer in answers):
         msg = _('{path}: it has no labels; add "labels": {{"NAME": number}} or a column.', path=path)

@@ -41,9 +41,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator
 
-from simulator.cases.cases import DatasetRequest, case_of, read_dataset, row_id
+from simulator.cases.cases import DatasetRequest, read_dataset, row_id
+from simulator.cases.fields import case_of
+from simulator.cases.headings import field_of, normalised
 from simulator.cases.profile import labels_in
-from simulator.cases.values import Row, field_of, normalised
+from simulator.cases.row import Row
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.messages import Message, _, quote
@@ -386,7 +388,10 @@ def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tup
         if source.file:
             return tuple(read_dataset(path.parent / source.file, request).rows())
         rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
-        return tuple(case_of(path, row, row_id(row.line, len(rows)), request) for row in rows)
+        return tuple(
+            case_of(path, row, row_id(row.line, len(rows)), language=language, asks=False, values=True)
+            for row in rows
+        )
     except InputError as error:
         raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
 

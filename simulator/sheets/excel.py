@@ -30,7 +30,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from simulator.cases.values import WorksheetRow
+from simulator.cases.row import WorksheetRow
 from simulator.cases.workbooks import open_workbook, read_worksheets
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.messages import _, say, shown

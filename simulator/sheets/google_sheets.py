@@ -35,7 +35,7 @@ from datetime import datetime
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
-from simulator.cases.values import WorksheetRow
+from simulator.cases.row import WorksheetRow
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, quote
 from simulator.core.types import Language

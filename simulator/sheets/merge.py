@@ -31,7 +31,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
-from simulator.cases.values import WorksheetRow
+from simulator.cases.row import WorksheetRow
 from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.types import Language
 from simulator.sheets.model import (

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.cases.fields import READERS, FileCell
 from simulator.cases.files import plain_suffix
-from simulator.cases.values import READERS, FileCell
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, shown
 from simulator.core.types import Case, Language

@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from simulator.cases.cases import read_cases
-from simulator.cases.values import NO_QUESTION
+from simulator.cases.fields import NO_QUESTION
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int

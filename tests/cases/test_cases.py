@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases.cases import QUESTIONS, columns_of, read_cases, read_dataset
-from simulator.cases.values import COLUMNS, NAMES, field_of, normalised
+from simulator.cases.headings import COLUMNS, NAMES, field_of, normalised
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage
 from tests.case_files import as_csv, one, refusal, saved
@@ -370,13 +370,6 @@ def test_a_bare_nan_of_json_is_none(tmp_path: Path) -> None:
     path.write_text('{"question": "Fee?", "reference": NaN}', encoding="utf-8")
 
     assert read_cases(path)[0].references == ()
-
-
-def test_choices_and_labels_may_be_such_words(tmp_path: Path) -> None:
-    """The right one of three choices may be None."""
-    (case,) = read_cases(saved(tmp_path, "question,A,B,C,label\nWhich?,red,None,blue,B\n"))
-
-    assert (case.choices, case.label) == (("red", "None", "blue"), "None")
 
 
 @pytest.mark.parametrize("shown", ["#REF!", "#DIV/0!", "#NAME?"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import xlsxwriter
 
-from simulator.cases.files import MAX_CELL
+from simulator.cases.row import MAX_CELL
 from tests.commands import Command
 
 NUMBERS = itertools.count(1)

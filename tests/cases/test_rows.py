@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from simulator.cases import files, structured
+from simulator.cases.headings import has_question
+from simulator.cases.row import Row
 from simulator.cases.rows import read_rows
-from simulator.cases.values import Row, has_question
 from simulator.core.errors import CaseFileError
 from tests.properties import examples
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases.cases import read_cases
-from simulator.cases.values import COLUMNS
+from simulator.cases.headings import COLUMNS
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, ChatMessage, Facts, Failure, Passage
 from tests.case_files import as_csv, from_cell, one, refusal, saved
@@ -226,15 +226,10 @@ def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[
     assert one(tmp_path, question="q", reference=value).references == references
 
 
-def test_choices(tmp_path: Path) -> None:
-    """The number of the right choice is its label, not a recorded answer; choices keep their places."""
-    case = one(tmp_path, question="q", choices=["8", "", "24"], answer=2)
-
-    assert (case.choices, case.label, case.answer) == (("8", "", "24"), "24", None)
+def test_recorded_answers_say_what_they_are_made_of(tmp_path: Path) -> None:
+    """An object with other keys than those of an answer is refused, with what to write."""
     with pytest.raises(CaseFileError, match="column 'recorded': 'answer' is not understood; write"):
         one(tmp_path, question="q", recorded=[{"text": "a", "answer": "b"}])
-    with pytest.raises(CaseFileError, match="no choice 3"):
-        one(tmp_path, question="q", choices=["a"], answer=3)
 
 
 def test_recorded_contexts(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from simulator.cases.headings import has_question
 from simulator.cases.rows import read_rows
-from simulator.cases.values import has_question
 from simulator.core.errors import CaseFileError
 
 

@@ -32,13 +32,14 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.files import MAX_CELL, MAX_COLUMNS, MAX_LINE, files_of, open_lines, plain_suffix
+from simulator.cases.files import MAX_LINE, files_of, open_lines, plain_suffix
 from simulator.cases.formats import Format, Record, further_formats, of_each
+from simulator.cases.headings import has_question
 from simulator.cases.logs import contents, langfuse, messages, table
 from simulator.cases.logs.talks import LogTalk, LogTurn, Skipped, talks_in
 from simulator.cases.logs.values import decoded, inner, objects
+from simulator.cases.row import MAX_CELL, MAX_COLUMNS, CutOff, LeftOut, Row, RowFault
 from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows
-from simulator.cases.values import CutOff, LeftOut, Row, RowFault, has_question
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, printable, say, sentences
 

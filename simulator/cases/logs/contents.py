@@ -23,9 +23,9 @@ from itertools import groupby, pairwise
 from statistics import median
 from typing import Any, NamedTuple
 
+from simulator.cases.headings import NAMES, field_of, has_question, normalised
 from simulator.cases.logs.table import ANYBODY, LogLayout, columns_of, header_means, is_silent, speaker
 from simulator.cases.logs.values import seconds
-from simulator.cases.values import NAMES, field_of, has_question, normalised
 from simulator.core.messages import Message, _, printable, quote
 
 # Characters of a value that are looked at; the longest word for a speaker; words that a message names.

@@ -13,20 +13,11 @@ conversation, or along the chain of the ones before.
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.cases.fields import READERS, FileCell, role_of, text_of
+from simulator.cases.headings import columns_by_field
 from simulator.cases.logs.table import columns_of
 from simulator.cases.logs.talks import Groups, LogTalk, Part, grouped, in_time, show_tools, talk_of
-from simulator.cases.logs.values import (
-    LogLine,
-    answered_in,
-    decoded,
-    lines_of,
-    objects,
-    passages_in,
-    role_of,
-    seconds,
-    text_of,
-)
-from simulator.cases.values import READERS, FileCell, columns_by_field
+from simulator.cases.logs.values import LogLine, answered_in, decoded, lines_of, objects, passages_in, seconds
 from simulator.core.messages import Message, _, quote
 from simulator.core.tool_calls import tool_calls_in
 

@@ -5,7 +5,7 @@
     c1,bot,5 yen.,2026/1/5 9:06
         -> conversation c1: one turn
 
-Columns are found by their usual names (columns.toml, `message`), in Japanese as well, by what stands in them
+Columns are found by their usual names (headings.toml, `message`), in Japanese as well, by what stands in them
 (`contents`), or given by --columns, which also says who the words of the column of speakers are (`Layout`).
 A row without a speaker is about the whole conversation: a rating, a language. Rows that only the desk may see
 are counted and left out, by a column such as 内部メモ or is_public.
@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from simulator.cases.logs.values import LogLine, decoded, plain, role_of, seconds, text_of, with_besides
-from simulator.cases.values import NAMES, by_word, normalised
+from simulator.cases.fields import role_of, text_of
+from simulator.cases.headings import NAMES, by_word, normalised
+from simulator.cases.logs.values import LogLine, decoded, plain, seconds, with_besides
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import Message, _
 

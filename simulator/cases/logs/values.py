@@ -23,7 +23,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from simulator.cases.values import NAMES, READERS, FileCell, by_word, columns_by_field
+from simulator.cases.fields import READERS, FileCell, role_of, text_of
+from simulator.cases.headings import columns_by_field
 from simulator.cases.web import web_document
 from simulator.core.tool_calls import speaks_for_customer, tool_calls_in
 
@@ -31,7 +32,6 @@ from simulator.core.tool_calls import speaks_for_customer, tool_calls_in
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 # Lists and objects within each other deeper than this hold no text of a conversation.
 _DEEPEST = 12
-_ROLES: dict[str, str] = by_word(NAMES["speakers"])
 # Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
 _TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
 _ASKED = (
@@ -96,31 +96,6 @@ def plain(text: str) -> str:
     """A text as it is, or what an HTML one says, without empty lines."""
     shown = web_document(text).text if _HTML.search(text) else text
     return re.sub(r"\n{2,}", "\n", shown).strip()
-
-
-def text_of(content: Any, depth: int = 0) -> str:
-    """The text of a message, which may be a string, an object, or a list of parts; "" where it holds none."""
-    if depth > _DEEPEST or content is None or isinstance(content, bool):
-        return ""
-    if isinstance(content, (str, int, float)):
-        return str(content).strip()
-    if isinstance(content, list):
-        return "\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
-    if not isinstance(content, dict):
-        return ""
-    # What a model thinks, calls or shows is no text that the customer reads.
-    if str(content.get("type", "")).startswith(("tool", "function", "reasoning", "image", "file")):
-        return ""
-    return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
-
-
-def role_of(name: Any) -> str:
-    """user, assistant or agent; "" for everybody else: system, tools, events, notes.
-
-    By the words of columns.toml, without spaces, case, "message" and "chunk" at the end.
-    """
-    word = re.sub(r"[\s_-]", "", str(name or "")).casefold()
-    return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"), "")
 
 
 # What is no ISO: 2026/1/5 9:05, 2026年1月5日 午後9時5分, 1/5/2026 9:05 PM.

@@ -14,6 +14,7 @@ from simulator.lab.datasets.contest import contest_result, contest_settings, pri
 from simulator.lab.datasets.label import label
 from simulator.lab.datasets.likelihood import LikelihoodChooser
 from simulator.lab.datasets.outputs import OutputJudges
+from simulator.lab.datasets.rows import CHOICE_ROWS
 from simulator.lab.datasets.sections import choices_section, classes_section, contest_section, outputs_section
 from simulator.lab.datasets.settings import DatasetSettings
 from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
@@ -73,6 +74,7 @@ PLUGIN = Plugin(
     check=check,
     outputs=OutputJudges.of,
     choosing=choosing,
+    choice_rows=CHOICE_ROWS,
     arguments={"tokenizer": cutting},
     printed=printed,
 )

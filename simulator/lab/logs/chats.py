@@ -19,21 +19,10 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from simulator.cases.fields import role_of, text_of
 from simulator.cases.logs.table import speaker
 from simulator.cases.logs.talks import BREAK, LogNote, Part, Step, grouped, in_time
-from simulator.cases.logs.values import (
-    LogLine,
-    at,
-    get,
-    inner,
-    objects,
-    passages_in,
-    plain,
-    role_of,
-    seconds,
-    text_of,
-    words,
-)
+from simulator.cases.logs.values import LogLine, at, get, inner, objects, passages_in, plain, seconds, words
 from simulator.core.messages import _
 
 Record = dict[str, Any]

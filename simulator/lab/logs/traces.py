@@ -15,6 +15,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.cases.fields import text_of
 from simulator.cases.logs.langfuse import TOOLS, called
 from simulator.cases.logs.talks import MODELS, TRACE, LogNote, Part, Step
 from simulator.cases.logs.values import (
@@ -28,7 +29,6 @@ from simulator.cases.logs.values import (
     objects,
     passages_in,
     seconds,
-    text_of,
     unflattened,
 )
 from simulator.core.messages import _

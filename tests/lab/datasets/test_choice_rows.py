@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.cases.cases import columns_of, read_cases
+from simulator.core.errors import CaseFileError
 from simulator.core.types import Case
 from simulator.text.choices import right_letter
 from tests.case_files import one, refusal, saved
@@ -114,3 +115,19 @@ def test_other_files_stay_what_they_are(tmp_path: Path) -> None:
     assert (lower.choices, lower.label) == (("x", "y", "z"), "z")
     header = read_cases(saved(tmp_path, "question,x,A\nq?,1,2\n", "b.csv"))
     assert header[0].question == "q?"
+
+
+def test_choices_and_labels_may_be_such_words(tmp_path: Path) -> None:
+    """The right one of three choices may be None."""
+    (case,) = read_cases(saved(tmp_path, "question,A,B,C,label\nWhich?,red,None,blue,B\n"))
+
+    assert (case.choices, case.label) == (("red", "None", "blue"), "None")
+
+
+def test_places_of_choices(tmp_path: Path) -> None:
+    """The number of the right choice is its label, not a recorded answer; choices keep their places."""
+    case = one(tmp_path, question="q", choices=["8", "", "24"], answer=2)
+
+    assert (case.choices, case.label, case.answer) == (("8", "", "24"), "24", None)
+    with pytest.raises(CaseFileError, match="no choice 3"):
+        one(tmp_path, question="q", choices=["a"], answer=3)

@@ -1,30 +1,27 @@
-"""Rows of multiple-choice questions: their choices, and the right one as their label.
+"""Rows of multiple-choice questions: their choices as one list, and the right one as their label.
 
-Imported where a file has such rows.
+Question,A,B,C,D,Answer
+q?,red,blue,sea,tan,C         -> choices (red, blue, sea, tan), label sea
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.values import (
+from simulator.cases.fields import FileCell, answer, choices, read_cell, references, text
+from simulator.cases.formats import ChoiceRows
+from simulator.cases.headings import (
     CHOICE_PREFIXES,
     MIN_CHOICES,
-    FileCell,
-    Row,
-    RowFault,
-    answer,
     choice_columns,
     columns_by_field,
     field_of,
     has_question,
     is_empty,
     normalised,
-    read_cell,
-    text,
 )
+from simulator.cases.row import Row, RowFault
 from simulator.core.messages import _, quote
 from simulator.text.choices import LETTERS, letters, place_of, place_of_text
 
@@ -36,7 +33,12 @@ _SPLITS = ("_test", "_dev", "_val", "_train")
 _RIGHT_CHOICE_FIELDS = ("label", "references", "answer")
 
 
-def collect_choices(path: Path, row: Row) -> Row:
+def choice_row(path: Path, row: Row) -> Row:
+    """The row with its choices as one list and the right one's text as its label. Raises RowFault."""
+    return _labelled(path, _collected(path, row))
+
+
+def _collected(path: Path, row: Row) -> Row:
     """The row with its columns of choices as one list, and the right choice as its label.
 
         A red, B blue, C sea, Answer C   -> choices (red, blue, sea), label sea
@@ -84,7 +86,7 @@ def collect_choices(path: Path, row: Row) -> Row:
 
 
 def _right_choice(
-    path: Path, row: Row, cell: FileCell, choices: Sequence[str], names: Sequence[str] = ()
+    path: Path, row: Row, cell: FileCell, options: Sequence[str], names: Sequence[str] = ()
 ) -> int | None:
     """The index of the choice that a value means, or None: by number from 0, by letter or by text.
 
@@ -93,7 +95,7 @@ def _right_choice(
     """
     # A number in JSON counts from 0, as in the data sets of Hugging Face; bool is no number here.
     if type(cell.value) is int:
-        if 0 <= cell.value < len(choices):
+        if 0 <= cell.value < len(options):
             return cell.value
         if names:
             return None
@@ -108,11 +110,11 @@ def _right_choice(
     mark = normalised(value.strip("()[]（）「」 .")) if names else value
     spellings = {mark, *(prefix + mark for prefix in CHOICE_PREFIXES)} if mark else set()
     marked = next((at for at, name in enumerate(names) if name in spellings), None)
-    if marked is None and mark.isascii() and mark.isdecimal() and int(mark) < len(choices):
+    if marked is None and mark.isascii() and mark.isdecimal() and int(mark) < len(options):
         marked = int(mark)
     if marked is None:
-        return place_of(value, choices)
-    by_text = place_of_text(value, choices)
+        return place_of(value, options)
+    by_text = place_of_text(value, options)
     # Of the choices 8, 2, 24, "2" may be a place or a text, and nobody can know.
     if by_text not in (None, marked) and not value.isalpha():
         what = _(
@@ -126,39 +128,54 @@ def _right_choice(
     return marked
 
 
-def set_choice_label(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, FileCell]) -> None:
-    """Sets the label of a row with choices to its right choice.
+def _labelled(path: Path, row: Row) -> Row:
+    """A row with a list of choices, whose label is the text of the right one.
 
     Without a label, the answer or the only reference names it: by text, letter or number (from 0). An answer
     that names no choice is a recorded answer. A label that is a number stands for a choice, too. Labels are
     texts of choices, never letters: choices may be shuffled before they are asked.
     """
-    choices = fields["choices"]
+    columns = columns_by_field(row.values)
+    cells = {name: FileCell(column, row.values[column], row.cells) for name, column in columns.items()}
+    options = read_cell(path, row, cells["choices"], choices) if "choices" in cells else ()
+    if not options:
+        return row
     if any(field_of(header) == "label" for header in row.values):
-        if "label" in cells and type(cells["label"].value) is int and fields["label"] not in choices:
-            fields["label"] = choices[_right_choice(path, row, cells["label"], choices) or 0]
-        return
-    place = _right_choice(path, row, cells["answer"], choices) if "answer" in cells else None
+        if "label" in cells and type(number := cells["label"].value) is int and str(number) not in options:
+            place = _right_choice(path, row, cells["label"], options)
+            return row._replace(values={**row.values, columns["label"]: options[place or 0]})
+        return row
+    place = _right_choice(path, row, cells["answer"], options) if "answer" in cells else None
     if place is not None:
-        fields["label"] = choices[place]
-        del fields["answer"]
-    elif len(first := fields.get("references", ((),))[0]) == 1:
-        place = _right_choice(path, row, cells["references"]._replace(value=first[0]), choices)
+        others = {name: value for name, value in row.values.items() if name != columns["answer"]}
+        return row._replace(values={**others, "label": options[place]})
+    right = read_cell(path, row, cells["references"], references) if "references" in cells else ()
+    if right and len(right[0]) == 1:
+        place = _right_choice(path, row, cells["references"]._replace(value=right[0][0]), options)
         if place is not None:
-            fields["label"] = choices[place]
-            fields["references"] = ((fields["label"],),)
+            text = options[place]
+            return row._replace(values={**row.values, "label": text, columns["references"]: [text]})
+    return row
 
 
-def implied_columns(cells: Sequence[str]) -> list[str]:
-    """Names for a table without a header whose first row is question, A, B, ..., answer; else none."""
+def unnamed(path: Path, cells: Sequence[str]) -> tuple[list[str], dict[str, JsonValue]]:
+    """Names for a table without a header whose first row is question, A, B, ..., answer; else none.
+
+    All its rows have the subject that the file's name says.
+    """
     count = len(cells) - 2
     is_question = MIN_CHOICES <= count <= _MAX_UNNAMED and cells[-1].strip() in tuple(letters(count))
     headers = [cell for cell in cells if not is_empty(cell) and field_of(cell)]
     filled = all(map(str.strip, cells)) and len(cells[0].strip()) > 1
-    return ["question", *letters(count), "answer"] if is_question and filled and not headers else []
+    if not is_question or not filled or headers:
+        return [], {}
+    return ["question", *letters(count), "answer"], {"subject": _subject(path)}
 
 
-def subject_of(path: Path) -> str:
+def _subject(path: Path) -> str:
     """The subject in the name of a file of MMLU or JMMLU: `anatomy` for anatomy_test.csv."""
     name = path.name.partition(".")[0]
     return next((name.removesuffix(part) for part in _SPLITS if name.endswith(part)), name)
+
+
+CHOICE_ROWS = ChoiceRows(choice_row, unnamed)

@@ -1,0 +1,162 @@
+"""What columns are called: one table of headings, in Japanese and English (headings.toml).
+
+A heading is compared without width, case, spaces and a note in brackets:
+
+    "User_Input (必須)"   -> userinput, a question
+    "質問文", "Question"  -> question
+    "Ground Truth"        -> references
+
+A field of a case with a further heading takes a word in headings.toml; a further field takes a line there, a
+reader in `fields.READERS` and the field of `Case`.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any
+
+from pydantic import JsonValue
+
+# The columns by the fields of a case, and the words in them.
+NAMES = tomllib.loads(Path(__file__).with_name("headings.toml").read_text(encoding="utf-8"))
+COLUMNS: dict[str, tuple[str, ...]] = {field: tuple(names) for field, names in NAMES["case"].items()}
+
+
+def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """By every word what it means."""
+    return {word: meaning for meaning, several in words.items() for word in several}
+
+
+# A header that stands in brackets as a whole.
+_IN_BRACKETS = re.compile(r"[【「『〔《<\[]([^【】「」『』〔〕《》<>\[\]]+)[】」』〕》>\]]")
+
+
+@lru_cache(maxsize=4096)
+def normalised(header: str) -> str:
+    """A header without differences in width, case, spaces, `_`, `-`, a final dot and a note in brackets.
+
+    Brackets around all of it, and a mark before it, make no difference either: 【質問】, ■質問.
+    """
+    plain = unicodedata.normalize("NFKC", header).casefold().strip()
+    plain = plain.lstrip("■◆●▼◇□・") or plain
+    if around := _IN_BRACKETS.fullmatch(plain):
+        plain = around[1]
+    plain = re.sub(r"[\s_\-*]", "", re.sub(r"(?<=[\w\s*])[(\[【][^()\[\]【】]*[)\]】]$", "", plain))
+    return plain.rstrip(".:")
+
+
+_FIELDS: dict[str, str] = {normalised(alias): field for alias, field in by_word(COLUMNS).items()}
+_RANKS = {normalised(alias): rank for aliases in COLUMNS.values() for rank, alias in enumerate(aliases)}
+_EXTRA = frozenset(map(normalised, NAMES["extra"]["names"]))
+
+
+def field_of(header: str) -> str | None:
+    """The field of a case that a header means, or None."""
+    return _FIELDS.get(normalised(header))
+
+
+def is_extra(header: str) -> bool:
+    """Whether a column of public data sets is known to be unneeded, so that nobody is told about it."""
+    return normalised(header) in _EXTRA
+
+
+def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
+    """By field the column that fills it in this row: the first of its aliases that is not empty.
+
+    So a file may have both `reference` and 正解, and each row fills one of them. In the order of
+    headings.toml, not in that of the file.
+    """
+    columns: dict[str, str] = {}
+    for header, field in _fields_in(tuple(values)):
+        if not is_missing(field, values[header]):
+            columns.setdefault(field, header)
+    if not has_question(columns.values()):
+        columns.pop("question", None)
+    return columns
+
+
+@lru_cache(maxsize=64)
+def _fields_in(headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The headers that mean a field, each with the field; of several for one field, the first alias leads."""
+    pairs = [(header, field) for header in headers if (field := field_of(header))]
+    return tuple(sorted(pairs, key=lambda pair: _RANKS[normalised(pair[0])]))
+
+
+_MISSING = frozenset(NAMES["words"]["missing"])
+# Of these fields such a word may be the value: a choice or a label "None".
+_ANY_WORD = frozenset({"choices", "label", "error"})
+
+
+def is_missing(field: str, value: JsonValue) -> bool:
+    """Whether a field has no value: an empty one, not a number, or a word that stands for a missing value.
+
+    "nan", "None", "#N/A", "null" and the like are what programs write into an empty cell.
+    """
+    if isinstance(value, float) and value != value:  # noqa: PLR0124 - not a number
+        return True
+    if isinstance(value, str) and field not in _ANY_WORD and value.strip() in _MISSING:
+        return True
+    return is_empty(value)
+
+
+def is_empty(value: JsonValue) -> bool:
+    """Whether a value is null, an empty list or object, or blank text."""
+    return not value.strip() if isinstance(value, str) else value is None or value in ([], {})
+
+
+def has_question(headers: Iterable[str]) -> bool:
+    """Whether a column holds questions.
+
+    A knowledge base has a `text` column too, so `text` counts only beside a label.
+    """
+    fields = [(field_of(header), normalised(header)) for header in headers]
+    questions = {name for field, name in fields if field in {"question", "turns"}}
+    return bool(questions - {"text"}) or (
+        "text" in questions and any(field == "label" for field, _unused in fields)
+    )
+
+
+MIN_CHOICES, _MAX_CHOICES = 2, 26
+# What may precede the letter or number of a choice in the name of its column; a bare number is not a choice.
+CHOICE_PREFIXES = ("choice", "option", "opt", "選択肢", "肢", "")
+_KANA = "アイウエオカキクケコ"
+_FIRST_CHOICES = frozenset(
+    {"a", *(f"{prefix}{first}" for prefix in CHOICE_PREFIXES[:-1] for first in "a01ア")}
+)
+
+
+@lru_cache(maxsize=256)
+def choice_columns(headers: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of the choices in their order (A, B; choice_0, choice_1; 選択肢ア, 選択肢イ), or none.
+
+    At least two, without a gap, numbered in one way. A bare number is no choice: a column "1" may be
+    anything.
+    """
+    # Reversed, so that of two headers that are read alike the first one counts.
+    by_name = {normalised(header): header for header in reversed(headers)}
+    if not _FIRST_CHOICES & by_name.keys():
+        return ()
+    for prefix in CHOICE_PREFIXES:
+        for marks in _marks(prefix):
+            names = [f"{prefix}{mark}" for mark in marks]
+            count = next((at for at, name in enumerate(names) if name not in by_name), len(names))
+            if count >= MIN_CHOICES:
+                return tuple(by_name[name] for name in names[:count])
+    return ()
+
+
+def _marks(prefix: str) -> Sequence[Sequence[str]]:
+    """The ways to number choices: by letter, and after a prefix also by number or kana."""
+    by_letter = ascii_lowercase
+    numbers = [str(number) for number in range(_MAX_CHOICES + 1)]
+    return (by_letter, numbers[:_MAX_CHOICES], numbers[1:], _KANA) if prefix else (by_letter,)
+
+
+@lru_cache(maxsize=64)
+def has_choices(headers: tuple[str, ...]) -> bool:
+    """Whether rows with these headers are multiple-choice questions."""
+    return bool(choice_columns(headers)) or any(field_of(header) == "choices" for header in headers)
