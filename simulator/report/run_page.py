@@ -28,7 +28,7 @@ from pydantic import JsonValue
 
 from simulator.core.document import Chart, Report, Series, Text, excerpt, points, reader_time
 from simulator.core.messages import _, pgettext, safe_text
-from simulator.core.titles import TITLES, title
+from simulator.core.titles import title
 from simulator.core.types import (
     RETEST,
     TOOLS,
@@ -91,8 +91,6 @@ _FEELINGS = {
     1: _("relieved"),
     2: _("glad"),
 }
-# What is listed of a whole conversation beside its requests, in this order.
-_LISTS = tuple(TITLES["lapse"])
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", FEELING, "feeling"}
 
@@ -464,13 +462,12 @@ class _Views:
             if not turn:  # it was raised before the first one, or nobody knows when
                 said = _("{request} · {state}", request=asked, state=state)
             listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
-        for kind in _LISTS:
-            for lapse in _findings(score, kind):
-                what, turn, earlier = map(lapse.get, ("what", "turn", "earlier"))
-                name, at = title("lapse", kind), _("turn {n}", n=turn or score.turn)
-                if earlier and turn and earlier != turn:
-                    at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
-                listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
+        for lapse in _findings(score, "lapses"):
+            what, turn, earlier = map(lapse.get, ("what", "turn", "earlier"))
+            name, at = title("lapse", str(lapse.get("kind"))), _("turn {n}", n=turn or score.turn)
+            if earlier and turn and earlier != turn:
+                at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
+            listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
         return {
             "judge": score.judge,
             "resolved": (

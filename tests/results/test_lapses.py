@@ -1,6 +1,7 @@
 """What goes wrong between turns makes the turn red in which it did, and is counted in every view."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -194,5 +195,6 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
         assert "引用した言葉がその発言にないため数えなかったもの：1件" in said
     assert any(cell.startswith("▲ 前の回答と矛盾\n") for cell in cells)
     assert any(f"前の回答と矛盾（ターン2）:{WHAT}" in "".join(cell.split()) for cell in cells)
+    assert re.search(f"前の回答と矛盾（[^）]*2[^）]*）[:：]{WHAT}", "".join(page.split()))  # with both turns
     assert "ターンの間の問題の数" in cells
     assert "前の回答と矛盾" in command("fixes", "latest").out
