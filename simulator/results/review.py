@@ -39,17 +39,14 @@ from simulator.storage.results import select_conversations
 # In each stratum that has as many turns, so many grades are needed: one has no variance.
 MIN_PER_STRATUM = 2
 TOP_GRADE = 5
-# The order of the columns in `_by_case`.
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
-# Of each stratum: weight of its turns, weight of the labelled ones, weighted sums of human and judge.
-_OF_STRATUM = 4
 
 
 class BlindGrade(NamedTuple):
     """People's blind grade of a turn: the mean over its reviewers (0..1), and its sampling rate.
 
     `graders` is how many of them graded it. `sampled` is None where a file of grades does not say how its
-    turns were chosen; such a turn then weighs as if all of its kind had been graded.
+    turns were chosen; then it is taken to be the share of its kind (red, not red) that was graded.
     """
 
     value: float
@@ -137,11 +134,11 @@ def correct(
 ) -> CorrectedScore | None:
     """The corrected score of a run; None without enough labels.
 
-    The correction is the mean of human less judge, post-stratified by red; the judge's part is weighed for
-    the smallest variance (PPI++, Angelopoulos, Duchi and Zrnic 2023). The interval is the percentile
-    bootstrap's, cases being drawn with all their turns, and widened a little for few labelled cases. In
-    simulated runs it held the true score in 93 to 97 %, and the judge's own score missed it in more than
-    half.
+    The correction is the mean of human less judge, each label weighed by how many turns it stands for; the
+    judge's part is weighed for the smallest variance (PPI++, Angelopoulos, Duchi and Zrnic 2023). The
+    interval is the percentile bootstrap's, cases being drawn with all their turns, and widened a little for
+    few labelled cases. In simulated runs it held the true score in 93 to 97 %, and the judge's own score
+    missed it in more than half.
     """
     labelled = labelled_turns(turns)
     if not labelled or shortage(turns):
@@ -191,40 +188,45 @@ def _power(drawn: Floats) -> float:
 def _estimates(sums: Floats) -> Floats:
     """From sums over cases: the score by people's grades alone, and what the judge's grades add to it.
 
-    NaN for a draw that has turns of a stratum, and none of them labelled. `sums` has the columns of
-    `_by_case`.
+    NaN for a draw without labels. `sums` has the columns of `_by_case`.
     """
-    whole, judged, by_rule = sums[:, 0], sums[:, 1], sums[:, 2]
-    people, judge = by_rule.copy(), by_rule.copy()
-    for at in range(3, sums.shape[1], _OF_STRATUM):
-        weight, labels, human, graded = sums[:, at : at + _OF_STRATUM].T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            people += np.where(weight > 0, weight * human / labels, 0)
-            judge += np.where(weight > 0, weight * graded / labels, 0)
-    return np.column_stack([people / whole, (judged - judge) / whole])
+    whole, judged, by_rule, graded, labels, human, judge = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        people, labelled = (by_rule + graded * part / labels for part in (human, judge))
+    return np.column_stack([people / whole, (judged - labelled) / whole])
 
 
 def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
-    """The cases by name, and a row of sums for each: weight, weighted grades, those by rule, both strata.
+    """The cases by name, and a row of sums for each.
 
-    The run score is the mean of conversation means, so a turn weighs its share of its conversation.
+    Of all turns: weight, weighted grades, and the part of these that a rule gave; the weight of those that a
+    judge graded; of the labels: weight, weighted grades of people and of the judge. The run score is the mean
+    of conversation means, so a turn weighs its share of its conversation; a label weighs as many such turns
+    as it stands for.
     """
     sizes = Counter(turn.conversation for turn in turns)
+    of_kind, labelled = Counter(turn.stratum for turn in turns), Counter(t.stratum for t in turns if t.human)
     rows = []
     for turn in turns:
         weight = 1 / sizes[turn.conversation]
-        # Whole run: weight, judge's grade, and the part of it that a rule gave.
-        row = [weight, weight * turn.value, weight * turn.value if turn.stratum is None else 0.0]
-        for name in STRATA:
-            # One that was less likely to be sampled stands for more turns like it.
-            label = weight / (turn.human.sampled or 1) if turn.human else 0.0
-            human = turn.human.value if turn.human else 0.0
-            row += [weight, label, label * human, label * turn.value] if turn.stratum == name else [0.0] * 4
+        by_rule = turn.stratum is None
+        row = [
+            weight,
+            weight * turn.value,
+            weight * turn.value * by_rule,
+            weight * (not by_rule),
+            0.0,
+            0.0,
+            0.0,
+        ]
+        if turn.human and not by_rule:
+            label = weight / (turn.human.sampled or labelled[turn.stratum] / of_kind[turn.stratum])
+            row[4:] = [label, label * turn.human.value, label * turn.value]
         rows.append((turn.case, row))
     # In one fixed order, so that float sums never drift with the order of the turns.
     rows.sort()
     cases, places = np.unique([case for case, _row in rows], return_inverse=True)
-    table = np.zeros((len(cases), 3 + _OF_STRATUM * len(STRATA)))
+    table = np.zeros((len(cases), len(rows[0][1])))
     np.add.at(table, places, [row for _case, row in rows])
     return list(cases), table
 
