@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from simulator.core.types import RedRules
-from simulator.results.agreement import Floats
 from simulator.results.comparison import Pair, differences
 from simulator.results.draws import student
 from simulator.results.history import past_runs
+from simulator.results.intervals import Floats
 from simulator.results.significance import ALPHA, mcnemar
 
 JUDGES, DRAWS = 6, 200

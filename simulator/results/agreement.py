@@ -19,9 +19,9 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from simulator.results.intervals import Floats
 
 
 def average_ranks(values: ArrayLike) -> Floats:
@@ -31,12 +31,72 @@ def average_ranks(values: ArrayLike) -> Floats:
     return means[group]
 
 
+class Ranks:
+    """Rho and AUROC of a scorer beside labels, for as many weightings of the rows at once as are asked for.
+
+    Rows that share score and label are one cell, so that a weighting only has to be summed by cell: grades of
+    1 to 5 beside labels of 0 and 1 are ten cells, however many thousand rows there are.
+    """
+
+    def __init__(self, scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None = None) -> None:
+        """`good` says which rows are good; without it AUROC has no value. `rows` is the order of weights."""
+        pairs = np.column_stack([np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)])
+        self.rows = np.lexsort(pairs.T)
+        changes = (np.diff(pairs[self.rows], axis=0, prepend=np.nan) != 0).any(axis=1)
+        self._starts = np.flatnonzero(changes)
+        cells = self.rows[self._starts]
+        self._columns = [column[cells] for column in pairs.T]
+        self._good = None if good is None else np.asarray(good, dtype=float)[cells]
+
+    def under(self, weights: Floats) -> Floats:
+        """Rho and AUROC under each weighting, (weightings, 2); NaN where they have no value.
+
+        `weights` has a row for each weighting, and a column for each row of the data in the order of `rows`.
+        """
+        by_cell = np.add.reduceat(weights, self._starts, axis=1)
+        size, (first, other) = by_cell.sum(axis=1), (_ranks(by_cell, column) for column in self._columns)
+        # Pearson's correlation of the ranks, whose mean is known.
+        middle = (size[:, None] + 1) / 2
+        a, b = first - middle, other - middle
+        scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
+        rho = divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
+        if self._good is None:
+            return np.column_stack([rho, np.full(len(rho), np.nan)])
+        # Mann and Whitney's U: the ranks of the good rows, less what they have among themselves.
+        positive = by_cell @ self._good
+        above = np.einsum("dc,dc,c->d", by_cell, first, self._good) - positive * (positive + 1) / 2
+        return np.column_stack([rho, divided(above, positive * (size - positive))])
+
+    def of_rows(self, weights: ArrayLike | None = None) -> tuple[float | None, float | None]:
+        """Rho and AUROC of the rows as they are, or by `weights` in their order; None for no value."""
+        given = np.ones(len(self.rows)) if weights is None else np.asarray(weights, dtype=float)
+        rho, area = self.under(given[self.rows][None, :])[0].tolist()
+        return number_or_none(rho), number_or_none(area)
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """The average rank of each value, where it stands for as many rows as it weighs: (weightings, values)."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
+    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks: Floats = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
+    return ranks[:, np.unique(values, return_inverse=True)[1]]
+
+
+def divided(part: Floats, whole: Floats) -> Floats:
+    """The quotients; NaN where the divisor is hardly above 0."""
+    quotients: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
+    return quotients
+
+
+def number_or_none(value: float) -> float | None:
+    """The value; None for NaN."""
+    return None if np.isnan(value) else value
+
+
 def spearman(scores: ArrayLike, labels: ArrayLike) -> float | None:
     """Spearman's rho (-1..1): Pearson's correlation of the average ranks. None when one side is constant."""
-    ranks, other = average_ranks(scores), average_ranks(labels)
-    ranks, other = ranks - ranks.mean(), other - other.mean()
-    scale = float(np.sqrt((ranks @ ranks) * (other @ other)))
-    return float(ranks @ other) / scale if scale else None
+    return Ranks(scores, labels).of_rows()[0]
 
 
 def kendall(scores: Sequence[float], labels: Sequence[float]) -> float | None:
@@ -69,33 +129,38 @@ def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = No
     The Mann-Whitney U statistic as a share of all pairs, where rows count by `weights`. None when all rows
     are of one kind.
     """
-    values, good = np.asarray(scores, dtype=float), np.asarray(positive, dtype=bool)
-    if good.all() or not good.any():
-        return None
-    weight = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=float)
-    order = np.argsort(values[~good], kind="stable")
-    # For each positive row the weight of the negatives strictly under it, and of those up to it: their mean
-    # counts ties half. Comparing every pair would take minutes for 100,000 rows; this takes milliseconds.
-    others, below = values[~good][order], np.concatenate(([0.0], np.cumsum(weight[~good][order])))
-    under, up_to = (below[np.searchsorted(others, values[good], side=side)] for side in ("left", "right"))
-    return float(((under + up_to) / 2) @ weight[good] / (below[-1] * weight[good].sum()))
+    return Ranks(scores, positive, positive).of_rows(weights)[1]
+
+
+def moments(grades: ArrayLike, other: ArrayLike) -> list[Floats]:
+    """The columns whose weighted sums are all that `kappa_of_sums` needs."""
+    a, b = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
+    # Around the mean of both, so that the squares of large grades do not swallow small differences.
+    middle = (a.mean() + b.mean()) / 2
+    a, b = a - middle, b - middle
+    return [np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2]
+
+
+def kappa_of_sums(sums: Floats) -> Floats:
+    """Quadratic weighted kappa of each row of sums of `moments`; NaN where both sides are one constant.
+
+    1 less the mean squared difference over the one that chance would give, which is the sum of both
+    variances and the squared difference of the means. In moments rather than in a table of grades: scales
+    need not be whole numbers.
+    """
+    a, b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
+    kappa: Floats = 1 - divided(apart, square_a - a**2 + square_b - b**2 + (a - b) ** 2)
+    return kappa
 
 
 def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | None = None) -> float | None:
     """Cohen's kappa with quadratic weights (1968) of two gradings on one scale; 1 is full, 0 chance.
 
-    1 less the mean squared difference over the one that chance would give, which is the sum of both
-    variances and the squared difference of the means; rows count by `weights`. None when both sides are one
-    and the same constant.
+    Rows count by `weights`. None when both sides are one and the same constant.
     """
-    first, second = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
-    weight = None if weights is None else np.asarray(weights, dtype=float)
-    a, b = (float(np.average(side, weights=weight)) for side in (first, second))
-    # In moments rather than in a table of grades: scales need not be whole numbers.
-    apart = np.average((first - a) ** 2 + (second - b) ** 2, weights=weight)
-    by_chance = float(apart + (a - b) ** 2)
-    observed = float(np.average((first - second) ** 2, weights=weight))
-    return 1 - observed / by_chance if by_chance > 1e-12 else None
+    table = np.column_stack(moments(grades, other))
+    given = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
+    return number_or_none(float(kappa_of_sums((given @ table)[None, :])[0]))
 
 
 def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:

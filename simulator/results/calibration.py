@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.types import Value
-from simulator.results.agreement import Floats, auroc, kendall, nearest_levels, quadratic_kappa, spearman
+from simulator.results.agreement import auroc, kendall, nearest_levels, quadratic_kappa, spearman
 from simulator.results.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 from simulator.results.figures import rounded
+from simulator.results.intervals import Floats
 
 # The scorers that count words and need no model, by their names in tables; a judge has to beat them. In this
 # order they stand in tables, before the published ones.

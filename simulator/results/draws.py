@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simulator.results.agreement import Ranks, kappa_of_sums, moments
 from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
 Codes = NDArray[np.intp]
@@ -128,60 +129,15 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
 def drawn_ranks(
     scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None, draws: Draws
 ) -> tuple[Floats, Floats]:
-    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`.
-
-    Rows that share score and label are one cell, so that a draw only has to be summed by cell: grades of
-    1 to 5 beside labels of 0 and 1 are ten cells, however many thousand rows there are.
-    """
-    pairs = np.column_stack([scores, labels]).astype(float)
-    rows = np.lexsort(pairs.T)
-    starts = np.flatnonzero((np.diff(pairs[rows], axis=0, prepend=np.nan) != 0).any(axis=1))
-    cells = rows[starts]
-    is_good = None if good is None else np.asarray(good, dtype=float)[cells]
-
-    def both(weights: Floats) -> Floats:
-        by_cell = np.add.reduceat(weights, starts, axis=1)
-        size, (first, other) = by_cell.sum(axis=1), (_ranks(by_cell, column[cells]) for column in pairs.T)
-        # Pearson's correlation of the ranks, whose mean is known.
-        middle = (size[:, None] + 1) / 2
-        a, b = first - middle, other - middle
-        scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
-        rho = _divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
-        if is_good is None:
-            return np.column_stack([rho, np.full(len(rho), np.nan)])
-        # Mann and Whitney's U: the ranks of the good rows, less what they have among themselves.
-        positive = by_cell @ is_good
-        above = np.einsum("dc,dc,c->d", by_cell, first, is_good) - positive * (positive + 1) / 2
-        return np.column_stack([rho, _divided(above, positive * (size - positive))])
-
-    drawn = draws.by_rows(rows, both)
+    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`."""
+    ranks = Ranks(scores, labels, good)
+    drawn = draws.by_rows(ranks.rows, ranks.under)
     return drawn[:, 0], drawn[:, 1]
 
 
-def _ranks(weights: Floats, values: Floats) -> Floats:
-    """The average rank of each value, where it stands for as many rows as it weighs: (draws, values)."""
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
-    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
-    ranks: Floats = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
-    return ranks[:, np.unique(values, return_inverse=True)[1]]
-
-
-def _divided(part: Floats, whole: Floats) -> Floats:
-    """The quotients; NaN where the divisor is hardly above 0."""
-    quotients: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
-    return quotients
-
-
 def drawn_kappa(grades: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
-    """Quadratic weighted kappa of every draw, from its moments.
-
-    The same as `quadratic_kappa` of the rows written out: six sums of a draw are enough for it.
-    """
-    a, b = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
-    sums = draws.sums([np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2])
-    mean_a, mean_b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
-    return 1 - _divided(apart, square_a - mean_a**2 + square_b - mean_b**2 + (mean_a - mean_b) ** 2)
+    """Quadratic weighted kappa of every draw."""
+    return kappa_of_sums(draws.sums(moments(grades, other)))
 
 
 def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:

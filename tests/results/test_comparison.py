@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Failure
-from simulator.results.agreement import Floats
 from simulator.results.comparison import (
     JudgeDifference,
     PairedRuns,
@@ -16,6 +15,7 @@ from simulator.results.comparison import (
     differences,
     is_guarded,
 )
+from simulator.results.intervals import Floats
 from tests.diff_runs import Key, a_result, a_side, compare, grades_of, side_of
 from tests.properties import examples
 
