@@ -62,17 +62,16 @@ def failure_at(
 def failure_of(endpoint: Endpoint, error: Refused | NoAnswer, gave_up: Message | str = "") -> ModelFailure:
     """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
     if isinstance(error, NoAnswer):
-        # What stands in between has nothing to do with the key.
-        is_ours = error.kind == "denied" and error.status_code is None
-        failure = failure_at(endpoint, error.kind, error.args[0], advice="" if is_ours else None)
+        # A proxy or a certificate that stands in between has nothing to do with the key.
+        advice = "" if error.kind == "denied" else None
+        failure = failure_at(endpoint, error.kind, error.args[0], advice=advice)
     else:
         # A content filter refuses one text; a redirect, a 401, 402, 403, 404 or 405 concern every call.
         kind = "refused" if error.refusal.is_filtered else "error"
         moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
         if moved or error.status_code in _DENIED or error.refusal.is_denied:
             kind = "denied"
-        advice = _advice(endpoint, error, kind)
-        failure = failure_at(endpoint, kind, words_of(endpoint, error), advice=advice)
+        failure = failure_at(endpoint, kind, words_of(endpoint, error), advice=_advice(endpoint, error, kind))
     if not gave_up:
         return failure
     message = failure.message

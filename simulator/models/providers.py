@@ -9,8 +9,8 @@ replies work as for every other model:
 
 Its own retries are off (`max_retries=0`): two layers of them would multiply, and wait beyond --patience.
 Seeds, and the limit of a reply, are not passed on, for hardly two providers call them alike. LangChain's
-exceptions are those of each provider's own client, so they are told apart by status, or by what their names
-have in common.
+exceptions are those of each provider's own client: one that holds an answer is a refusal like any other, the
+rest are told apart by what their names have in common.
 """
 
 import json
@@ -18,22 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.core.clock import TimeLimit
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.roles import Endpoint
 from simulator.models.client import Body, Model
 from simulator.models.connections import Connections
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
-from simulator.models.refusals import NoAnswer, status_of
+from simulator.models.refusals import NoAnswer, refused_in
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
 
-# As `Model` takes them of OpenAI's client; 529 is Anthropic's "overloaded". Names of exceptions without a
-# status.
-_DENIED = (401, 403, 404)
-_TRANSIENT = (408, 409, 429, 500, 502, 503, 504, 529)
+# Names of exceptions without a status.
 _LOST = ("timeout", "connect")
 _NEVER_SENT = ("ConnectError", "ConnectTimeout")
 
@@ -67,7 +64,7 @@ class ProviderModel(Model):
                         self._structured(messages, schema) if schema else self._plain(messages)
                     )
         except Exception as error:  # each provider has exceptions of its own
-            raise _no_answer(error, seconds) from error
+            raise refused_in(error) or _no_answer(error, seconds) from error
         return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(message)}
 
     async def _plain(self, messages: Any) -> tuple["AIMessage", str]:
@@ -89,20 +86,15 @@ class ProviderModel(Model):
 
 
 def _no_answer(error: Exception, seconds: float) -> NoAnswer:
-    status, name = status_of(error), type(error).__name__
     # httpx.ConnectError, APIConnectionError, ReadTimeout, ConnectTimeoutError ...
+    name = type(error).__name__
     lost = any(word in name.lower() for word in _LOST)
-    message: Message | str
-    if status in _DENIED:
-        kind, message = "denied", f"{status}: {error}"
-    elif "timeout" in name.lower():
-        kind, message = "timeout", _("no reply within {seconds:g} s", seconds=round(seconds, 2))
-    else:
-        kind, message = "unreachable" if lost else "error", f"{name}: {error}"
-    # A refusal costs nothing, nor does a connection that never was.
-    was_sent = not (status or type(error.__cause__ or error).__name__ in _NEVER_SENT)
-    is_transient = status in _TRANSIENT if status else lost
-    return NoAnswer(kind, message, is_transient=is_transient, was_sent=was_sent, cause=error)
+    was_sent = type(error.__cause__ or error).__name__ not in _NEVER_SENT
+    if "timeout" in name.lower():
+        message = _("no reply within {seconds:g} s", seconds=round(seconds, 2))
+        return NoAnswer("timeout", message, is_transient=lost, was_sent=was_sent)
+    kind = "unreachable" if lost else "error"
+    return NoAnswer(kind, f"{name}: {error}", is_transient=lost, was_sent=was_sent)
 
 
 def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -> "BaseChatModel":

@@ -187,19 +187,10 @@ class NoAnswer(Exception):
     """
 
     def __init__(
-        self,
-        kind: str,
-        message: Message | str,
-        *,
-        is_transient: bool = True,
-        was_sent: bool = True,
-        cause: Exception | None = None,
+        self, kind: str, message: Message | str, *, is_transient: bool = True, was_sent: bool = True
     ) -> None:
         super().__init__(message)
         self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
-        # Status and headers, if the client's error has them.
-        self.status_code = getattr(cause, "status_code", None)
-        self.response = getattr(cause, "response", None)
 
 
 class Refused(Exception):
@@ -266,16 +257,24 @@ def wait_asked_for(headers: Mapping[str, str], body: str = "") -> float | None:
     return _held(headers.get("ratelimit-reset")) if asked is None else asked
 
 
-def wait_of(error: BaseException | None) -> float | None:
-    """The seconds that the answer of a client's error asks for, in its headers or its body."""
-    # Other clients' errors hold the answer; ours is one itself.
-    response = getattr(error, "response", None)
-    response = error if response is None else response  # of requests, a refusal is false
+def refused_in(error: BaseException | None) -> Refused | None:
+    """The refusal that an error is, or that one of another client holds as its answer; None without any."""
+    if isinstance(error, Refused):
+        return error
+    status, response = status_of(error), getattr(error, "response", None)
+    if status is None:
+        return None
     text = ""
     # Of a body that was not read, clients have no text.
     with contextlib.suppress(Exception):
         text = str(getattr(response, "text", "") or "")
-    return wait_asked_for(getattr(response, "headers", None) or {}, text)
+    return Refused(status, getattr(response, "headers", None) or {}, text or str(error))
+
+
+def wait_of(error: BaseException | None) -> float | None:
+    """The seconds that the answer of a client's error asks for, in its headers or its body."""
+    refused = refused_in(error)
+    return wait_asked_for(refused.headers, refused.text) if refused else None
 
 
 def _wait_in(body: str) -> float | None:
