@@ -1,6 +1,7 @@
 """`make pictures`: every picture of README and docs, of one real run in each language, offline.
 
 The first run of the story: Chromium shows its page, LibreOffice its workbook, which pdftoppm makes a picture.
+What an editor completes is asked of a language server, where there is one (scripts/completion.py).
 """
 
 import subprocess
@@ -14,6 +15,7 @@ from openpyxl.worksheet.properties import PageSetupProperties
 from PIL import Image, ImageChops
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
+from scripts.completion import completion
 from simulator.core.messages import Language, shown
 from simulator.core.shelves import ROOT
 from simulator.core.templates import LANGUAGES
@@ -40,6 +42,7 @@ def main() -> None:
             for picture, (name, area) in SHEETS.items():
                 title = shown(TABS[name], language)
                 sheet(folder / "report.xlsx", title, area, DOCS / f"{picture}.{language}.png")
+        completion(browser, DOCS / "pictures" / "completion.png")
         browser.close()
 
 
