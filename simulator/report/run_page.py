@@ -632,9 +632,12 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
     (the graver) keeps its stretch, and the other has what is left of its own. A fact within a claim that is
     already listed is left out: one wrong figure is one flaw.
     """
+    flaws = list(unmarked)
+    if not flaws:  # as of most answers, which need not be folded
+        return [Span(answer)] if answer else [], []
     folded, owners, placed = _folded(answer), [-1] * len(answer), []
     listed: list[Flaw] = []
-    for flaw in unmarked:
+    for flaw in flaws:
         words = _folded(flaw.words)[0]
         place = _found(words, *folded, owners)
         # Facts are copied from the answer as they are: one that is not there means no nearby sentence.

@@ -278,10 +278,10 @@ def measured(results: Results, logs: str | None = None) -> Likeness:
             lines[conversation.case.language].append(customer_messages(conversation))
         if conversation.ended:
             ended.append(conversation.ended.value)
-    ours = {spoken: people_of(lines[spoken], spoken) for spoken in lines}
-    # A run in both languages shows the one it says more about.
-    language = max(ours, key=lambda spoken: len(ours[spoken].rows))
+    # A run in both languages shows the one it says more about; only its lines are looked at.
+    later = {spoken: sum(max(0, len(talk) - 1) for talk in lines[spoken]) for spoken in lines}
+    language = max(later, key=later.__getitem__)
     reference = logged_reference(logs, language) if logs else shipped_reference(language)
-    result = likeness(ours[language], reference, language)
+    result = likeness(people_of(lines[language], language), reference, language)
     leaving = {f"ended_{how}": (ended.count(how) / len(ended), None) for how in dict.fromkeys(ended)}
     return result.model_copy(update={"shares": result.shares | leaving})
