@@ -39,7 +39,16 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import dollars
 from simulator.core.titles import TITLES
-from simulator.core.types import CONVERSATION, Case, ChatMessage, Conversation, Language, Score, Turn
+from simulator.core.types import (
+    COMPLETE,
+    CONVERSATION,
+    Case,
+    ChatMessage,
+    Conversation,
+    Language,
+    Score,
+    Turn,
+)
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
 from simulator.report.context import ReportContext, change_text, counts_text, interval_text, trial_notice
@@ -64,6 +73,7 @@ from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.review import blind_sample, review_keys
 from simulator.sheets.model import (
     CHOICES,
+    LATER,
     CellMark,
     LazyRows,
     SheetCell,
@@ -117,18 +127,25 @@ def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
 
 
 def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[str]]:
-    """The questions that this run asked, with every answer graded, and those of them that need review."""
+    """The questions that this run asked, with every answer graded, and those of them that need review.
+
+    Of a question that was followed up in a further turn `LATER` stands behind another one of the same.
+    """
     results, primary = context.results, context.summary.scores.primary
     graded, failed = set[str](), set[str]()
     for score in results.scores.of_judge(primary):
-        (graded if score.value is not None else failed).add(score.conversation)
+        if score.state != "skipped":
+            (graded if score.value is not None else failed).add(score.conversation)
     red = {place[0] for place in context.red}
     asked, unsure, marked = set[str](), set[str](), set[str]()
     for conversation in results.conversations:
         question = question_key(conversation.case)
         # A conversation that broke off, or without a grade, does not show that an answer is right now.
-        complete = conversation.id in graded and conversation.id not in failed and conversation.ended
+        complete = conversation.id in graded and conversation.id not in failed
+        complete &= conversation.ended in COMPLETE
         (asked if complete else unsure).add(question)
+        if complete and len(conversation.turns) > 1:
+            asked.add(f"{question}{LATER}")
         if conversation.id in red:
             marked.add(question)
     return frozenset(asked - unsure), frozenset(marked)

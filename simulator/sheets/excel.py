@@ -42,6 +42,7 @@ from simulator.sheets.merge import (
     EditedSheets,
     Merged,
     cell_text,
+    closing_line,
     day_of,
     edited_sheet,
     merge_all,
@@ -129,6 +130,8 @@ def save(
     else:
         edited, before = _of_earlier_runs(earlier)
     joined, properties = _joined(worksheets, before)
+    if line := closing_line(joined):
+        say(line)
     book = Book(joined, properties, edited if before.foreign else None, before.foreign)
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")

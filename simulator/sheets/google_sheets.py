@@ -54,6 +54,7 @@ from simulator.sheets.merge import (
     Merged,
     MergedRow,
     cell_text,
+    closing_line,
     day_of,
     edited_sheet,
     merge_all,
@@ -744,6 +745,8 @@ class _Push:
         if written or any(changes.gone for changes in work):
             self._verify([changes for changes in work if changes in written or changes.gone])
         self._delete([changes for changes in work if changes.gone], edited)
+        if line := closing_line(sheet for sheet, _plan in merged.values()):
+            self.notes[line] = None
 
     def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
         """What is read of a worksheet: all of it, or its head, its keys and what tells rows without one."""

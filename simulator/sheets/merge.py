@@ -36,6 +36,7 @@ from simulator.core.messages import Message, _, ngettext, shown
 from simulator.core.types import Language
 from simulator.sheets.model import (
     ARCHIVED,
+    LATER,
     Column,
     Layout,
     PulledRow,
@@ -416,7 +417,9 @@ class _Merging:
     def _outcome(self, row: PulledRow) -> str | None:
         """Why a row of the review or of the fixes goes; None where it stays."""
         questions = _questions(self.sheet, row)
-        if questions and questions <= self.sheet.asked:
+        # A wrong answer to a follow-up says nothing where nobody followed up.
+        asked = {f"{name}{LATER}" for name in questions} if LATER in row.key else questions
+        if questions and asked | questions <= self.sheet.asked:
             return "changed" if questions & self.sheet.red else "right"
         if row.cells.get("status") in _CLOSED:
             return "team"
@@ -548,6 +551,13 @@ def outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow]
         if name := titles.get(row.cell("state").text):
             getattr(counts, name)[row.cell("assignee").text] += 1
     return counts
+
+
+def closing_line(sheets: Iterable[Worksheet]) -> Message | None:
+    """Whose rows closed themselves in this run, for whoever writes it: "Mari 2 · Ken 1"."""
+    rows = {row.key: row for sheet in sheets if sheet.name == "summary" for row in sheet.rows}
+    owners = rows["closed"].cell("explanation").text if "closed" in rows else ""
+    return _("Closed in this run, because they are right now: {owners}.", owners=owners) if owners else None
 
 
 def lasting(sheet: Worksheet) -> bool:

@@ -142,7 +142,7 @@ class Worksheet(Value):
     The first column holds the rows' keys. `help` says above or beside the table what it is for.
     `frozen_columns` counts from the left, the key among them. `run` is the run that the rows are of; `asked`
     are the questions that it asked and graded, `red` those of them that need review, by what their keys begin
-    with (`question_key`).
+    with (`question_key`); `asked` also says of which of them a further turn was graded (`LATER`).
     """
 
     name: str
@@ -605,7 +605,7 @@ def number_cell(n: float, mark: CellMark = "") -> SheetCell:
 #            history                                  longer, is a row of its own, to be looked at once more
 # What the customer said just before is no part of it: customers never say the same in the same words.
 # What ends the key of an answer that is red for somebody, and stands in that of an answer to a first line.
-RED, FIRST = "-red", "-first-"
+RED, FIRST, LATER = "-red", "-first-", "-later-"
 _START = "answer-"
 
 
@@ -619,7 +619,7 @@ def answer_key(case: Case, turn: Turn) -> str:
     """Turns have the same key where the bot gave the same answer about the same question."""
     answer = turn.answer
     said = _digest(case.contexts, case.choices, folded(answer.text), answer.error and answer.error.kind)
-    return f"{question_key(case)}{FIRST if turn.index == 1 else '-later-'}{said}"
+    return f"{question_key(case)}{FIRST if turn.index == 1 else LATER}{said}"
 
 
 def is_answer_key(key: str) -> bool:

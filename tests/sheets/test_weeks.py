@@ -80,7 +80,11 @@ def week(run: str, *said: Said) -> Results:
 
 def made(run: str, *said: Said) -> tuple[Worksheet, ...]:
     """The worksheets of a run."""
-    results = week(run, *said)
+    return of_run(week(run, *said))
+
+
+def of_run(results: Results) -> tuple[Worksheet, ...]:
+    """The same of its results."""
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
     return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
 
@@ -274,6 +278,38 @@ def test_what_the_team_has_closed_does_not_stay_open(team: Team, status: str) ->
 
     assert PHONE not in states(team)
     assert {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}[PHONE] == "team"
+
+
+def test_a_follow_up_that_nobody_made_is_not_answered_rightly(team: Team) -> None:
+    """The conversation of the second week has one turn: what was wrong in the second turn stays open."""
+    results = week(FIRST, *WEEK_1)
+    talk = results.conversations[2]
+    later = Turn(index=2, user="本当ですか", answer=Answer(text="さあ。"))
+    talks = [*results.conversations]
+    talks[2] = talk.model_copy(update={"turns": (*talk.turns, later)})
+    wrong = results.scores[2].model_copy(update={"turn": 2})
+    team.report(
+        *of_run(
+            results.model_copy(update={"conversations": tuple(talks), "scores": (*results.scores, wrong)})
+        )
+    )
+    report(team, SECOND, *(said._replace(grade=5) for said in WEEK_1))
+
+    assert [
+        (r.cells["answer"].splitlines()[-1], r.cells["state"]) for r in rows(team) if "severity" in r.cells
+    ] == [("さあ。", "not_asked")]
+
+
+def test_a_push_says_whose_rows_are_closed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their names stand in one line."""
+    first_week(team)
+    capsys.readouterr()
+    if isinstance(team, GoogleSheet):
+        told = str(pushed(*made(SECOND, *WEEK_2)).notes)
+    else:
+        report(team, SECOND, *WEEK_2)
+        told = capsys.readouterr().err
+    assert "Closed in this run, because they are right now: 佐藤 1." in told
 
 
 def test_conversations_have_the_form_of_a_sheet_of_questions_and_answers(team: Team) -> None:
