@@ -8,8 +8,7 @@ is trusted, neither its suffix nor the sizes that it states. What is guaranteed:
 - A pipe or device is refused: whoever reads one that nobody writes to waits forever.
 - Text is UTF-8, UTF-16 with a mark, or CP932; what fits none of them is refused with the line where it shows,
   and so is text of another encoding that CP932 happens to decode.
-- An archive of an Office program is looked through before it is parsed: what its XML would take in memory is
-  estimated from bytes and elements (`_parsed_bytes`).
+- An archive of an office program unpacks to at most `MAX_UNPACKED` bytes, going by what it states.
 """
 
 import codecs
@@ -28,7 +27,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
-from xml.parsers import expat
 
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, printable, system_error
@@ -225,15 +223,8 @@ def _is_foreign(data: bytes, text: str) -> bool:
     return False
 
 
-_MOST_UNPACKED = 1 << 29
-# Bytes that what is in an archive may take in memory, and that its XML may go on without a tag. About what a
-# byte and an element take: where all is there at once, and of the texts of a workbook. Its worksheets are
-# read row by row, which takes time; comments, drawings and so on are not read.
-_MOST_PARSED = 205_000_000
-_LONGEST_TEXT = 1 << 21
-_AT_ONCE, _TEXTS, _ROWS = (6, 200), (1, 75), (0, 7)
-# Worksheets, comments and drawings of an Excel file, which are not read at once.
-_IN_PARTS = re.compile(r"xl/(?!_rels|theme|chartsheets)\w+/[^/]*$")
+# What an archive of an office program may unpack to: some 100,000 rows of questions.
+MAX_UNPACKED = 1 << 26
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _PASSWORD = "EncryptedPackage".encode("utf-16-le")
 _ENCRYPTED_ENTRY = 0x1
@@ -275,7 +266,7 @@ def _transitional(data: bytes) -> io.BytesIO:
                 ):
                     head = source.read(_HEAD)
                     if entry.filename.endswith(".rels"):
-                        head += source.read(_LONGEST_TEXT)
+                        head += source.read()
                     target.write(_STRICT_NAME.sub(_USUAL + rb"\1/2006/", head))
                     shutil.copyfileobj(source, target)
     usual.seek(0)
@@ -308,55 +299,9 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
         return protected
     # An entry never unpacks to more than the size it states.
-    if sum(entry.file_size for entry in entries) > (most := max_unpacked_bytes(len(data), _MOST_UNPACKED)):
-        raise too_large(path, most, unpacked=True)
-    taken = 0
-    for entry in entries:
-        rows = _ROWS if is_read_in_rows(entry.filename) else _AT_ONCE
-        limits = _TEXTS if entry.filename == "xl/sharedStrings.xml" else rows
-        if (more := _parsed_bytes(archive, entry, *limits)) is None:
-            return _("one text of it is longer than {n} bytes; shorten it", n=_LONGEST_TEXT)
-        taken += more
-        if taken > _MOST_PARSED:
-            raise too_large(path, _MOST_PARSED, unpacked=True)
+    if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
+        raise too_large(path, MAX_UNPACKED, unpacked=True)
     return None
-
-
-def is_read_in_rows(place: str) -> bool:
-    """Whether this entry of an Excel file is not read at once, going by its name."""
-    return bool(_IN_PARTS.match(place))
-
-
-def _parsed_bytes(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, of_a_byte: int, of_an_element: int
-) -> int | None:
-    """About what an entry takes in memory beside the packed file, once it is parsed.
-
-    None where its XML goes on for more than _LONGEST_TEXT bytes without a tag. A parser tells a tag from what
-    looks like one in a comment, and keeps nothing. Counting stops as soon as the limit is passed.
-    """
-    started = taken = 0
-
-    def count(_name: str, attributes: list[str]) -> None:
-        nonlocal started
-        started += 1 + len(attributes)  # of an attribute its name and its value
-
-    parser = expat.ParserCreate()
-    parser.ordered_attributes = True
-    parser.StartElementHandler = count
-    try:
-        with archive.open(entry) as file:
-            while piece := file.read(_LONGEST_TEXT):
-                before = started
-                parser.Parse(piece)
-                if started == before and len(piece) == _LONGEST_TEXT:
-                    return None
-                if (taken := of_a_byte * file.tell() + of_an_element * started) > _MOST_PARSED:
-                    break
-    except (expat.ExpatError, zipfile.BadZipFile, NotImplementedError, zlib.error, EOFError):
-        # A picture, or something broken, which whoever reads it refuses.
-        return min(of_a_byte, 2) * (entry.file_size - entry.compress_size)
-    return taken
 
 
 # Bytes that wait in memory; more are on the disk.

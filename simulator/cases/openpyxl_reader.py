@@ -1,40 +1,26 @@
 """openpyxl's readers of a workbook's package and of its worksheets, used directly.
 
-Nothing of a package is trusted: the list of worksheets is refused where it claims to be one of them, a row
-that is too wide for the memory is a fault, and texts that are struck out are no texts. To import openpyxl
-takes a quarter of a second, so cases/workbooks.py imports this module where a workbook is opened.
+openpyxl's own read-only mode reports neither merged cells nor hidden rows, struck-out text, or formulas
+without a result, and its other mode holds an object for each cell. To import openpyxl takes a quarter of a
+second, so cases/workbooks.py imports this module where a workbook is opened.
 """
 
 import io
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from openpyxl.cell.text import Text
 from openpyxl.chartsheet import Chartsheet
-from openpyxl.reader.excel import ExcelReader, _find_workbook_part
+from openpyxl.reader.excel import ExcelReader
 from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
-from openpyxl.worksheet._reader import (
-    DATA_TAG,
-    FORMULA_TAG,
-    INLINE_STRING,
-    MERGE_TAG,
-    ROW_TAG,
-    WorkSheetParser,
-)
+from openpyxl.worksheet._reader import FORMULA_TAG, INLINE_STRING, MERGE_TAG, ROW_TAG, WorkSheetParser
 from openpyxl.worksheet.merge import MergeCells
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
 
-from simulator.cases.files import MAX_LINE, is_read_in_rows, too_large
 from simulator.cases.number_format import BUILT_IN, GENERAL, FormattedText
-from simulator.cases.row import MAX_COLUMNS, Row, RowFault
-from simulator.core.messages import _
 
-# XML elements of a row: as many columns as there may be, each with a few for its value. And of all that
-# follows the rows, such as merged cells.
-_OF_A_WIDE_ROW = 8 * MAX_COLUMNS
 _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
@@ -51,32 +37,27 @@ class OpenWorksheet:
     def __init__(self, sheet: Any) -> None:
         """`sheet` is openpyxl's; nothing of it is read yet."""
         self._sheet = sheet
-        self._parser: _Parser | None = None
         self.styles = Styles(sheet.parent)
+        # The merged areas (left, top, right, bottom).
+        self.areas: list[tuple[int, int, int, int]] = []
 
-    def rows(self, path: Path) -> Iterator[tuple[int, bool, list[dict[str, Any]]]]:
-        """Number, whether it is hidden, and cells of each row. Raises RowFault for one that is too wide."""
+    def rows(self) -> Iterator[tuple[int, bool, list[dict[str, Any]]]]:
+        """Number, whether it is hidden, and cells of each row."""
         with self._sheet._get_source() as source:
             # Without the formats of dates, these stay the numbers that they are stored as.
-            self._parser = _Parser(
-                source, self._sheet._shared_strings, data_only=True, epoch=self.styles.epoch
-            )
-            yield from self._parser.rows(path, self._sheet.title)
-
-    def areas(self) -> list[tuple[int, int, int, int]]:
-        """The merged areas (left, top, right, bottom)."""
-        merged = self._parser and self._parser.merged_cells
-        return [area.bounds for area in merged.mergeCell] if merged else []
+            parser = _Parser(source, self._sheet._shared_strings, data_only=True, epoch=self.styles.epoch)
+            for _event, element in iterparse(source):
+                if element.tag == ROW_TAG:
+                    is_hidden = element.get("hidden") in ("1", "true")
+                    number, cells = parser.parse_row(element)
+                    yield number, is_hidden, cells
+                    element.clear()
+                elif element.tag == MERGE_TAG:
+                    self.areas = [area.bounds for area in MergeCells.from_tree(element).mergeCell]
 
 
 class _Reader(ExcelReader):  # type: ignore[misc]
-    """What `openpyxl.load_workbook` uses, without reading at once what was not counted as such."""
-
-    def read_workbook(self) -> None:
-        """The list of worksheets. Raises ValueError where it stands among them."""
-        if is_read_in_rows(place := _find_workbook_part(self.package).PartName[1:]):
-            raise ValueError(place)
-        super().read_workbook()
+    """What `openpyxl.load_workbook` uses, with texts as people see them."""
 
     def read_strings(self) -> None:
         """The texts that cells share, without what is struck out in them."""
@@ -105,39 +86,6 @@ def _unstruck(text: Text) -> str:
 
 
 class _Parser(WorkSheetParser):  # type: ignore[misc]
-    """The parser below openpyxl's read-only mode, used directly.
-
-    The mode itself pads rows to whatever width a file claims, and reports neither merged cells nor
-    formulas without a result.
-    """
-
-    def rows(self, path: Path, sheet: str) -> Iterator[tuple[int, bool, list[dict[str, Any]]]]:
-        """The rows, each with its number and whether it is hidden; then the merged cells.
-
-        Raises RowFault for a row before it is too wide for the memory.
-        """
-        held, characters, over = 0, 0, False
-        for _event, element in iterparse(self.source):
-            held += 1
-            characters += len(element.text or "")
-            # A row that has been read is cleared, so that the tree does not grow with the file.
-            if element.tag == ROW_TAG:
-                is_hidden = element.get("hidden") in ("1", "true")
-                number, cells = self.parse_row(element)
-                yield number, is_hidden, cells
-                element.clear()
-                held = characters = 0
-            elif element.tag == DATA_TAG:  # what follows is no row
-                over = True
-            elif element.tag == MERGE_TAG:
-                self.merged_cells = MergeCells.from_tree(element)
-            if characters > MAX_LINE or (over and held > _OF_A_WIDE_ROW):
-                raise too_large(path, MAX_LINE, unpacked=True)
-            if held > _OF_A_WIDE_ROW:
-                row = Row(self.row_counter + 1, {}, sheet=sheet)
-                what = _("too many cells; at most {most} columns are read.", most=MAX_COLUMNS)
-                raise RowFault(path, row, what)
-
     def parse_cell(self, element: Any) -> dict[str, Any]:
         cell: dict[str, Any] = super().parse_cell(element)
         if (inline := element.find(INLINE_STRING)) is not None and cell["value"] is not None:

@@ -6,13 +6,11 @@ that are hidden (or filtered away) are marked, so that readers of questions can 
 text cannot be read is named by row and column: a formula that Excel never calculated, one that shows #REF!, a
 number format that is not supported.
 
-openpyxl reads the package and each row, and nothing of it is trusted: `read_archive` has looked at the sizes
-before, `openpyxl_reader` stops at a row that is too wide, and `_worksheet` adds up what is held. Worksheets
-that are hidden are not read unless they are named.
+`read_archive` has looked at the file's size before openpyxl reads the package and each row. Worksheets that
+are hidden are not read unless they are named.
 """
 
 import re
-import sys
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +21,7 @@ from unicodedata import normalize
 
 from pydantic import JsonValue
 
-from simulator.cases.files import read_archive, readable_or_error, too_large
+from simulator.cases.files import read_archive, readable_or_error
 from simulator.cases.headings import field_of
 from simulator.cases.number_format import (
     GENERAL,
@@ -39,6 +37,7 @@ from simulator.cases.row import (
     RowFault,
     Rows,
     WorksheetRow,
+    check_columns,
     column_names,
     is_lower_heading,
 )
@@ -50,12 +49,6 @@ if TYPE_CHECKING:
 
 # Column names stand below at most this many rows of titles and notes.
 _MOST_TITLE_ROWS = 30
-# A merged area is filled downwards; this limits areas that overlap again and again.
-_MOST_FILLED = 1_000_000
-# Bytes that the texts of a workbook may take, and about what a row and a cell take that hold nothing, and how
-# much more a row with texts, a cell beside its text, and what is wrong with a cell.
-_MOST_HELD, _OF_AN_EMPTY_ROW, _OF_AN_EMPTY_CELL = 205_000_000, 160, 20
-_OF_A_ROW, _OF_A_CELL, _OF_A_FAULT = 190, 70, 600
 # The first day of most workbooks, as openpyxl has it.
 _EPOCH = datetime(1899, 12, 30)
 # Worksheets that an error names.
@@ -110,7 +103,9 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
     top = column_row(sheet, fits)
     start = _first_wide(sheet.lines) if top is None else top
     head = sheet.lines[start]
-    names = column_names(path, Row(head.number, {}, sheet=title), _cells(head))
+    place = Row(head.number, {}, sheet=title)
+    check_columns(path, place, max(head.texts, default=0))
+    names = column_names(path, place, _cells(head))
     for line in sheet.lines[start + 1 :]:
         if line.hidden:
             yield LeftOut(path, Row(line.number, {}, sheet=title), "hidden")
@@ -187,14 +182,10 @@ def open_workbook(path: Path) -> Any:
 
 
 def read_worksheets(path: Path, sheets: Iterable[Any]) -> list[WorkbookSheet]:
-    """Worksheets of one workbook, as far as all of them fit in the memory. Raises CaseFileError."""
-    read, held = [], 0
+    """Worksheets of one workbook. Raises CaseFileError."""
     with readable_or_error(path, "Excel"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for sheet in sheets:
-            worksheet, held = _worksheet(sheet, path, held)
-            read.append(worksheet)
-    return read
+        return [_worksheet(sheet) for sheet in sheets]
 
 
 def worksheet_text(sheet: WorkbookSheet) -> str:
@@ -210,27 +201,16 @@ def _plain(name: str) -> str:
     return normalize("NFKC", name).strip().casefold()
 
 
-def _worksheet(sheet: Any, path: Path, held: int) -> tuple[WorkbookSheet, int]:
-    """A worksheet, and the bytes that are held now; before, it were so many."""
+def _worksheet(sheet: Any) -> WorkbookSheet:
     from simulator.cases.openpyxl_reader import OpenWorksheet  # with it openpyxl
 
-    lines, source = list[WorksheetRow](), OpenWorksheet(sheet)
-    for number, is_hidden, cells in source.rows(path):
-        line = _line(source.styles, number, cells, is_hidden=is_hidden)
-        if line.texts or line.faults:
-            lines.append(line)
-            held += _OF_A_ROW + _OF_A_FAULT * len(line.faults)
-        held += (
-            _OF_AN_EMPTY_ROW
-            + _OF_AN_EMPTY_CELL * len(cells)
-            + sum(_OF_A_CELL + sys.getsizeof(text) for text in line.texts.values())
-        )
-        if held > _MOST_HELD:
-            raise too_large(path, _MOST_HELD, unpacked=True)
-    return _filled(sheet.title, lines, source.areas()), held
+    source = OpenWorksheet(sheet)
+    lines = (_line(source.styles, *row) for row in source.rows())
+    filled = [line for line in lines if line.texts or line.faults]
+    return _filled(sheet.title, filled, source.areas)
 
 
-def _line(styles: "Styles", number: int, cells: list[dict[str, Any]], *, is_hidden: bool) -> WorksheetRow:
+def _line(styles: "Styles", number: int, is_hidden: bool, cells: list[dict[str, Any]]) -> WorksheetRow:
     texts, faults = {}, {}
     for cell in cells:
         column, value = cell["column"], cell["value"]
@@ -309,17 +289,12 @@ def _filled(
     numbers = sorted(by_number)
     below: dict[tuple[int, int], int] = {}
     wide = frozenset((top, column) for column, top, right, _bottom in areas if right > column)
-    left = _MOST_FILLED
     for column, top, _right, bottom in areas:
         text = by_number[top].texts.get(column) if top in by_number else None
         if text is None or bottom == top:
             continue
         below[top, column] = bottom
         covered = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
-        # Areas may overlap: a small file can ask for the same rows to be filled again and again.
-        left -= len(covered)
-        if left < 0:
-            raise ValueError(_("merged cells that overlap"))
         for number in covered:
             by_number[number].texts.setdefault(column, text)
     return WorkbookSheet(name, tuple(lines), below, wide)

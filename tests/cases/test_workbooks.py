@@ -15,7 +15,6 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font
 
-from simulator.cases import workbooks
 from simulator.cases.cases import QUESTIONS, read_cases, read_dataset
 from simulator.cases.workbooks import cell_text
 from tests.case_files import as_workbook, refusal
@@ -177,15 +176,7 @@ def test_a_small_file_that_grows_without_end(tmp_path: Path) -> None:
     path = tmp_path / "a.xlsx"
     path.write_bytes(zipped(a=b"\0" * (1 << 27)))
 
-    assert f"{path}: larger than 13,056,000 bytes when unpacked; split the file" in refusal(path)
-
-
-def test_a_worksheet_of_more_than_fits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However well it was packed; read row by row, it is given up before all of it is in memory."""
-    monkeypatch.setattr(workbooks, "_MOST_HELD", 100_000)
-    path = grown(tmp_path, [["question"], *([f"{number}" * 300] for number in range(200))])
-
-    assert "larger than 100,000 bytes when unpacked; split the file" in refusal(path)
+    assert f"{path}: larger than 67,108,864 bytes when unpacked; split the file" in refusal(path)
 
 
 @pytest.mark.parametrize(
