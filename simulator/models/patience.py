@@ -200,7 +200,7 @@ class Availability:
         finally:
             self._row.remove(place)
             self._tell()
-        if self._lost:
+        if self._lost and self.is_away:
             raise self.lost(self._failure)
         return None
 
@@ -214,7 +214,7 @@ class Availability:
         # Without a call that asks it would be waited for in vain.
         while self.is_away and not self._lost and (self._is_asking or self._row):
             await self._news.wait()
-        if self._lost:
+        if self._lost and self.is_away:
             raise self.lost(self._failure)
 
     async def _is_due(self) -> bool:
