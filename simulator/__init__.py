@@ -26,7 +26,7 @@ from simulator.api import (
 )
 from simulator.core.answers import passages_of
 from simulator.core.errors import BotFailure, InputError, RehearsalError, Transient
-from simulator.core.run_options import RunOptions
+from simulator.core.run_options import RehearsalOptions, RowOptions
 from simulator.core.types import (
     Answer,
     Bot,
@@ -54,7 +54,8 @@ __all__ = [
     "Passage",
     "Query",
     "RehearsalError",
-    "RunOptions",
+    "RehearsalOptions",
+    "RowOptions",
     "RunResults",
     "Score",
     "ToolCall",

@@ -17,7 +17,7 @@ import pytest
 from simulator import api
 from simulator.api import AnyBot, Cases, RunResults
 from simulator.core.messages import safe_text
-from simulator.core.run_options import RunOptions
+from simulator.core.run_options import RehearsalOptions
 
 # Red turns that a failed test shows.
 SHOWN = 3
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def rehearse(request: pytest.FixtureRequest) -> Callable[..., RunResults]:
     """`simulator.rehearse`; with --rehearse-offline no model plays, whatever the test says."""
 
-    def call(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+    def call(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]) -> RunResults:
         if request.config.getoption("rehearse_offline"):
             options["offline"] = True
         result = api.rehearse(bot, cases, **options)

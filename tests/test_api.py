@@ -237,6 +237,17 @@ def test_settings_of_the_lab_have_a_keyword_of_their_own() -> None:
         rehearse(answer, **OPTIONS, added={"workers": 1})
 
 
+def test_a_keyword_of_the_other_kind_of_run_is_refused() -> None:
+    """It would have no effect: rows are asked by no customer, and customers have prompts of their own."""
+    of_rows: dict[str, Any] = {**OPTIONS, "prompt": "choose"}
+    of_customers: dict[str, Any] = {"offline": True, "persona": "angry"}
+
+    with pytest.raises(InputError, match="unknown keyword: 'prompt'"):
+        rehearse(answer, **of_rows)
+    with pytest.raises(InputError, match="unknown keyword: 'persona'"):
+        evaluate(answer, CASES, **of_customers)
+
+
 @pytest.mark.parametrize(("name", "language"), [("rehearse_bot.py", "ja"), ("rehearse_bot_en.py", "en")])
 def test_the_example_runs(root: Path, tmp_path: Path, name: str, language: str) -> None:
     """In an empty folder: a score, and a page in the language of the one who reads about it."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.run_options import RunOptions
+from simulator.core.run_options import RehearsalOptions, RowOptions
 from simulator.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -15,7 +15,7 @@ CACHE = ROOT / ".mypy_cache"
 # What a command does with the run, and the parts of a run that a call takes as arguments.
 COMMAND_LINE = {
     "protocol", "cases", "dry_run", "json_output", "verbose", "quiet", "open_page", "to", "sheet",
-    "worksheet",
+    "worksheet", "check_cells",
 }  # fmt: skip
 
 
@@ -53,7 +53,10 @@ def test_a_misspelt_keyword_of_a_rehearsal_is_found(tmp_path: Path) -> None:
 
 def test_every_setting_of_a_run_is_a_keyword() -> None:
     """A new setting is typed where it is made; what says how a terminal shows a run is none."""
-    fields, keywords = {*Settings.model_fields}, {*RunOptions.__annotations__}
+    fields, keywords = (
+        {*Settings.model_fields},
+        {*RehearsalOptions.__annotations__, *RowOptions.__annotations__},
+    )
 
     assert keywords - fields == set()
     assert fields - keywords == COMMAND_LINE

@@ -25,7 +25,7 @@ from simulator import plugins
 from simulator.api.progress import only_the_verdict
 from simulator.core.errors import UnknownName
 from simulator.core.messages import Message, _, shown
-from simulator.core.run_options import RunOptions
+from simulator.core.run_options import RehearsalOptions, RowOptions, RunOptions
 from simulator.core.settings import Protocol as RunProtocol
 from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Case, Conversations, Results
@@ -142,7 +142,7 @@ class RunResults:
 RunName: TypeAlias = RunResults | str | Path
 
 
-def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]) -> RunResults:
     """Has customers talk with the bot, grades every turn, and returns the run.
 
     `bot` is a function of a question, or of question and history, that returns a text, or a text and its
@@ -153,7 +153,7 @@ def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptio
     return _quietly(lambda: _made("dialogue", bot, cases, options))
 
 
-def evaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+def evaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RowOptions]) -> RunResults:
     """Asks each row of a data set once, grades the answers, and returns the run; see `rehearse`."""
     return _quietly(lambda: _made("single_turn", bot, cases, options))
 
@@ -230,12 +230,14 @@ def open_run(run: str = "latest", runs: str = "runs") -> Results:
     return run_file.read_run(run_file.find_run(run, Path(runs)))
 
 
-async def arehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+async def arehearse(
+    bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]
+) -> RunResults:
     """`rehearse`, awaited."""
     return await asyncio.to_thread(lambda: rehearse(bot, cases, **options))
 
 
-async def aevaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RunOptions]) -> RunResults:
+async def aevaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RowOptions]) -> RunResults:
     """`evaluate`, awaited."""
     return await asyncio.to_thread(lambda: evaluate(bot, cases, **options))
 
@@ -265,7 +267,8 @@ async def acompare(first: RunName, second: RunName, **options: Unpack[RunOptions
 def _made(protocol: RunProtocol, bot: AnyBot, cases: Cases, options: Mapping[str, Any]) -> RunResults:
     from simulator.api.make import make_with_objects
 
-    made = make_with_objects(protocol, bot, cases, _flags(options))
+    kind = RowOptions if protocol == "single_turn" else RehearsalOptions
+    made = make_with_objects(protocol, bot, cases, _flags(options, kind))
     return RunResults(made.path, made.settings, made.stopped)
 
 
@@ -273,11 +276,11 @@ def _name(run: RunName) -> str:
     return str(run.path if isinstance(run, RunResults) else run)
 
 
-def _flags(options: Mapping[str, Any]) -> dict[str, Any]:
+def _flags(options: Mapping[str, Any], kind: type = RunOptions) -> dict[str, Any]:
     """The keywords as flags; raises UnknownName for one that is none, where no type checker looked."""
     for name in options:
-        if name not in RunOptions.__annotations__:
-            raise UnknownName(_("keyword"), name, RunOptions.__annotations__)
+        if name not in kind.__annotations__:
+            raise UnknownName(_("keyword"), name, kind.__annotations__)
     flags = {name: value for name, value in options.items() if name != "added"} | options.get("added", {})
     return {name: str(value) if isinstance(value, PurePath) else value for name, value in flags.items()}
 

@@ -15,7 +15,7 @@ Table: TypeAlias = Mapping[str, object]
 
 
 class RunOptions(TypedDict, total=False):
-    """What `rehearse` and its like take beside a bot and cases; what is left out is at its default.
+    """What all runs take beside a bot and cases; what is left out is at its default.
 
     Defaults are those of rehearsal.toml and the environment, then those that docs/reference.md names.
     """
@@ -30,16 +30,6 @@ class RunOptions(TypedDict, total=False):
     seed: int
     redact: Literal["on", "off", "auto"] | bool
     redact_patterns: str | Sequence[str]
-    # Customers
-    persona: Names
-    turns: int
-    user_model: Names
-    replay: str
-    replay_diverged: Literal["go-on", "end", "keep"]
-    voice_opening: bool
-    script: File
-    customer_faults: Literal["keep", "exclude", "replay"]
-    greeting: Mapping[str, str]
     # Judges
     judges: Names
     judge_model: str
@@ -76,7 +66,25 @@ class RunOptions(TypedDict, total=False):
     runs: File
     # What plug-ins and the lab add, by its name: {"customers": 50}
     added: Table
-    # Rows of a data set
+
+
+class RehearsalOptions(RunOptions, total=False):
+    """What `rehearse` takes: also who the customers are."""
+
+    persona: Names
+    turns: int
+    user_model: Names
+    replay: str
+    replay_diverged: Literal["go-on", "end", "keep"]
+    voice_opening: bool
+    script: File
+    customer_faults: Literal["keep", "exclude", "replay"]
+    greeting: Mapping[str, str]
+
+
+class RowOptions(RunOptions, total=False):
+    """What `evaluate` takes: also how the rows of a data set are asked."""
+
     prompt: str
     shots: int
     labels: Names
