@@ -705,9 +705,8 @@ class Spending:
 
 
 # What conversations can be selected by: that they have a turn, are still to be held (or held on), are in
-# English, have an answer with passages, a case that says whether the bot has to answer or hand over, or one
-# that it has to hand over.
-Selection = Literal["begun", "unfinished", "english", "with_passages", "with_expectations", "to_hand_over"]
+# English, or have an answer with passages.
+Selection = Literal["begun", "unfinished", "english", "with_passages"]
 # The scores of a conversation, by turn, then by judge.
 TurnScores = dict[int, dict[str, Score]]
 
@@ -717,10 +716,6 @@ _SELECTED: dict[Selection, Callable[[Conversation], Any]] = {
     "unfinished": lambda conversation: conversation.ended is None or conversation.ended in OPEN,
     "english": lambda conversation: conversation.case.language == "en",
     "with_passages": lambda conversation: any(turn.answer.passages for turn in conversation.turns),
-    "with_expectations": lambda conversation: (
-        conversation.case.answerable is not None or conversation.case.handover != "optional"
-    ),
-    "to_hand_over": lambda conversation: conversation.case.handover == "required",
 }
 
 

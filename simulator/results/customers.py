@@ -152,14 +152,6 @@ class _Lengths:
         }
 
 
-def line_lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, LineLengths]]:
-    """How long the customers' messages are, by language, then by persona, with `all` for everyone."""
-    lengths = _Lengths()
-    for conversation in conversations:
-        lengths.add(conversation)
-    return lengths.figures()
-
-
 def customer_messages(conversation: Conversation) -> list[str]:
     """The customer's messages from first to closing one, as they were meant: without typing mistakes."""
     return [*(turn.user for turn in conversation.turns), *filter(None, [conversation.closing])]

@@ -41,11 +41,10 @@ from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.knowledge import articles_of
 from simulator.results.red import RANK, gravest_reason, placed_scores, red_marks, worst_severity
 from simulator.results.red_answers import MAX_QUOTED
+from simulator.results.rows import Key
 from simulator.text.typography import language_of
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "case", "rows", "bot", "simulator", "open"]
-# Conversation and turn.
-Key = tuple[str, int]
 # The place of each turn on the report's page.
 Anchors = Mapping[Key, str]
 
@@ -397,18 +396,10 @@ class Gains:
     only.
     """
 
-    def __init__(self, results: Results, summary: Summary) -> None:
+    def __init__(self, summary: Summary) -> None:
         """Only turns that count for the summary's score can gain."""
-        red, customers = {(t.conversation, t.turn) for t in summary.red.answers}, summary.customers
-        # What is left out of the score gains nothing; a spoilt turn that is red failed by itself, and counts.
-        left_out = set(customers.spoilt) - red if customers.handling == "exclude" else set()
-        self._values = {
-            key: score.value
-            for score in results.scores.of_judge(summary.scores.primary)
-            if score.value is not None
-            and (key := (score.conversation, score.turn)) not in left_out
-            and score.conversation in summary.scores.by_conversation
-        }
+        graded = (turn for turn in summary.record.turns if turn.value is not None)
+        red, self._values = summary.red.by_turn, {turn.key: turn.value or 0.0 for turn in graded}
         self._graded = Counter(conversation for conversation, _turn in self._values)
         judge = canonical_judge(summary.scores.primary.rpartition(".")[2])  # of one output, the judge alone
         good = [value for key, value in self._values.items() if key not in red]
@@ -553,10 +544,10 @@ def improvements(
     `articles`, the knowledge base, only provides titles. Fixes are ranked by their gain (to four decimals),
     then by the gravest of their turns, then by the number of personas and of turns.
     """
-    library, gains = Library(results, articles), Gains(results, summary)
+    library, gains = Library(results, articles), Gains(summary)
     # In the order of `reddest`, so that each group begins with its gravest turn.
     causes = {(cause.conversation, cause.turn): cause for cause in root_causes}
-    to_hand_over = set(results.conversations.select("to_hand_over").ids)
+    to_hand_over = {row.id for row in summary.record.conversations if row.handover == "required"}
     diagnosed = []
     for red in summary.red.answers:
         if cause := causes.get((red.conversation, red.turn)):

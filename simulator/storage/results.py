@@ -62,9 +62,6 @@ _SELECTED: dict[Selection, str] = {
     "english": """json_extract("case", '$.language') = 'en'""",
     "with_passages": """id IN
       (SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0)""",
-    "with_expectations": """json_extract("case", '$.answerable') IS NOT NULL
-      OR coalesce(json_extract("case", '$.handover'), 'optional') <> 'optional'""",
-    "to_hand_over": """json_extract("case", '$.handover') = 'required'""",
 }
 _ORDER = "ORDER BY conversation, turn, judge"
 # The rows of a run file of so many bytes or less are read at once; in memory they take six times as much.

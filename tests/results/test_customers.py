@@ -8,7 +8,6 @@ from simulator.results.customers import (
     customer_figures,
     early_leaving,
     goal_coverage,
-    line_lengths,
     prompt_leaving,
 )
 from simulator.results.figures import CustomerFigures, CustomerGoal
@@ -36,9 +35,10 @@ def looked_into(results: Results) -> CustomerFigures:
 
 def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
     """Characters in Japanese, words in English; the case's own question is not counted."""
-    ja = [a_talk((ASKED, OTHER), ("あ" * n, OTHER), persona=who) for n, who in ((10, "angry"), (20, "calm"))]
+    said = ((10, "angry"), (20, "calm"))
+    ja = [a_talk((ASKED, OTHER), ("あ" * n, OTHER), persona=who, id=f"ja {n}") for n, who in said]
     en = a_talk((QUESTION["en"], "x"), ("one two three", "x"), case=a_case("en"), persona="calm")
-    found = line_lengths([*ja, en])
+    found = looked_into(a_run(*ja, en)).lengths
 
     assert found["ja"]["all"].model_dump() == {"low": 12.5, "median": 15, "high": 17.5, "n": 2}
     assert found["ja"]["angry"].median == 10

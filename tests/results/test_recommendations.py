@@ -330,9 +330,9 @@ def test_red_rows_without_a_search_are_not_said_to_be_none() -> None:
 @pytest.mark.parametrize(("primary", "goal"), [("label", 1.0), ("limit.em", 1.0), ("turn", 0.8)])
 def test_what_is_right_or_wrong_is_mended_whole(primary: str, goal: float) -> None:
     """Where nothing was right, a judge by rule still knows what right is; another one does not."""
-    results, summary = run_of([[1], [1]])
+    _results, summary = run_of([[1], [1]])
 
-    assert Gains(results, changed(summary, primary=primary)).goal == goal
+    assert Gains(changed(summary, primary=primary)).goal == goal
 
 
 def as_rows(results: Results, summary: Summary) -> tuple[Results, Summary]:
