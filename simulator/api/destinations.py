@@ -28,15 +28,19 @@ from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
+from simulator.results.history import past_runs
 from simulator.results.review_files import DECIDED, decisions_in
 from simulator.sheets.excel import read_edited, save
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import PushSummary, push
 from simulator.sheets.merge import EditedSheets
+from simulator.sheets.model import Worksheet
 from simulator.storage.run_file import RUN_FILE, RunFile, add_note, run_ids
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
+# So many runs of the folder are listed in the history of a workbook or sheet.
+_LISTED = 50
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def check_destinations(settings: Settings) -> None:
 
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
-    sheet, pushed = push_to_sheet(worksheets(output.context), output.settings, output.context.language)
+    sheet, pushed = push_to_sheet(_worksheets(output), output.settings, output.context.language)
     keep_decisions(pushed.before, output.folder.parent)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
@@ -189,8 +193,13 @@ def _workbook(output: ReportOutput) -> Path:
     for book in filter(None, (newest[0], next(filter(None, newest[1:]), None))):
         with contextlib.suppress(RehearsalError):
             keep_decisions(read_edited(book, DECIDED), folder.parent)
-    path: Path = save(worksheets(context), output.folder / RUN_FILE, context.language, earlier=earlier)
+    path: Path = save(_worksheets(output), output.folder / RUN_FILE, context.language, earlier=earlier)
     return path
+
+
+def _worksheets(output: ReportOutput) -> tuple[Worksheet, ...]:
+    """The worksheets, with the newest runs of the folder in their history."""
+    return worksheets(output.context, past_runs(output.folder.resolve().parent, _LISTED)[0])
 
 
 def _saved(workbook: Path) -> int:

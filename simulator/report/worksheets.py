@@ -21,6 +21,7 @@ conversations, answers and fixes are made one at a time, while they are written 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -67,6 +68,8 @@ from simulator.report.tables import (
 from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.results.causes import standing_name
 from simulator.results.figures import RedTurn, turn_failure
+from simulator.results.findings import Gate
+from simulator.results.history import PastRun
 from simulator.results.recommendations import Fix, Improvements
 from simulator.results.red import lapses_of, red_questions, worst_severity
 from simulator.results.red_answers import MAX_QUOTED
@@ -115,11 +118,14 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 }
 
 
-def worksheets(context: ReportContext) -> tuple[Worksheet, ...]:
-    """All worksheets, in the order of their tabs: what decides first, technical details last."""
-    sheets = (
+def worksheets(context: ReportContext, past: Sequence[PastRun] = ()) -> tuple[Worksheet, ...]:
+    """All worksheets, in the order of their tabs: what decides first, technical details last.
+
+    `past` are the runs of the folder, oldest first, each of which has a row in the history.
+    """
+    sheets: tuple[Callable[[ReportContext], Worksheet], ...] = (
         summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet, questions_sheet,
-        history_sheet, _archive_sheet, technical_sheet,
+        partial(history_sheet, past=past), _archive_sheet, technical_sheet,
     )  # fmt: skip
     asked, red = _asked_questions(context)
     run = {"run": context.results.run.id, "asked": asked, "red": red}
@@ -163,7 +169,7 @@ def summary_sheet(context: ReportContext) -> Worksheet:
     """
     decision = {
         "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
-        "value": _verdict_cell(context),
+        "value": _verdict_cell(context, context.gate, trial=context.summary.trial),
         "explanation": SheetCell(
             text=context.text(
                 verdict(context.gate, context.summary.scores.score, trial=context.summary.trial)
@@ -197,9 +203,8 @@ def summary_sheet(context: ReportContext) -> Worksheet:
     return worksheet("summary", context.text, tuple(rows), context.wording)
 
 
-def _verdict_cell(context: ReportContext) -> SheetCell:
+def _verdict_cell(context: ReportContext, gate: Gate, *, trial: bool) -> SheetCell:
     """The verdict in a word, with a colour for what may be relied on: a trial has none."""
-    gate, trial = context.gate, context.summary.trial
     marks: dict[str | None, CellMark] = {"passed": "good", "missed": "red", "undecided": "warn", None: ""}
     mark = "" if trial else marks[decision_of(gate)]
     word = _("No target") if gate.decision is None else verdict_word(gate, trial=trial)
@@ -335,26 +340,33 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
     return SheetCell(text=points(value, against=limit), number=round(100 * value, 4), mark=mark)
 
 
-def history_sheet(context: ReportContext) -> Worksheet:
-    """The row of this run, which goes to those of earlier ones, with a picture of how the score developed."""
-    summary, gate, run = context.summary, context.gate, context.results.run
-    cells = {
-        "date": SheetCell(text=reader_time(run.created, context.language)),
-        "verdict": _verdict_cell(context),
-        "red": number_cell(summary.red.count),
-        "turns": number_cell(summary.turns),
-        "no_answer": number_cell(sum(summary.bot_failures.values())),
-        "seconds": number_cell(round(summary.seconds)),
-    }
-    if summary.money.cost_usd is not None:
-        cells["cost"] = number_cell(round(summary.money.cost_usd, 4))
-    # Left empty where there is none: the chart has a gap then, and not a 0.
-    for key, share in (("score", summary.scores.score), ("target", gate.target)):
-        if share is not None:
-            cells[key] = number_cell(round(100 * share, 1))
-    made = worksheet("history", context.text, (SheetRow(key=run.id, cells=cells),), context.wording)
+def history_sheet(context: ReportContext, past: Sequence[PastRun] = ()) -> Worksheet:
+    """The row of this run below those of earlier ones, with a picture of how the score developed."""
+    this = PastRun.of(context.results, context.summary, context.gate, context.language)
+    before = [run for run in past if run.run != this.run and run.created <= this.created]
+    rows = tuple(SheetRow(key=run.run, cells=_history_cells(run, context)) for run in (*before, this))
+    made = worksheet("history", context.text, rows, context.wording)
     chart = WorksheetChart(title=made.column("score").title, x="date", ys=("score", "target"))
     return made.model_copy(update={"chart": chart})
+
+
+def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]:
+    cells = {
+        "date": SheetCell(text=reader_time(run.created, context.language)),
+        "red": number_cell(run.red),
+        "turns": number_cell(run.turns),
+        "no_answer": number_cell(run.no_answer),
+        "seconds": number_cell(round(run.seconds)),
+    }
+    if run.gate:
+        cells["verdict"] = _verdict_cell(context, run.gate, trial=run.trial)
+    if run.cost_usd is not None:
+        cells["cost"] = number_cell(round(run.cost_usd, 4))
+    # Left empty where there is none: the chart has a gap then, and not a 0.
+    for key, share in (("score", run.score), ("target", run.gate.target if run.gate else None)):
+        if share is not None:
+            cells[key] = number_cell(round(100 * share, 1))
+    return cells
 
 
 def technical_sheet(context: ReportContext) -> Worksheet:

@@ -84,8 +84,37 @@ class PastRun(Value):
     red: int
     turns: int
     graded: int
+    no_answer: int = Field(default=0, exclude=True)
+    seconds: float = Field(default=0.0, exclude=True)
+    cost_usd: float | None = Field(default=None, exclude=True)
     gate: Gate | None = Field(default=None, exclude=True)
     release_decision: ReleaseDecision | None = None
+
+    @classmethod
+    def of(cls, results: Results, summary: Summary, gate: Gate, language: Language) -> "PastRun":
+        """The row of a run with these figures."""
+        run = results.run
+        return cls(
+            run=run.id,
+            **run.model_dump(include={"created", "status", "offline"}),
+            trial=summary.trial,
+            model=run.models.get("judge", ""),
+            kind=RunKind.of(results, summary),
+            limited=run.settings.get("limit") is not None,
+            language=language,
+            replay_of=replay_of(run),
+            questions=sum(case.red > 0 for case in summary.scores.cases),
+            score=summary.scores.score,
+            interval=summary.scores.interval,
+            red=summary.red.count,
+            turns=summary.turns,
+            graded=summary.scores.graded,
+            no_answer=sum(summary.bot_failures.values()),
+            seconds=summary.seconds,
+            cost_usd=summary.money.cost_usd,
+            gate=gate,
+            release_decision=results.release_decision,
+        )
 
     @property
     def is_whole(self) -> bool:
@@ -125,10 +154,10 @@ class History(Value):
         return self.direction == "falling" or self.eroded is not None
 
 
-def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
-    """The runs of a folder, oldest first, and the names of those that cannot be read."""
+def past_runs(folder: Path, newest: int | None = None) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
+    """The runs of a folder, oldest first, and the names of those that cannot be read; or of the newest."""
     runs, unread = [], []
-    for name in run_ids(folder):
+    for name in run_ids(folder)[-newest if newest else 0 :]:
         try:
             runs.append(past_run(folder / name / RUN_FILE))
         except InputError:  # damaged, or with settings that are no longer understood
@@ -139,27 +168,11 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
 def past_run(path: Path) -> PastRun:
     """One run as a row of the history, with the score that its reports show."""
     results = read_run(path)
-    run, settings = results.run, stored_settings(results.run.settings)
+    settings = stored_settings(results.run.settings)
     summary = figures_of(results, settings, customers=False)
     languages = Counter(conversation.case.language for conversation in results.conversations)
-    return PastRun(
-        run=run.id,
-        **run.model_dump(include={"created", "status", "offline"}),
-        trial=summary.trial,
-        model=run.models.get("judge", ""),
-        kind=RunKind.of(results, summary),
-        limited=run.settings.get("limit") is not None,
-        language="en" if languages["en"] > languages["ja"] else "ja",
-        replay_of=replay_of(run),
-        questions=sum(case.red > 0 for case in summary.scores.cases),
-        score=summary.scores.score,
-        interval=summary.scores.interval,
-        red=summary.red.count,
-        turns=summary.turns,
-        graded=summary.scores.graded,
-        gate=gate_of(results, summary, settings),
-        release_decision=results.release_decision,
-    )
+    language: Language = "en" if languages["en"] > languages["ja"] else "ja"
+    return PastRun.of(results, summary, gate_of(results, summary, settings), language)
 
 
 def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:

@@ -8,6 +8,8 @@ import openpyxl
 import pytest
 
 from simulator.cli.app import main
+from simulator.core.messages import shown
+from simulator.sheets.model import TABS
 from tests.diff_runs import a_result, grades_of, stored
 
 BEFORE, NOW = [0.4, 0.6, 0.8, 0.8, 1.0, 1.0], [0.8, 0.6, 0.8, 1.0, 1.0, 1.0]
@@ -90,3 +92,17 @@ def test_a_limit_that_moved_makes_no_question_red(capsys: pytest.CaptureFixture[
     stored(a_result(grades_of([0.8] * 6), "2-now", days=1, red={"overall": 0.9}))
 
     assert changed(capsys)["questions"] == {"before": 6, "now": 6}
+
+
+def test_a_workbook_lists_every_run_of_the_folder() -> None:
+    """Also those of which nobody wrote a workbook, and a try that is in no trend; the oldest first."""
+    two_runs()
+    stored(a_result(grades_of({"x": 0.2}), "3-try", days=2))
+    stored(a_result(grades_of(NOW), "4-now", days=3))
+    stored(a_result(grades_of(NOW), "5-later", days=4))
+    assert main(["report", "4-now", "--to", "xlsx"]) == 0
+    book = openpyxl.load_workbook("runs/4-now/report.xlsx")
+    rows = list(book[shown(TABS["history"], "ja")].iter_rows(min_row=2, values_only=True))
+
+    assert [row[0] for row in rows] == ["1-before", "2-now", "3-try", "4-now"]
+    assert [row[2] for row in rows] == [76.7, 86.7, 20, 86.7]
