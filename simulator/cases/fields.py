@@ -511,7 +511,7 @@ def is_dialogue(value: JsonValue) -> bool:
     """Whether a value is a list of turns, rather than their number or something of another program."""
     if not isinstance(value, list) or not value or not all(isinstance(turn, dict) for turn in value):
         return False
-    return any(_speaker(turn) or _said(turn, "question") for turn in value if isinstance(turn, dict))
+    return any(_speaker(turn) or _has(turn, "question") for turn in value if isinstance(turn, dict))
 
 
 def fields_of_turns(cell: FileCell, question: str = "", *, has_answer: bool = False) -> dict[str, Any]:
@@ -592,15 +592,20 @@ def _turns(values: Sequence[Mapping[str, JsonValue]]) -> tuple[tuple[ChatMessage
     return tuple(opening), turns
 
 
+def _has(turn: Mapping[str, JsonValue], field: str) -> bool:
+    """Whether a turn has a value of a field, under its own name or another one of it."""
+    return not is_empty(turn.get(field)) or field in columns_by_field(turn)
+
+
 def _said(turn: Mapping[str, JsonValue], field: str) -> str | None:
     """The text of a field of a turn; None where it has none. Raises ValueError for what is no text.
 
     What somebody says is a line, also where an empty cell would be written like it: "None", "nan".
     """
-    if not is_empty(turn.get(field)):
-        return text(FileCell(field, turn[field]))
-    column = columns_by_field(turn).get(field)
-    return None if column is None else text(FileCell(field, turn[column]))
+    if not _has(turn, field):
+        return None
+    column = field if not is_empty(turn.get(field)) else columns_by_field(turn)[field]
+    return text(FileCell(field, turn[column]))
 
 
 def _joined(before: str | None, content: str) -> str:

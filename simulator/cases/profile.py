@@ -175,8 +175,7 @@ class Profile:
         return JudgeChoice(judges, reason)
 
 
-# What reads which choice is meant, where a row has any.
-# What a judge needs of a case.
+# The column of what a judge needs, and what messages call it.
 _COLUMN: Mapping[Need, str] = {"references": "reference", "label": "label", "choices": "choices"}
 _NAMES: Mapping[Need, Message] = {
     "references": pgettext("what a row lacks", "reference"),

@@ -274,3 +274,24 @@ def test_any_json_value_in_any_column(tmp_path: Path, rows: list[dict[str, Any]]
     path = saved(tmp_path, "\n".join(json.dumps({"question": "q", **row}) for row in rows), "a.jsonl")
 
     assert refusal(path).isprintable()
+
+
+OF_TURNS = (
+    "question", "answer", "reference", "contexts", "passages", "error", "answerable", "tool_calls", "role",
+    "content", "speaker", "message",
+)  # fmt: skip
+
+
+@given(
+    turns=st.lists(
+        st.dictionaries(st.sampled_from(OF_TURNS), JSON | st.sampled_from(["user", "bot", "q?"])), max_size=3
+    ),
+    question=st.sampled_from(["", "q"]),
+)
+@example(turns=[{"question": ["a"]}], question="q")
+@SAME_FOLDER
+def test_any_json_value_in_any_turn(tmp_path: Path, turns: list[dict[str, Any]], question: str) -> None:
+    """Whatever a turn holds is understood or refused in one line, beside a question or alone."""
+    path = saved(tmp_path, json.dumps({"question": question, "turns": turns}), "a.jsonl")
+
+    assert refusal(path).isprintable()
