@@ -295,3 +295,32 @@ def test_any_json_value_in_any_turn(tmp_path: Path, turns: list[dict[str, Any]],
     path = saved(tmp_path, json.dumps({"question": question, "turns": turns}), "a.jsonl")
 
     assert refusal(path).isprintable()
+
+
+def test_what_lines_say_of_one_turn_adds_up(tmp_path: Path) -> None:
+    """Right answers and passages may stand on the customer's line, on the bot's, and on several of either."""
+    turns = [
+        {"role": "user", "content": "q?", "reference": "a", "passages": ["p1"]},
+        {"role": "assistant", "content": "x", "reference": "b", "passages": ["p2"], "contexts": ["one"]},
+        {"role": "assistant", "content": "y", "contexts": ["two"]},
+    ]
+    case = one(tmp_path, turns=turns)
+
+    assert case.references == (("a", "b"),)
+    assert case.passages == ("p1", "p2")
+    assert [(answer.text, [(p.id, p.text) for p in answer.passages]) for answer in case.recorded] == [
+        ("x\ny", [("p1", "one"), ("p2", "two")])
+    ]
+
+
+def test_people_who_answer_in_a_history(tmp_path: Path) -> None:
+    """Whoever answers counts as the bot, by the names that question files and logs have for them."""
+    history = [
+        {"role": "質問者", "content": "q"},
+        {"role": "回答者", "content": "a"},
+        {"role": "bot", "content": "b"},
+    ]
+
+    assert [line.role for line in one(tmp_path, question="q?", history=history).history] == [
+        "user", "assistant", "assistant",
+    ]  # fmt: skip
