@@ -324,3 +324,22 @@ def test_people_who_answer_in_a_history(tmp_path: Path) -> None:
     assert [line.role for line in one(tmp_path, question="q?", history=history).history] == [
         "user", "assistant", "assistant",
     ]  # fmt: skip
+
+
+def test_a_question_beside_turns_is_lost_nowhere(tmp_path: Path) -> None:
+    """It comes after the dialogue, before it, says what it is about, or is a line of it."""
+    talk = [{"question": "a?", "answer": "b"}]
+    opened = [{"role": "bot", "content": "Hi"}, {"role": "user", "content": "a?"}]
+
+    after = one(tmp_path, turns=talk, question="c?", answer="d")
+    assert [line.content for line in after.history] == ["a?", "b"]
+    assert (after.question, after.answer, after.recorded) == ("c?", "d", ())
+    about = one(tmp_path, turns=talk, question="About fees")
+    assert (about.question, about.goal, about.recorded[0].text) == ("a?", "About fees", "b")
+    before = one(tmp_path, turns=opened, question="Hello?")
+    assert (before.question, before.script, before.history) == ("Hello?", ("a?",), ())
+    assert before.recorded[0].text == "Hi"
+    inside = one(tmp_path, turns=talk, question="a?")
+    assert (inside.question, inside.goal) == ("a?", None)
+    number = one(tmp_path, turns=3, question="a?")
+    assert (number.question, number.script) == ("a?", ())
