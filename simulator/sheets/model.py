@@ -238,7 +238,7 @@ TABS: Mapping[str, Message] = {
 }
 
 HELP: Mapping[str, Message] = {
-    "summary": _("Fill in your decision, who approved it, when and why, in the row at the top."),
+    "summary": _("Fill in your release decision, who approved it, when and why, in the row at the top."),
     "review": _(
         "Start at the top. Fill in the columns with a blue heading. One row stands for one answer to one"
         " question, however many customers got it; what you write stays beside it in the next run. A row"
@@ -339,7 +339,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "item": ColumnKind(pgettext("a column", "Item"), 30),
     "value": ColumnKind(pgettext("a column", "Value")),
     "explanation": ColumnKind(pgettext("a column", "Details"), 40),
-    "decision": ColumnKind(pgettext("a column", "Decision"), team=True),
+    "decision": ColumnKind(_("Release decision"), team=True),
     "approver": ColumnKind(pgettext("a column", "Approved by"), 14, team=True),
     "decided": ColumnKind(pgettext("a column", "Approved on"), 12, team=True, kind="date"),
     "why": ColumnKind(pgettext("a column", "Why"), 34, team=True),

@@ -89,7 +89,7 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
     with Person(first) as person:
         person.type("確認", 3, "コメント", "資料にあります")
         person.type("確認", 3, "対応状況", "対応中")
-        person.type("まとめ", 2, "終了判定", "条件付き可")
+        person.type("まとめ", 2, "公開の判断", "条件付き可")
         person.type("まとめ", 2, "承認日", "2026-11-25")
     before = first.read_bytes()
 
