@@ -113,7 +113,7 @@ async def ask(
 
 def prompt_hash(settings: Settings) -> str:
     """A hash of the rubric in both languages, so that verdicts of an earlier prompt are known as such."""
-    frame, [rubric] = (
+    frame, [[rubric]] = (
         (g := RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading).frame,
         (g.conversation_rubrics),
     )

@@ -237,7 +237,8 @@ class DataSet:
 
     Filled by `add` and `skip` in the order of the file, then `finish`; `check` may afterwards skip those that
     no judge can grade. Of each valid row three numbers are held: its place in the spool, its line, and its
-    number among all rows (0 where it has an id of its own). `names_tools` says whether a row names tools.
+    number among all rows (0 where it has an id of its own). `names_tools` says whether a row names tools,
+    `expects` whether one says what is expected.
     """
 
     def __init__(self, path: Path, request: DatasetRequest) -> None:
@@ -245,7 +246,7 @@ class DataSet:
         self.path, self.request = path, request
         self.skipped = SkippedRows()
         self._labelled = self._referenced = 0
-        self.names_tools = False
+        self.names_tools = self.expects = False
         self._spool = Spool()
         self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
@@ -312,6 +313,7 @@ class DataSet:
         self._labelled += case.label is not None
         self._referenced += bool(case.references_at(1))
         self.names_tools = self.names_tools or bool(case.tools)
+        self.expects = self.expects or bool(case.expect)
         self._valid.append(len(self._spool))
         self._lines.append(row.line)
         self._numbers.append(0 if has_id else self.skipped.rows)

@@ -72,6 +72,9 @@ T = TypeVar("T")
 NO_QUESTION = "-"
 # Each is compared with every answer, and some judges have a model embed it.
 _MOST_REFERENCES = 1000
+# Each takes a verdict from the judge, all of them in one reply.
+_MOST_EXPECTED = 20
+_BULLET = re.compile(r"\A(?:[*•・●○]\s*|-\s+|[(（]?\d{1,2}[.)．）、]\s*(?=\D))")
 # In these columns of a table a line break separates items; in others it belongs to the text.
 _ONE_PER_LINE = frozenset(map(normalised, ("references", "ground_truths", "reference_answers")))
 _YES, _NO, _PARTLY, _OPEN, _UNKNOWN, _NO_ERROR = (
@@ -201,6 +204,19 @@ def tools(cell: FileCell) -> tuple[str, ...]:
         inside = (item.get("function", item) if isinstance(item, dict) else item for item in value)
         value = [item.get("name") if isinstance(item, dict) else item for item in inside]
     return tuple(dict.fromkeys(_items(cell._replace(value=value), r"[|｜\n,，、;；]")))
+
+
+def expect(cell: FileCell) -> tuple[str, ...]:
+    """What is expected of the bot, a sentence each; in one text separated by `|` or a line break.
+
+    What an item of a list begins with is left out. Raises ValueError for more than `_MOST_EXPECTED`.
+    """
+    items = (_BULLET.sub("", item).strip() for item in _items(cell._replace(in_table=True), r"[|｜\n]"))
+    sentences = tuple(dict.fromkeys(filter(None, items)))
+    if (n := len(sentences)) > _MOST_EXPECTED:
+        msg = _("{n} sentences of what is expected; at most {most} are read", n=n, most=_MOST_EXPECTED)
+        raise ValueError(msg)
+    return sentences
 
 
 def choices(cell: FileCell) -> tuple[str, ...]:
@@ -453,6 +469,7 @@ READERS: Mapping[str, Callable[[FileCell], Any]] = {
     "error": error,
     "contexts": contexts,
     "tools": tools,
+    "expect": expect,
     "tags": words,
     "script": script,
     "recorded": recorded,

@@ -240,7 +240,7 @@ async def _grade(context: RunContext, conversation: Conversation, model: Model) 
     """Has the judge grade one answer with passages, by the longest of the run's prompts and in its form."""
     grading, frame, case = context.grading, context.grading.frame, conversation.case
     whole = grading.conversation_rubrics
-    asked: list[Sequence[ReplySchema]] = [[form] for form in (*grading.forms, *whole)]
+    asked: list[Sequence[ReplySchema]] = [*([form] for form in grading.forms), *whole]
     asked += [grading.rubrics] if grading.is_combined else [[rubric] for rubric in grading.rubrics]
     if not asked:  # functions that ask no model, or in a form of their own
         messages = request(_SHORT, 'Reply with this JSON object: {"answer": "ok"}')
@@ -251,7 +251,7 @@ async def _grade(context: RunContext, conversation: Conversation, model: Model) 
     alone = len(group) == 1
     # As long as the passages of a usual answer, and in its language: what the judge is told anyway.
     turn = _turn(conversation, [task[at : at + _PASSAGE] for at in range(0, 5 * _PASSAGE, _PASSAGE)])
-    closing = "" if group[0] in whole else None
+    closing = "" if group in whole else None
     graded = GradingContext(
         conversation=conversation.id, case=case, persona=conversation.persona, turn=turn, closing=closing
     )

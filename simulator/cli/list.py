@@ -34,6 +34,7 @@ _NEEDS = {
     "reference": _("needs a reference"),
     "retrieval": _("needs a bot that shows its passages"),
     "passages": _("needs passages"),
+    "expect": _("needs sentences in the column expect"),
 }
 
 

@@ -142,6 +142,14 @@ _STATES = {
 LapseKind = Literal[
     "mixups", "contradictions", "promises", "loops", "forgotten", "closures", "overlooked",
 ]  # fmt: skip
+# What became of a sentence that is expected, in other words.
+_OUTCOMES = {
+    "met": "met", "fulfilled": "met", "yes": "met", "kept": "met", "満たした": "met", "満たす": "met",
+    "unmet": "unmet", "not_met": "unmet", "no": "unmet", "broken": "unmet", "unfulfilled": "unmet",
+    "満たさない": "unmet", "満たしていない": "unmet", "反する": "unmet",
+    "open": "open", "not_applicable": "open", "n/a": "open", "did_not_come_up": "open", "untouched": "open",
+    "該当なし": "open", "出なかった": "open",
+}  # fmt: skip
 _LAPSE_KINDS = {kind.removesuffix("s"): kind for kind in get_args(LapseKind)} | {
     kind: kind for kind in get_args(LapseKind)
 }
@@ -260,6 +268,10 @@ def _weight(value: Any) -> int | None:
 def _request_state(value: Any) -> Any:
     word = _plain(value)
     return _STATES.get(word.replace("_", " "), value) if isinstance(word, str) else value
+
+
+def _outcome(value: Any) -> Any:
+    return _OUTCOMES.get(as_key(value), value) if isinstance(value, str) else value
 
 
 def _lapse_kind(value: Any) -> str | None:
@@ -486,13 +498,28 @@ class Lapse(Reply):
     ] = None
 
 
+class Expectation(Reply):
+    """What became of one sentence that is expected of the desk, by its number: where, and in which words."""
+
+    number: TurnNumber
+    turn: TurnNumber = 0
+    quote: Quotation = ""
+    why: Text = ""
+    state: Annotated[
+        Literal["met", "unmet", "open"],
+        BeforeValidator(_outcome),
+        WithJsonSchema({"type": "string", "enum": ["met", "unmet", "open"]}),
+    ]
+
+
 @dataclass(frozen=True)
 class FieldKind:
     """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
 
     `$it` in the shape is the field's meaning in the rubric. `severity` says how grave it is what was filled
     in, None where it is not. `items` are the keys of an item, for kinds that are lists of items. A kind with
-    a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what of it stands
+    a `scale` can be the verdict: `raw` weighs what was filled in, on that scale, None where there is nothing
+    to weigh. `kept` is what of it stands
     in the score: ids of passages that were never shown do not. `left_out` is what a reply without the field
     means; `...`: it must be there. `counted` is what a verdict that is counted from a list is called in the
     detail of its score.
@@ -501,7 +528,7 @@ class FieldKind:
     type: Any
     shape: str
     scale: tuple[float, float] | None = None
-    raw: Callable[[Any, GradingContext], float] = lambda value, _: float(value)
+    raw: Callable[[Any, GradingContext], float | None] = lambda value, _: float(value)
     severity: Callable[[Any], Severity | None] = lambda _: None
     kept: Callable[[Any, GradingContext], Any] = lambda value, _: value
     items: tuple[str, ...] = ()
@@ -548,6 +575,32 @@ def settled_share(requests: Sequence[Request], _: GradingContext | None = None) 
     weights = [1 if None in weights_given else weight or 1 for weight in weights_given]
     settled = (_SETTLED[request.state] * weight for request, weight in zip(requests, weights, strict=True))
     return math.fsum(settled) / sum(weights)
+
+
+# The gravest verdict on a sentence counts where there are several.
+_GRAVEST = ("unmet", "met", "open")
+
+
+def by_sentence(verdicts: Sequence[Expectation], context: GradingContext) -> list[Expectation]:
+    """One verdict on each sentence that the case expects, in their order; those of no sentence are dropped.
+
+    A number of a turn that the conversation does not have becomes 0, for none.
+    """
+    turns = range(len(context.turns) + 1)
+    ordered = sorted(verdicts, key=lambda verdict: _GRAVEST.index(verdict.state), reverse=True)
+    by_number = {verdict.number: verdict for verdict in ordered}
+    return [
+        verdict if verdict.turn in turns else verdict.model_copy(update={"turn": 0})
+        for number in range(1, len(context.case.expect) + 1)
+        if (verdict := by_number.get(number))
+    ]
+
+
+def met_share(verdicts: Sequence[Expectation], _: GradingContext | None = None) -> float | None:
+    """The share (0..1) of the sentences that were met, of those that came up; None where none did."""
+    states = [verdict.state for verdict in verdicts]
+    met, came_up = states.count("met"), len(states) - states.count("open")
+    return met / came_up if came_up else None
 
 
 def certain_lapses(lapses: Sequence[Lapse], context: GradingContext) -> list[Lapse]:
@@ -636,6 +689,10 @@ FIELD_KINDS: dict[str, FieldKind] = {
         Annotated[list[Lapse], BeforeValidator(_items_of("what", "turn"))], "", kept=certain_lapses,
         items=tuple(Lapse.model_fields), left_out=[],
     ),
+    "expectations": FieldKind(
+        Annotated[list[Expectation], BeforeValidator(_listed), Field(min_length=1)],
+        "", SHARE, met_share, kept=by_sentence, items=tuple(Expectation.model_fields),
+    ),
     "statements": FieldKind(
         Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, recalled_share,
         kept=without_unknown_passages,
@@ -671,7 +728,8 @@ def _described(value: "tuple[str, Meaning] | Described", indent: str) -> str:
 
 _NUMBERS = {
     ("usefulness", "useful"), ("statements", "found"), ("requests", "turn"), ("requests", "weight"),
-    ("requests", "by"), ("lapses", "earlier"), ("lapses", "turn"),
+    ("requests", "by"), ("lapses", "earlier"), ("lapses", "turn"), ("expectations", "number"),
+    ("expectations", "turn"),
 }  # fmt: skip
 
 

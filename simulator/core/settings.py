@@ -52,7 +52,7 @@ from simulator.core.errors import InputError, UnknownName, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.templates import read_toml
-from simulator.core.types import CONVERSATION, Language, RedRules, Value
+from simulator.core.types import CONVERSATION, EXPECTATIONS, Language, RedRules, Value
 
 Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
@@ -65,6 +65,7 @@ FIGURES: dict[str, Measure] = {
     "answered_correctly": "share",
     "refused_correctly": "share",
     "handover_correctly": "share",
+    EXPECTATIONS: "share",
     "red": "share",
     "failed": "share",
     "major": "share",
@@ -197,8 +198,9 @@ def _wrong_comparison(condition: Condition) -> Message | None:
     # Nothing passes for being bad, and no share has to be hit exactly.
     limited = name in LOWER_IS_BETTER or condition.measure != "share"
     allowed = {"<=", "<"} if limited else {">=", ">"}
-    # `severity_major == 0` and `red == 0` are what people write for "none at all".
-    if condition.measure == "count" or (limited and not threshold):
+    # `severity_major == 0` and `red == 0` are what people write for "none at all", `expectations == 1` for
+    # all.
+    if condition.measure == "count" or (limited and not threshold) or name == EXPECTATIONS:
         allowed.add("==")
     if condition.comparison in allowed:
         return None

@@ -27,7 +27,7 @@ _LAPSES: dict[str, Message] = {
 }
 # By group, then by id. "rule" are the guard's rules (users/guard.py) and those of openings, "got" is what a
 # customer got from an answer, "lapse" what went wrong between two turns, "state" whether a request was
-# settled.
+# settled, "outcome" what became of a sentence that is expected.
 TITLES: dict[str, dict[str, Message]] = {
     "persona": {
         "angry": _("Angry"),
@@ -79,6 +79,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "overall": _("Overall"),
         "conflicts_ignored": _("contradictions ignored"),
         "lapses_ignored": _("lapses ignored"),
+        "expectations_ignored": _("expectations without a verdict"),
         "said": _("said by the model"),
     },
     "response": {
@@ -98,6 +99,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "facts": _("Facts do not match"),
         "risk": _("Rule broken"),
         "tools": _("Tool missing or not allowed"),
+        "expectations": _("Expectation not met"),
         "conversation": _("Not resolved"),
         **_LAPSES,
         "lapses": _("Lapse between turns"),
@@ -106,6 +108,11 @@ TITLES: dict[str, dict[str, Message]] = {
         "resolved": pgettext("of a request", "resolved"),
         "partly": _("partly resolved"),
         "not": pgettext("of a request", "not resolved"),
+    },
+    "outcome": {
+        "met": pgettext("of what is expected", "met"),
+        "unmet": pgettext("of what is expected", "not met"),
+        "open": pgettext("of what is expected", "did not come up"),
     },
     "lapse": _LAPSES,
     # Why an answer is red, as docs/fixing.md explains it. People pick one in the sheet, the usual ones first:
@@ -125,6 +132,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "tone": _("Tone"),
         "forbidden": _("Rule broken"),
         "tools": pgettext("a cause", "Tools"),
+        "expectations": _("Expectation not met"),
         **{kind: _LAPSES[kind] for kind in ("contradictions", "forgotten", "promises", "loops")},
         "unclear": _("Unclear"),
         "other": pgettext("a cause", "Other"),

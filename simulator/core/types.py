@@ -228,6 +228,7 @@ class Case(Value):
         recorded             recorded answers of a whole dialogue by turn; one with an empty text is none,
                              unless its `error` says that the bot failed
         tools                tools that the bot must call, on whatever turn; `!name` must not be called
+        expect               what is expected of the bot in the conversation, in plain sentences
         tags, values         words to group by; the other columns as text, by header, for prompts to use
     """
 
@@ -246,6 +247,7 @@ class Case(Value):
     answer: str | None = None
     contexts: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    expect: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     recorded: tuple[Answer, ...] = ()
@@ -541,7 +543,8 @@ class RedRules(Value):
     claim is unsupported, when a checked fact is missing from the passages, when one of the desk's
     rules is broken, or when a tool that the case names was not called, or was and must not be.
     A turn is red as well where the judge of whole conversations names a lapse in it (`lapses`), or a request
-    that was not settled in a conversation of which no more than `conversation` (0..1) was.
+    that was not settled in a conversation of which no more than `conversation` (0..1) was; and where
+    something that the case expects was not done (`expectations`).
     """
 
     overall: _Share | None = 0.7
@@ -553,6 +556,7 @@ class RedRules(Value):
     tools: bool = True
     conversation: _Share | None = 0.5
     lapses: bool = True
+    expectations: bool = True
 
 
 class PersonaText(Value):
@@ -649,6 +653,8 @@ CONVERSATION = "conversation"
 TURN = "turn"
 # The judge of the tools that a case names.
 TOOLS = "tools"
+# The judge of what a case expects of the bot, in sentences.
+EXPECTATIONS = "expectations"
 # In the detail of a score about a whole conversation: how many turns it had.
 WHOLE = "turns_graded"
 # In the detail of a grade that was given to the same first turn of another conversation: which one.
@@ -658,6 +664,9 @@ SAME_AS = "same_as"
 CONFLICTS_IGNORED = "conflicts_ignored"
 # The same of lapses between the turns of a conversation.
 LAPSES_IGNORED = "lapses_ignored"
+# And how many sentences of what is expected have no verdict that counts: none, or one in words that do not
+# stand there.
+EXPECTATIONS_IGNORED = "expectations_ignored"
 # In the detail of a score whose turn was graded twice: what is different in the second one.
 RETEST = "retest"
 # The judge that decides where lm_eval measured tasks of different metrics: the first one of each.

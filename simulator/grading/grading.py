@@ -2,7 +2,8 @@
 
 From names (--judges turn,em,mine.py:strict) to calls:
 
-    a rubric, with a model          ModelJudge: one call for all rubrics (combined), or one for each
+    a rubric, with a model          ModelJudge: one call for all rubrics (combined), or one for each; those of
+                                    whole conversations that this program comes with share one, too
     a rubric, without one           LexicalStandIn: counted where counting can judge it, else skipped
     a function of the shelf         FunctionJudge, given what its parameters name: embed, fill, rules ...
     a function of the user's own    the same
@@ -26,7 +27,7 @@ from simulator.core.messages import _
 from simulator.core.roles import JUDGE_TEMPERATURE, further_judges
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint, stable_int
-from simulator.core.types import LEXICAL, PASSED, RETEST, GradingContext
+from simulator.core.types import CONVERSATION, EXPECTATIONS, LEXICAL, PASSED, RETEST, GradingContext
 from simulator.core.version import __version__
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
@@ -137,9 +138,17 @@ class Grading:
         return [*judges, *(self.outputs.judges_per_row if self.outputs else ())]
 
     @property
-    def conversation_rubrics(self) -> list[Rubric]:
-        """The rubrics that grade a whole conversation, each in a call of its own."""
-        return [rubric for rubric in _rubrics(self.answer_judges.values()) if grades_whole(rubric)]
+    def conversation_rubrics(self) -> list[list[Rubric]]:
+        """The rubrics that grade a whole conversation, by the calls in which they are asked."""
+        whole = [rubric for rubric in _rubrics(self.answer_judges.values()) if grades_whole(rubric)]
+        return self._grouped_whole(whole)
+
+    def _grouped_whole(self, rubrics: list[Rubric]) -> list[list[Rubric]]:
+        """What the customer got and what the team expects are told from one reading of the dialogue."""
+        shared = [rubric for rubric in rubrics if rubric.name in (CONVERSATION, EXPECTATIONS)]
+        if self.settings.judging != "combined" or len(shared) < 2:
+            return [[rubric] for rubric in rubrics]
+        return [shared, *([rubric] for rubric in rubrics if rubric not in shared)]
 
     @property
     def is_combined(self) -> bool:
@@ -190,11 +199,22 @@ class Grading:
     def _model_calls(
         self, rubrics: list[Rubric], model: Model, seed: int, suffix: str = ""
     ) -> list[JudgeCall]:
-        """One call for all rubrics if they are combined, else one for each, as for whole conversations."""
-        alone = not self.is_combined or any(map(grades_whole, rubrics))
-        groups = [[rubric] for rubric in rubrics] if alone else [rubrics]
+        """One call for all rubrics if they are combined, else one for each; whole conversations by group."""
+        whole = any(map(grades_whole, rubrics))
+        if whole:
+            groups = self._grouped_whole(rubrics)
+        else:
+            groups = [rubrics] if self.is_combined else [[rubric] for rubric in rubrics]
         return [
-            ModelJudge(group, self.frame, model, seed=seed, alone=alone, suffix=suffix) for group in groups
+            ModelJudge(
+                group,
+                self.frame,
+                model,
+                seed=seed,
+                alone=len(group) == 1 if whole else not self.is_combined,
+                suffix=suffix,
+            )
+            for group in groups
         ]
 
     def _function_calls(self, judges: Mapping[str, Judge], model: Model | None, seed: int) -> list[JudgeCall]:

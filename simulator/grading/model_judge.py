@@ -21,7 +21,11 @@ How a filled-in form becomes a Score:
 Where the reference contradicts the passages nobody knows which is right: the turn is skipped, with both sides
 in the reason. The judge has to quote them. A conflict whose words are not in the reference and in a passage
 is ignored and counted (CONFLICTS_IGNORED), for one slip of the judge would hide a wrong answer; so is a lapse
-between turns whose words are not in the turn that it names (LAPSES_IGNORED).
+between turns whose words are not in the turn that it names (LAPSES_IGNORED), and so is a verdict on something
+that is expected (EXPECTATIONS_IGNORED).
+
+Rubrics of whole conversations share a call, too. One that is asked alone, because the case expects nothing,
+is asked in its own words; either way its grades have the hash of these, for the criterion is the same.
 
 Where several customers begin alike, their first turn is the same to the judge: it is graded once, and the
 scores of the others say whose it is (SAME_AS).
@@ -37,9 +41,23 @@ from simulator.core.errors import HOPELESS, MalformedReply, ModelFailure
 from simulator.core.messages import encodable
 from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint, stable_int
-from simulator.core.types import CONFLICTS_IGNORED, LAPSES_IGNORED, SAME_AS, GradingContext, Score
+from simulator.core.types import (
+    CONFLICTS_IGNORED,
+    EXPECTATIONS_IGNORED,
+    LAPSES_IGNORED,
+    SAME_AS,
+    GradingContext,
+    Score,
+)
 from simulator.grading.panel import bare, by_rule, failed
-from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
+from simulator.grading.rubric import (
+    LONGEST_MATERIAL,
+    PromptFrame,
+    ReplySchema,
+    Rubric,
+    grades_whole,
+    within,
+)
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE
 from simulator.models.reading import parse_parts, parse_reply
@@ -78,7 +96,15 @@ class ModelJudge:
         """
         self.rubrics, self.frame, self.model, self.seed, self.alone = rubrics, frame, model, seed, alone
         self.suffix = suffix
-        self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
+        # Which of those of whole conversations are asked depends on the case: each is a judge of its own.
+        self.hashes = {
+            rubric.name: frame.fingerprint(
+                [rubric] if grades_whole(rubric) else rubrics,
+                model.endpoint.model,
+                alone=alone or grades_whole(rubric),
+            )
+            for rubric in rubrics
+        }
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
         # The newest verdicts on first turns by what is asked of the model, as JSON, for a large run has many;
         # none where one of them failed.
@@ -103,7 +129,7 @@ class ModelJudge:
         What a model would be asked in the very same words is asked once in each repeat; the others wait for
         it, and get its verdicts, which say whose they are. Where it failed, they ask for themselves.
         """
-        messages = self.frame.prompt(context, asked, alone=self.alone)
+        messages = self.frame.prompt(context, asked, alone=self._is_alone(asked))
         # Later turns are never the same: what the customer made of the first answer is in them.
         if context.turn.index > 1 or context.closing is not None:
             return await self._ask(context, asked, messages, context.conversation)
@@ -144,7 +170,7 @@ class ModelJudge:
         seed = stable_int(self.seed, key, context.turn.index)
         parts: Parts
         try:
-            if self.alone:
+            if self._is_alone(asked):
                 form, text = self._form(asked), functools.partial(self._again_text, context)
                 parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
             else:
@@ -205,8 +231,12 @@ class ModelJudge:
     def _again_text(self, context: GradingContext, problem: str) -> str:
         return self.frame.text(context.case.language, "again", problem=problem)
 
+    def _is_alone(self, asked: Sequence[Rubric]) -> bool:
+        """Whether a rubric is asked in its own words; of whole conversations also where no other is asked."""
+        return self.alone or (len(asked) == 1 and grades_whole(asked[0]))
+
     def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
-        if self.alone:
+        if self._is_alone(asked):
             return asked[0].form
         names = tuple(rubric.name for rubric in asked)
         if names not in self._forms:
@@ -216,7 +246,7 @@ class ModelJudge:
     def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, context: GradingContext) -> Score:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         if isinstance(filled, ModelFailure):
-            return failed(self._name(rubric), context, filled, self.rubric_hash)
+            return failed(self._name(rubric), context, filled, self.hashes[rubric.name])
         # Words that do not stand where they should are ignored, ids of passages that were never shown and
         # turns that do not exist are dropped; both are counted.
         said, ignored = _quoted(rubric, filled, context)
@@ -239,11 +269,14 @@ class ModelJudge:
             skipped = bare(self._name(rubric), context, "skipped", reason)
             detail_of_skipped = {"conflicts": conflicting, **ignored}
             return skipped.model_copy(
-                update={"response": did, "detail": detail_of_skipped, "rubric": self.rubric_hash}
+                update={"response": did, "detail": detail_of_skipped, "rubric": self.hashes[rubric.name]}
             )
         # The form has the verdict's sentence last, after the steps that led to it.
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
+        if rubric.fields[rubric.value] == "expectations":
+            return self._expected(rubric, verdict, detail, context)
         raw = rubric.kind.raw(verdict, context)
+        assert raw is not None  # noqa: S101 - only what is expected may not have come up
         if rubric.kind.counted:
             detail[rubric.kind.counted] = raw
         reason = str(detail[texts[-1]]) if texts else ""
@@ -264,12 +297,58 @@ class ModelJudge:
             reason=reason,
             response=did,
             detail=detail,
-            rubric=self.rubric_hash,
+            rubric=self.hashes[rubric.name],
         )
         if context.closing is not None or "passages" not in rubric.material:
             return score
         _unused, left_out = within(context.turn.answer.passages, LONGEST_MATERIAL)
         return _unseen(score, left_out, context, self.frame) if left_out else score
+
+    def _expected(
+        self,
+        rubric: Rubric,
+        verdicts: Sequence[replies.Expectation],
+        detail: dict[str, Any],
+        context: GradingContext,
+    ) -> Score:
+        """The share of what is expected that was met; skipped where nothing of it came up.
+
+        In the detail stands each sentence with its verdict. Those without one that counts are counted, and
+        where nothing else is left the grade failed.
+        """
+        name, text, case = self._name(rubric), self.frame.text, context.case
+        detail[rubric.value] = encodable(
+            [{"sentence": case.expect[v.number - 1], **v.model_dump(mode="json")} for v in verdicts]
+        )
+        judged = {verdict.number for verdict in verdicts}
+        missing = [case.expect[at] for at in range(len(case.expect)) if at + 1 not in judged]
+        detail.pop(EXPECTATIONS_IGNORED, None)
+        if missing:
+            detail[EXPECTATIONS_IGNORED] = len(missing)
+        notes = [text(case.language, "no_verdict", sentence=sentence) for sentence in missing]
+        share = replies.met_share(verdicts)
+        if share is None and missing:
+            score = failed(
+                name, context, ModelFailure("malformed", " ".join(notes)), self.hashes[rubric.name]
+            )
+            return score.model_copy(update={"detail": {**score.detail, **detail}})
+        unmet = [
+            text(
+                case.language,
+                "sentence_unmet",
+                sentence=case.expect[verdict.number - 1],
+                why=verdict.why or verdict.quote or "–",
+            )
+            for verdict in verdicts
+            if verdict.state == "unmet"
+        ]
+        met = sum(verdict.state == "met" for verdict in verdicts)
+        said = unmet or [text(case.language, "sentences_met", count=str(met))]
+        if share is None:
+            said = [text(case.language, "none_came_up")]
+        score = bare(name, context, "skipped" if share is None else "scored", " ".join((*said, *notes)))
+        figures = {"value": share, "raw": share, "scale": rubric.scale, "detail": detail}
+        return score.model_copy(update=figures | {"rubric": self.hashes[rubric.name]})
 
     def _capped(
         self, rubric: Rubric, detail: Mapping[str, Any], raw: float, context: GradingContext
@@ -337,6 +416,20 @@ def _is_said(lapse: replies.Lapse, context: GradingContext) -> bool:
     return not turns or any(is_quoted_from(lapse.quote, line) for line in lines)
 
 
+def _came_up(verdict: replies.Expectation, context: GradingContext) -> bool:
+    """Whether the words of a verdict stand where it says, as those of a lapse do.
+
+    What did not come up has none, and neither has what was never said, where that is what is amiss.
+    """
+    if verdict.state == "open" or (verdict.state == "unmet" and not verdict.quote.strip()):
+        return True
+    before = [line.content for line in context.case.history] if not verdict.turn else []
+    last = [context.closing or ""] if verdict.turn in (0, context.turn.index) else []
+    turns = [turn for turn in context.turns if verdict.turn in (0, turn.index)]
+    lines = [line for turn in turns for line in (turn.user, turn.answer.text)]
+    return any(is_quoted_from(verdict.quote, line) for line in (*before, *lines, *last))
+
+
 def _is_quoted(conflict: replies.Conflict, context: GradingContext) -> bool:
     """Whether the words of both sides stand in a reference of the turn and in one of its passages."""
     passages = (f"[{passage.id}] {passage.text}" for passage in context.turn.answer.passages)
@@ -350,6 +443,7 @@ def _is_quoted(conflict: replies.Conflict, context: GradingContext) -> bool:
 _QUOTED: Mapping[str, tuple[Callable[[Any, GradingContext], bool], str]] = {
     "conflicts": (_is_quoted, CONFLICTS_IGNORED),
     "lapses": (_is_said, LAPSES_IGNORED),
+    "expectations": (_came_up, EXPECTATIONS_IGNORED),
 }
 
 

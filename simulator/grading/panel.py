@@ -6,7 +6,7 @@ ones. It raises only what ends the run: whatever else goes wrong in a judge beco
 Before any judge is asked, rules decide (`by_rule`, `_ruled`), in this order:
 
     a line of a log without an answer           skipped: there is nothing to grade
-    a judge that needs a reference, and none    skipped
+    a judge that needs a reference, and none    skipped; so is one of what a case expects, where it does not
     an answer that failed                       the lowest grade, `by_rule`, major: silence must not look good
     a judge that needs passages, and none       skipped
     anything else                               the judge decides
@@ -284,6 +284,8 @@ def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
 def by_rule(rubric: Rubric, context: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
     """The score that takes no model: skipped without evidence, lowest without an answer; else None."""
     name = name or rubric.name
+    if "expect" in rubric.needs and not context.case.expect:
+        return bare(name, context, "skipped", frame.text(context.case.language, "none_expected"))
     if grades_whole(rubric) and any(turn.answer.error is None for turn in context.turns):
         return None
     if context.turn.answer.error is not None and rubric.grades in _BESIDE and not context.turn.unrecorded:

@@ -90,6 +90,7 @@ _FRAME: dict[str, set[str]] = {
     "first_reference": {"question", "reference"},
     "conversation": {"transcript", "reference"},
     "retrieved": {"passages"},
+    "expected": {"sentences"},
     "answerable": set(),
     "unanswerable": set(),
     "task_one": {"criterion", "form"},
@@ -99,6 +100,11 @@ _FRAME: dict[str, set[str]] = {
     "no_reference": {"turn"},
     "disagree": {"reference", "passages"},
     "no_passages": set(),
+    "none_expected": set(),
+    "sentence_unmet": {"sentence", "why"},
+    "sentences_met": {"count"},
+    "none_came_up": set(),
+    "no_verdict": {"sentence"},
     "no_answer": {"kind"},
     "unrecorded": set(),
     "no_stand_in": {"judge"},
@@ -133,7 +139,7 @@ class _JudgeFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    needs: tuple[Literal["reference", "passages", "retrieval"], ...] = ()
+    needs: tuple[Literal["reference", "passages", "retrieval", "expect"], ...] = ()
     material: tuple[Piece, ...] = ()
     value: str = ""
     grades: Literal["answer", "customer", "retrieval", "conversation"] = "answer"
@@ -149,7 +155,10 @@ class _JudgeFile(BaseModel):
         whole = self.grades == "conversation"
         if self.material and whole:
             raise ValueError(_("material is for judges of turns: this one is shown the whole conversation"))
-        if missing := {_NEEDED[need] for need in self.needs} - {*(self.material or _PIECES)}:
+        if ("expect" in self.needs) > whole:
+            raise ValueError(_("what a case expects is shown to judges of whole conversations alone"))
+        needed = {_NEEDED[need] for need in self.needs if need in _NEEDED}
+        if missing := needed - {*(self.material or _PIECES)}:
             raise ValueError(_("it needs {name}, which is not in material", name=min(missing)))
         return self
 
@@ -247,7 +256,10 @@ class ReplySchema:
         self.is_short = short and bool(self._file.short)
         kept = self._file.short if self.is_short else tuple(self._file.fields)
         self.needs, self.fields = self._file.needs, {key: self._file.fields[key] for key in kept}
-        self.material = self._file.material or (*_USUAL, *(_NEEDED[need] for need in self.needs))
+        self.material = self._file.material or (
+            *_USUAL,
+            *(_NEEDED[need] for need in self.needs if need in _NEEDED),
+        )
         keys = {*self._file.fields, *_EXAMPLE_MATERIAL, _COMBINED}
         for language in LANGUAGES:
             examples = self.examples(language)
@@ -309,6 +321,7 @@ class ReplySchema:
             "reference": bool(context.references),
             "passages": bool(answer.passages),
             "retrieval": bool(answer.passages) or answer.shows_passages,
+            "expect": bool(context.case.expect),
         }
         return next((need for need in self.needs if not has[need]), None)
 
@@ -431,11 +444,15 @@ class PromptFrame:
         language, whole = context.case.language, context.closing is not None
         # The same object: all judges of a turn get one context.
         if self._last_material[0] is not context:
-            pieces = {"": self._conversation(context)} if whole else self._material(context)
+            if whole:
+                pieces = {"": self._conversation(context), "expect": self._expected(context)}
+            else:
+                pieces = self._material(context)
             self._last_material = (context, pieces)
         pieces = self._last_material[1]
-        if whole:
-            return pieces[""]
+        if whole:  # what is expected is told to nobody who is not asked about it
+            is_asked = any("expect" in rubric.needs for rubric in rubrics)
+            return "\n\n".join((pieces[""], pieces["expect"]) if is_asked else (pieces[""],))
         used = {piece for rubric in rubrics for piece in rubric.material}
         return self.text(
             language, "material", pieces="\n\n".join(text for key, text in pieces.items() if key in used)
@@ -486,6 +503,8 @@ class PromptFrame:
         # The guidelines are part of the task, and hashed with it.
         used = {piece for rubric in rubrics for piece in rubric.material} - {"guidelines"}
         material = _CONVERSATION if any(map(grades_whole, rubrics)) else (*_MATERIAL, *sorted(used))
+        if any("expect" in rubric.needs for rubric in rubrics):
+            material = (*material, "expected")
         texts = [
             text
             for language in LANGUAGES
@@ -569,6 +588,16 @@ class PromptFrame:
         if called is not None:
             parts.append(self.text(language, "tools", tools=quote_lines(called, seal) or nothing))
         return "\n\n".join(parts)
+
+    def _expected(self, context: GradingContext) -> str:
+        """The sentences that the case expects, each under a tag with its number."""
+        sentences, said = (
+            context.case.expect,
+            (part for t in context.turns for part in (t.user, t.answer.text)),
+        )
+        seal = seal_of(*sentences, *said, context.closing or "")
+        lines = [(f"expectation-{number}", sentence) for number, sentence in enumerate(sentences, 1)]
+        return self.text(context.case.language, "expected", sentences=quote_lines(lines, seal))
 
     def _reference(self, context: GradingContext, quoted: list[str], seal: str) -> str:
         """The references, and whether they are answerable; on later turns with the first question."""

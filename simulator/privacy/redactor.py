@@ -256,8 +256,8 @@ _JSON_TEXTS = frozenset(("arguments", "result"))
 # What our own words call their texts says nothing about these; any other key may: {"会員番号": 12345678}.
 _SAYS_NOTHING = frozenset(
     (
-        "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
-        "answer", "contexts", "script", "recorded", "text", "user", "reason", "closing", "message",
+        "question", "references", "expect", "history", "content", "goal", "facts", "knows", "unknown",
+        "choices", "answer", "contexts", "script", "recorded", "text", "user", "reason", "closing", "message",
         "reaction", "why", "arguments", "result",
     )
 )  # fmt: skip

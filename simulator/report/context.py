@@ -19,7 +19,7 @@ from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
-from simulator.core.types import Language, Results, Score, TurnScores
+from simulator.core.types import EXPECTATIONS, Language, Results, Score, TurnScores
 from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts
 from simulator.report.sections import answerable_sections, sections
@@ -30,7 +30,7 @@ from simulator.results.comparison import Change, RunFigures, change
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
-from simulator.results.red import RISK
+from simulator.results.red import RISK, expected_of
 
 STAND_INS = _(
     "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"
@@ -111,9 +111,14 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
     if any(summary.red.lapses.values()):
         alarms.append(lapses_text(summary.red.lapses, summary.red.lapsed))
+    remarked: list[Text] = []
+    if outcomes := summary.red.expectations:
+        (alarms if outcomes["unmet"] else remarked).append(expectations_text(outcomes))
+    elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
+        alarms.append(_("What the questions expect was not judged: that takes a model."))
     people = correction_texts(summary) if summary.scores.labels else ()
     counted = count_notes(gate) if gate.conditions else ()
-    remarks = (*counted, *people, *_remarks(summary))
+    remarks = (*remarked, *counted, *people, *_remarks(summary))
     listed = [Line(text, "alarm") for text in alarms]
     return (*listed, *(Line(text, "soft") for text in remarks))
 
@@ -226,6 +231,20 @@ def _ignored_findings(summary: Summary) -> Iterator[Message]:
                 n=judge.lapses_ignored,
             )
 
+        if judge.expectations_ignored:
+            yield _(
+                "{judge}, sentences without a verdict that counts (none was given, or its words are not in"
+                " the conversation): {n}.",
+                judge=title("judge", name),
+                n=judge.expectations_ignored,
+            )
+
+
+def expectations_text(outcomes: Mapping[str, int]) -> Message:
+    """How many of the sentences that cases expect were met, and how many not: "met 31, not met 2, ..."."""
+    parts = [_("{name} {n}", name=title("outcome", state), n=n) for state, n in outcomes.items()]
+    return _("Expectations: {kinds}.", kinds=_("{parts}", parts=parts))
+
 
 def _remarks(summary: Summary) -> Iterator[Message]:
     """What shaped the figures: what was left out, how judges agree, how the customer behaved."""
@@ -315,6 +334,10 @@ class ReportContext:
     def scores(self, conversation: str, turn: int) -> Mapping[str, Score]:
         """The scores of a turn by judge; rows follow the plan, so one conversation at a time is kept."""
         return self._scores_of(conversation).get(turn, {})
+
+    def expected(self, conversation: str) -> list[dict[str, Any]]:
+        """What became of each sentence that the case of a conversation expects (`expected_of`)."""
+        return expected_of(self._scores_of(conversation))
 
     @cached_property
     def _scores_of(self) -> Callable[[str], TurnScores]:

@@ -19,7 +19,7 @@ from simulator.core.types import response_in, tool_values, turn_values
 from simulator.report.context import ReportContext
 from simulator.report.verdict import verdict
 from simulator.results.figures import turn_failure
-from simulator.results.red import worst_severity
+from simulator.results.red import turn_of_row, worst_severity
 from simulator.storage.results import conversations_with_scores
 
 # A text that begins so, also after spaces, is a formula to a spreadsheet (OWASP, CSV injection); full-width
@@ -27,7 +27,7 @@ from simulator.storage.results import conversations_with_scores
 _FORMULA = tuple("=+-@＝＋－＠\t\r")
 HEAD = (
     "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
-    "answer_seconds", "passages", "response", "red", "severity", "marks", "reason", "cause",
+    "answer_seconds", "passages", "response", "red", "severity", "marks", "reason", "unmet", "cause",
     "cause_standing", "cause_text",
 )  # fmt: skip
 
@@ -57,6 +57,11 @@ def turn_rows(context: ReportContext) -> Iterator[dict[str, Any]]:
                 "severity": worst_severity(red.marks) if red else None,
                 "marks": [mark.kind for mark in red.marks] if red else [],
                 "reason": (red.reason if red else "") or (grade.reason if grade else ""),
+                "unmet": [
+                    row["sentence"]
+                    for row in context.expected(conversation.id)
+                    if row["state"] == "unmet" and turn_of_row(row, len(conversation.turns)) == turn.index
+                ],
                 "cause": cause.cause if cause and cause.standing != "open" else None,
                 "cause_standing": cause.standing if cause else None,
                 "cause_text": context.text(context.cause_sentence(*place)) if cause else None,

@@ -30,6 +30,7 @@ from simulator.core.document import Chart, Report, Series, Text, excerpt, points
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import title
 from simulator.core.types import (
+    EXPECTATIONS,
     RETEST,
     TOOLS,
     Answer,
@@ -51,7 +52,7 @@ from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
 from simulator.results.figures import RedTurn, Summary
-from simulator.results.red import LAPSES, RANK, red_marks, red_questions, worst_severity
+from simulator.results.red import LAPSES, RANK, red_marks, red_questions, verdicts_on, worst_severity
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
@@ -82,7 +83,8 @@ ON_PAPER = 60
 # The judge whose grade each mark rests on; of other marks it is the deciding judge.
 _JUDGE_OF_MARK = {
     "groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts", "risk": "risk",
-    "tools": "tools", "conversation": "conversation", **dict.fromkeys(LAPSES, "conversation"),
+    "tools": "tools", "expectations": "expectations", "conversation": "conversation",
+    **dict.fromkeys(LAPSES, "conversation"),
 }  # fmt: skip
 _FEELINGS = {
     -2: _("angry"),
@@ -468,10 +470,18 @@ class _Views:
             if earlier and turn and earlier != turn:
                 at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
             listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
+        for row in verdicts_on(score) if score.judge == EXPECTATIONS else ():
+            state, quote = title("outcome", row["state"]), safe_text(str(row.get("quote", "")).strip())
+            said = _("{sentence} · {state}", sentence=cut(row["sentence"]), state=state)
+            if row["turn"] and quote:
+                said = _("{said} (turn {by}: “{quote}”)", said=said, by=row["turn"], quote=cut(quote))
+            listed.append(said)
         return {
             "judge": score.judge,
             "resolved": (
-                tables.grade_text(score)
+                _("{n} % met", n=f"{100 * value:.0f}")
+                if score.judge == EXPECTATIONS
+                else tables.grade_text(score)
                 if score.judge == TOOLS
                 else _("{n} % resolved", n=f"{100 * value:.0f}")
             ),

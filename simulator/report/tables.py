@@ -223,6 +223,7 @@ def rules_text(rules: RedRules) -> Message:
         "risk": rules.risk and "< 100",
         "conversation": rules.conversation and f"<= {100 * rules.conversation:g}",
         "lapses": rules.lapses and ">= 1",
+        "expectations": rules.expectations and ">= 1",
     }
     listed = [_("{name} {limit}", name=title("mark", k), limit=v or _("off")) for k, v in limits.items()]
     return _("{parts}", parts=listed)

@@ -52,7 +52,14 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import money
 from simulator.report.conditions import conditions_table
-from simulator.report.context import ReportContext, change_text, counts_text, interval_text, trial_notice
+from simulator.report.context import (
+    ReportContext,
+    change_text,
+    counts_text,
+    expectations_text,
+    interval_text,
+    trial_notice,
+)
 from simulator.report.fixes import rest_text
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
@@ -232,6 +239,9 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         kinds = counts_text({kind: n for kind, n in summary.red.lapses.items() if n}, "lapse")
         n = sum(summary.red.lapses.values())
         yield "lapses", _("Lapses between turns"), number_cell(n), kinds
+    if outcomes := summary.red.expectations:
+        unmet = number_cell(outcomes["unmet"])
+        yield "expectations", _("Expectations not met"), unmet, expectations_text(outcomes)
     for name, judge in summary.scores.judges.items():
         title = _("Judge: {judge}", judge=titles("judge", name))
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
@@ -421,6 +431,7 @@ def _question_row(case: Case, text: Callable[[Text], str], language: Language, *
         "question": case.question,
         "reference": "|".join(case.references_at(1)),
         "category": "|".join(case.tags),
+        "expect": "\n".join(case.expect),
         "gold": "|".join(case.passages),
         "goal": case.goal or "",
         "facts": "\n".join([*case.facts.knows, *(f"unknown: {fact}" for fact in case.facts.unknown)]),
@@ -604,6 +615,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         "question": text_cell(text(said)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
+        "expect": text_cell("\n".join(_expected(conversation, context))),
         "likely_cause": text_cell(text(cause)) if cause else SheetCell(),
         "scores": text_cell(text(_("{parts}", parts=graded))),
         "passages": text_cell(_passages(turn)),
@@ -615,6 +627,17 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     if context.summary.rows:
         del cells["persona"]
     return SheetRow(key=key, cells=cells)
+
+
+def _expected(conversation: Conversation, context: ReportContext) -> Iterator[str]:
+    """What the case expects, a sentence a line, with what became of each where a judge looked."""
+    states = {row["sentence"]: row["state"] for row in context.expected(conversation.id)}
+    for sentence in conversation.case.expect:
+        said = safe_text(sentence)
+        if state := states.get(sentence):
+            outcome = context.titles("outcome", state)
+            said = context.text(_("{sentence} ({state})", sentence=said, state=outcome))
+        yield said
 
 
 def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:

@@ -33,7 +33,7 @@ from simulator.storage.results import turns_with_scores
 from simulator.users.faults import CustomerFault
 
 Cause = Literal[
-    "no_answer", "customer", JudgedName, "forbidden", "tools", LapseKind,
+    "no_answer", "customer", JudgedName, "forbidden", "tools", "expectations", LapseKind,
 ]  # fmt: skip
 # The surest first.
 Standing = Literal["certain", "likely", "judge", "open"]
@@ -52,7 +52,9 @@ _STANDING_NAMES: dict[Standing, Message] = {
 # The causes that are called like the marks of lapses.
 _CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {kind: kind for kind in get_args(LapseKind)}
 # Those in which an article has no part.
-_WITHOUT_ARTICLES: frozenset[Cause] = frozenset({"no_answer", "customer", "tools", *_CAUSE_OF_LAPSE.values()})
+_WITHOUT_ARTICLES: frozenset[Cause] = frozenset(
+    {"no_answer", "customer", "tools", "expectations", *_CAUSE_OF_LAPSE.values()}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +218,8 @@ class RedAnswer:
             return self._because("customer", "likely", sentences(spoilt, self.customer_fault.reason))
         if "tools" in marks:
             return self._because("tools", "certain", marks["tools"].reason)
+        if "expectations" in marks and self._only_marked("expectations", "conversation", *LAPSES):
+            return self._because("expectations", "certain", marks["expectations"].reason)
         if "risk" in marks and self._only_marked("risk", *LAPSES):
             return self._because("forbidden", "judge", marks["risk"].reason)
         return self._because(_CAUSE_OF_LAPSE[gravest.kind], "judge", gravest.reason) if gravest else None

@@ -39,7 +39,7 @@ from simulator.core.settings import (
     target_conditions,
 )
 from simulator.core.titles import title
-from simulator.core.types import TURN, Results
+from simulator.core.types import EXPECTATIONS, TURN, Results
 from simulator.results.answerability import answer_place, handover_place
 from simulator.results.figures import CorrectedScore, ScoreFigures, Summary
 from simulator.results.findings import (
@@ -150,6 +150,8 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         figure = _mean_figure([(float(hit), case) for case, hit in major.items()])._replace(least=least)
     elif further := further_figures().get(name):
         figure = _mean_figure(list(further(without_superseded(results))))
+    elif name == EXPECTATIONS:  # no case says what is expected
+        figure = _mean_figure([])
     else:
         figure = _seconds_figure(condition, run) if name in _SECONDS else _turn_figure(name, run)
     return figure
@@ -194,7 +196,8 @@ def _judge_figure(name: str, summary: Summary) -> MeasuredFigure:
     judge, run = summary.scores.judges[name], summary.record
     grades = ((turn.scores.get(name), turn.case) for turn in run.counted)
     pairs = [(grade.value, case) for grade, case in grades if grade and grade.value is not None]
-    figure = _mean_figure(pairs, judge.failed, _floor(name, run))
+    # A sentence without a verdict may be one that was not met.
+    figure = _mean_figure(pairs, judge.failed + judge.expectations_ignored, _floor(name, run))
     return _with_noise(figure, judge.retest.variance if judge.retest else 0.0)
 
 
@@ -508,7 +511,8 @@ def value_text(checked: CheckedCondition) -> Text:
     """The figure of a condition as people read it; a share never looks like the threshold it misses."""
     if checked.value is None or math.isinf(checked.value):
         return "–"
-    if checked.condition.measure == "share" and checked.condition.rises:
+    is_all = checked.condition.name == EXPECTATIONS and checked.condition.comparison == "=="
+    if checked.condition.measure == "share" and (checked.condition.rises or is_all):
         return _percent(checked, points(checked.value, against=checked.condition.threshold))
     return _amount(checked, checked.value, rounded=True)
 

@@ -63,7 +63,7 @@ class JudgeSummary(Value):
     failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
     `undecided` are those skipped turns on which reference and passages contradict each other;
     `conflicts_ignored` are such contradictions, and `lapses_ignored` lapses between turns, that were named in
-    words which do not stand there.
+    words which do not stand there; `expectations_ignored` are sentences without a verdict that counts.
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
     those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
     nothing twice. `unanswered` are the skipped turns to which a log has no answer, but for a customer's
@@ -86,6 +86,7 @@ class JudgeSummary(Value):
     undecided: int = 0
     conflicts_ignored: int = 0
     lapses_ignored: int = 0
+    expectations_ignored: int = 0
     retest: RetestFigures | None = None
     unanswered: int = 0
     cases: int = 0
@@ -402,7 +403,8 @@ class RedFigures(Value):
 
     `kinds` counts their marks by kind, `second` the turns that are red by second marks alone. `lapses` counts
     what the judge of whole conversations found between turns, by kind, and `lapsed` the conversations with
-    any; where it graded none `lapses` is empty.
+    any; where it graded none `lapses` is empty. `expectations` counts the sentences that cases expect by what
+    became of them (`OUTCOMES`), empty where none was judged.
     """
 
     rules: RedRules
@@ -411,6 +413,7 @@ class RedFigures(Value):
     second: int = 0
     lapses: dict[str, int] = Field(default={})
     lapsed: int = 0
+    expectations: dict[str, int] = Field(default={})
 
     @property
     def count(self) -> int:

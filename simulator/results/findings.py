@@ -11,7 +11,7 @@ from typing import Any, Literal
 from simulator.core.messages import Message, _
 from simulator.core.settings import MAJOR, Condition
 from simulator.core.titles import title
-from simulator.core.types import CONVERSATION, Value
+from simulator.core.types import CONVERSATION, EXPECTATIONS, Value
 from simulator.results.figures import CorrectedScore, JudgeSummary, Summary, rounded
 from simulator.results.red import RISK, worst_severity
 
@@ -19,7 +19,7 @@ Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
 Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", "unasked", ""]
 # Judges whose low grades make a turn red, whichever decides about the score.
-_REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION)
+_REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION, EXPECTATIONS)
 # On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
 MIN_QUESTIONS = 5
 # Figures that do not depend on a judge: a target on these alone needs no evidence.

@@ -26,6 +26,8 @@ from simulator.core.settings import (
 )
 from simulator.core.types import (
     CONFLICTS_IGNORED,
+    EXPECTATIONS,
+    EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     Results,
     Spending,
@@ -157,7 +159,7 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 def depends_on(primary: str, target: float | str | None) -> bool:
     """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
     return primary in _READERS and any(
-        condition.name not in UNJUDGED for condition in target_conditions(target)
+        condition.name not in {*UNJUDGED, EXPECTATIONS} for condition in target_conditions(target)
     )
 
 
@@ -187,7 +189,11 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             | ({"undecided": judge.undecided} if judge.undecided else {})
             | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
             | ({"excluded": judge.excluded} if judge.excluded else {})
-            | {key: n for key in (CONFLICTS_IGNORED, LAPSES_IGNORED) if (n := getattr(judge, key))}
+            | {
+                key: n
+                for key in (CONFLICTS_IGNORED, LAPSES_IGNORED, EXPECTATIONS_IGNORED)
+                if (n := getattr(judge, key))
+            }
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             for name, judge in summary.scores.judges.items()
         },
@@ -196,6 +202,8 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         | customers.model_dump(include={"satisfied_graded", "satisfied_unresolved"}),
         # By kind, and the conversations that have any; null where no conversation was graded as a whole.
         "lapses": {**summary.red.lapses, "conversations": summary.red.lapsed} if summary.red.lapses else None,
+        # Of the sentences that cases expect: how many were met, were not, did not come up; null without any.
+        "expectations": summary.red.expectations or None,
         "turns": summary.turns,
         "red": summary.red.count,
         "simulator": {

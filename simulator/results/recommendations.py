@@ -63,7 +63,7 @@ RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED
 # Fixed by a line of the prompt.
 OF_THE_PROMPT: frozenset[Cause] = frozenset({
     "invented", "ignored", "tone", "should_refuse", "should_answer", "needless_question", "no_handover",
-    "lost_thread", "tools", *get_args(LapseKind),
+    "lost_thread", "tools", "expectations", *get_args(LapseKind),
 })  # fmt: skip
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
@@ -171,6 +171,10 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Put the rules that were broken into the prompt (they are listed under Rules of the desk)."
     ),
     ("tools", "prompt"): _("Say in the prompt when to call which tool, and which never."),
+    ("expectations", "prompt"): _(
+        "Put what is expected (for “{question}” and the like) into the prompt, and what it takes into the"
+        " articles."
+    ),
     ("tone", "prompt"): _(
         "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
     ),

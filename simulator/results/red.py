@@ -11,12 +11,14 @@ a severity that a judge gave itself goes before that of the rule. By the default
     claims, facts  below 1                                    below 0.5, or as the judge says
     risk           a rule of the desk is broken               as the rule says
     tools          a tool is missing, or must not be called   always
+    expectations   something that is expected was not met     if less than half of what came up was met
     conversation   at 0.5 or less                             at 0.25 or less
     mixups, contradictions, promises          the judge of whole conversations names one    always
     loops, forgotten, closures, overlooked    the same                                      never: moderate
 
-The last four lines are about whole conversations. Their marks stand on the turn that the judge names: of a
-lapse where it happened, of what was not settled where it was first asked for.
+The last six lines are about whole conversations. Their marks stand on the turn that the judge names: of a
+lapse where it happened, of what was not settled where it was first asked for, of what is expected where it
+was not met.
 
     turn 3 of 5 -> overall, moderate     turn 2 of 5 -> overall, major
     turn 4 of 5, groundedness 2 -> groundedness, major
@@ -33,6 +35,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from simulator.core.replies import LapseKind
 from simulator.core.types import (
     CONVERSATION,
+    EXPECTATIONS,
     MAIN_METRIC,
     PASSED,
     RETEST,
@@ -50,8 +53,8 @@ from simulator.storage.results import cache_latest, conversations_with_scores
 
 # In the order in which they are shown and counted; all but the first two are second marks.
 KINDS: tuple[MarkKind, ...] = (
-    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
-    *get_args(LapseKind),
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools",
+    "expectations", "conversation", *get_args(LapseKind),
 )  # fmt: skip
 # What goes wrong between turns, as the judge of whole conversations lists it, in its order. What belongs to
 # somebody else misleads, and so do one of two statements that contradict each other and a promise; what is
@@ -103,9 +106,9 @@ def primary_judge(judges: Iterable[str]) -> str:
 
         relevance, turn -> turn     relevance, similarity -> relevance     conversation alone -> ""
 
-    The judge of whole conversations never decides: most turns would have no grade.
+    Judges of whole conversations never decide: most turns would have no grade.
     """
-    names = [name for name in judges if name != CONVERSATION]
+    names = [name for name in judges if name not in (CONVERSATION, EXPECTATIONS)]
     return next((name for name in (MAIN_METRIC, PASSED, "turn") if name in names), next(iter(names), ""))
 
 
@@ -122,6 +125,25 @@ def whole_score(by_turn: Mapping[int, Mapping[str, Score]]) -> Score | None:
 def placed_scores(by_turn: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
     """The scores of a conversation, by judge, whose marks stand on the turn that they name (`_PLACED`)."""
     return {judge: scores[judge] for scores in by_turn.values() for judge in _PLACED & scores.keys()}
+
+
+# What becomes of a sentence that is expected, in the order in which it is counted.
+OUTCOMES = ("met", "unmet", "open")
+
+
+def expected_of(by_turn: Mapping[int, Mapping[str, Score]]) -> list[dict[str, Any]]:
+    """What became of each sentence that a case expects, with `sentence`, `state`, `turn`, `quote` and `why`.
+
+    Also where none of them came up; empty where no judge looked. From the scores of a conversation by turn.
+    """
+    score = next((s[EXPECTATIONS] for s in by_turn.values() if EXPECTATIONS in s), None)
+    return verdicts_on(score) if score else []
+
+
+def verdicts_on(score: Score) -> list[dict[str, Any]]:
+    """The sentences in a score of the judge of what is expected, each with its verdict."""
+    is_whole = all(key in row for row in _rows(score, EXPECTATIONS) for key in ("sentence", "state", "turn"))
+    return [row for row in _rows(score, EXPECTATIONS) if row["state"] in OUTCOMES] if is_whole else []
 
 
 class TurnLapse(NamedTuple):
@@ -141,7 +163,7 @@ def lapses_of(score: Score) -> list[TurnLapse]:
     if score.judge != CONVERSATION or score.state != "scored":
         return []
     return [
-        TurnLapse(kind, _turn_of(row, score.turn), str(row["what"]))
+        TurnLapse(kind, turn_of_row(row, score.turn), str(row["what"]))
         for kind in LAPSES
         for row in _rows(score, "lapses")
         if row.get("kind") == kind and "what" in row
@@ -172,7 +194,7 @@ def red_marks(
 
 
 # Judges of whole conversations, whose marks stand on the turn that they name.
-_PLACED = frozenset({CONVERSATION, TOOLS})
+_PLACED = frozenset({CONVERSATION, TOOLS, EXPECTATIONS})
 _Found = TypeVar("_Found", Mark, tuple[int, Mark])
 
 
@@ -240,7 +262,14 @@ def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int
         if whole.judge == TOOLS:
             if rules.tools and whole.value is not None and whole.value < 1:
                 mark = Mark("tools", whole.severity or "major", whole.reason)
-                marks[_turn_of(whole.detail, whole.turn), "tools"] = mark
+                marks[turn_of_row(whole.detail, whole.turn), "tools"] = mark
+            continue
+        if whole.judge == EXPECTATIONS:
+            for row in verdicts_on(whole) if rules.expectations else ():
+                if row["state"] == "unmet":
+                    unmet: Severity = "major" if (whole.value or 0.0) < 0.5 else "moderate"
+                    mark = Mark("expectations", unmet, _unmet_reason(row))
+                    marks.setdefault((turn_of_row(row, whole.turn), mark.kind), mark)
             continue
         limit, value = rules.conversation, whole.value
         # 0 switches the rule off, though nothing of a conversation may have been settled.
@@ -251,6 +280,11 @@ def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int
             mark = Mark(lapse.kind, whole.severity or LAPSES[lapse.kind], lapse.what or whole.reason)
             marks.setdefault((lapse.turn, lapse.kind), mark)
     return tuple((turn, mark) for (turn, _kind), mark in marks.items())
+
+
+def _unmet_reason(row: Mapping[str, Any]) -> str:
+    """The sentence that was not met and why, in the judge's words: "names the fee: It named none"."""
+    return ": ".join(filter(None, (str(row["sentence"]).strip(), str(row.get("why", "")).strip())))
 
 
 # The requests that make a conversation unsettled, the gravest first.
@@ -273,7 +307,8 @@ def _unsettled_turn(whole: Score) -> int:
     return min(max(1, min(asked)[2]), whole.turn) if asked else whole.turn
 
 
-def _turn_of(row: Mapping[str, Any], last: int) -> int:
+def turn_of_row(row: Mapping[str, Any], last: int) -> int:
+    """The turn that a finding names, and the last one where it names none that there is."""
     turn = row.get("turn")
     return turn if isinstance(turn, int) and 0 < turn <= last else last
 

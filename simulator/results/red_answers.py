@@ -13,7 +13,7 @@ from typing import Any
 from simulator.core.document import excerpt
 from simulator.core.types import CONVERSATION, RedRules, Results
 from simulator.results.figures import RedFigures, RedTurn
-from simulator.results.red import KINDS, LAPSES, RANK, by_question, gravest_reason, worst_severity
+from simulator.results.red import KINDS, LAPSES, OUTCOMES, RANK, by_question, gravest_reason, worst_severity
 from simulator.results.rows import GradedTurn, RunTurns
 from simulator.results.turns import marked_turns
 from simulator.storage.results import conversations_with_scores
@@ -37,6 +37,9 @@ def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigu
         second=sum(all(mark.kind not in KINDS[:2] for mark in turn.marks) for turn in red),
         lapses={kind: counted.lapses[kind] for kind in LAPSES} if is_wholly_graded else {},
         lapsed=counted.lapsed,
+        expectations={state: counted.expectations[state] for state in OUTCOMES}
+        if counted.expectations
+        else {},
     )
 
 

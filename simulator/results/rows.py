@@ -17,8 +17,8 @@ from simulator.core.types import PASSED, TURN, Ended, Handover, Response, Severi
 Key = tuple[str, int]
 # By which rule a turn is red; the rules and their severities: results/red.py.
 MarkKind = Literal[
-    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools", "conversation",
-    LapseKind,
+    "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools",
+    "expectations", "conversation", LapseKind,
 ]  # fmt: skip
 # What became of a second grading; empty where there was none.
 Outcome = Literal["", "same", "flipped", "failed"]
@@ -43,9 +43,9 @@ class Grade:
 
     `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
     that the evidence conflicts, `conflicts_ignored` and `lapses_ignored` count findings in words that do not
-    stand there, `of_output` means that this grades one output of a row, without a threshold.
-    `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
-    on the judge's own `scale`; both are None unless `state` is scored.
+    stand there, `expectations_ignored` sentences without a verdict, `of_output` means that this grades one
+    output of a row, without a threshold. `retest` is what became of a second grading, and `second` the value
+    that it gave. `value` is 0..1, `raw` on the judge's own `scale`; both are None unless `state` is scored.
     """
 
     judge: str
@@ -59,6 +59,7 @@ class Grade:
     undecided: bool
     conflicts_ignored: int
     lapses_ignored: int
+    expectations_ignored: int
     of_output: bool
     retest: Outcome = ""
     second: float | None = None
@@ -142,8 +143,9 @@ class RunTurns:
     """The conversations that began with their turns, how many did not begin, and the judges.
 
     `cases` are the questions that are planned, `repeats` is how often each customer asks one. `lapses` counts
-    those of the conversations by kind, `lapsed` the conversations that have any. The judges in `whole` grade
-    conversations. `primary` is the judge that decides. `evidence` says whether judges had anything to hold an
+    those of the conversations by kind, `lapsed` the conversations that have any; `expectations` counts the
+    sentences of cases by what became of them. The judges in `whole` grade conversations. `primary` is the
+    judge that decides. `evidence` says whether judges had anything to hold an
     answer against, `answers` whether there was an answer.
     """
 
@@ -157,6 +159,7 @@ class RunTurns:
     judges: set[str] = field(default_factory=set)
     lapses: Counter[str] = field(default_factory=Counter)
     lapsed: int = 0
+    expectations: Counter[str] = field(default_factory=Counter)
     whole: set[str] = field(default_factory=set)
 
     def without(self, spoilt: Set[Key]) -> "RunTurns":

@@ -194,6 +194,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         undecided=len(undecided),
         conflicts_ignored=sum(s.scores[name].conflicts_ignored for s in due if name in s.scores),
         lapses_ignored=sum(s.scores[name].lapses_ignored for s in due if name in s.scores),
+        expectations_ignored=sum(s.scores[name].expectations_ignored for s in due if name in s.scores),
         retest=retest if twice else None,
         unanswered=len(unanswered),
         same_grade=_same_grade(s.scores[name] for s in scored),

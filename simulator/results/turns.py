@@ -11,6 +11,7 @@ from typing import get_args
 from simulator.core.types import (
     COMPLETE,
     CONFLICTS_IGNORED,
+    EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     RETEST,
     TURN,
@@ -25,6 +26,7 @@ from simulator.core.types import (
 )
 from simulator.results.figures import turn_failure
 from simulator.results.red import (
+    expected_of,
     is_flipped,
     is_unanswered,
     is_undecided,
@@ -64,6 +66,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
         lapses = lapses_of(whole) if whole else []
         run.lapses.update(lapse.kind for lapse in lapses)
         run.lapsed += bool(lapses)
+        run.expectations.update(row["state"] for row in expected_of(by_turn))
         for turn, marks_of_turn in marked_turns(conversation, by_turn, rules, primary):
             scores = by_turn.get(turn.index, {})
             run.judges |= scores.keys()
@@ -159,6 +162,7 @@ def _grade(score: Score, rules: RedRules) -> Grade:
         is_undecided(score),
         _count(score, CONFLICTS_IGNORED),
         _count(score, LAPSES_IGNORED),
+        _count(score, EXPECTATIONS_IGNORED),
         "output" in score.detail and "passed" not in score.detail,
         retest,
         second.value if second else None,

@@ -224,7 +224,7 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
     rng = random.Random(0)  # noqa: S311 - a sample, not a secret
     for conversation in plan:
         case = conversation.case
-        has = (bool(case.history), bool(case.answer), *map(bool, case.references))
+        has = (bool(case.history), bool(case.answer), bool(case.expect), *map(bool, case.references))
         turns = context.turns(conversation)
         twice = [context.grading.is_graded_twice(conversation.id, n) for n in range(1, turns[0] + 1)]
         # The first and the last turn are graded alone and, if the conversation ends there, as part of it.
@@ -381,13 +381,13 @@ def _grades(
     `judges` are those that are asked; with None, all. A call that judges share is made for any of them.
     """
     grading, whole = context.grading, seen.closing is not None
-    every, forms_filled = (grading.conversation_rubrics, []) if whole else (grading.rubrics, grading.forms)
-    rubrics = [rubric for rubric in every if rubric.missing(seen) is None]
-    combined = grading.is_combined and not whole
-    groups = [rubrics] * bool(rubrics) if combined else [[rubric] for rubric in rubrics]
+    calls = [grading.rubrics] if grading.is_combined else [[rubric] for rubric in grading.rubrics]
+    calls, forms_filled = (grading.conversation_rubrics, []) if whole else (calls, grading.forms)
+    asked = ([rubric for rubric in call if rubric.missing(seen) is None] for call in calls)
+    groups = list(filter(None, asked))
     gradings = 1 + grading.is_graded_twice(seen.conversation, seen.turn.index)
     forms: list[tuple[str, Sequence[ReplySchema], bool, int]] = [
-        (model, group, not combined, times)
+        (model, group, len(group) == 1 if whole else not grading.is_combined, times)
         for model, times in (
             (first, gradings),
             *((panelist.model, 1) for panelist in grading.panelists),

@@ -42,7 +42,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
-from simulator.core.types import PASSED, TOOLS, Case, Conversation, Persona
+from simulator.core.types import EXPECTATIONS, PASSED, TOOLS, Case, Conversation, Persona
 from simulator.grading.offered import outputs_of
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.runner.masking import masked_case, masked_conversations, redactor_of
@@ -192,17 +192,18 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
         replayed = _replayed_plan(find_run(settings.replay, settings.runs), settings)
         if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
             check_one_player(settings)  # who goes on after a line that no longer fits
+        settings = _with_judges_of(settings, (conversation.case for conversation in replayed[0]))
         return PlannedRun(*replayed, settings, SkippedRows())
     prompt = AppliedPrompt(settings) if settings.prompt else None
     labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
     data = _read(settings, labels, prompt, given)
     chosen_for: Message | str = ""
-    # Judges that were named, or chosen for outputs, stay as they are.
-    is_open = "judges" not in settings.model_fields_set or settings.judges == SMALL_JUDGES
+    is_open = _chooses_judges(settings)
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
-    if data.names_tools and is_open:
-        settings = settings.model_copy(update={"judges": (*settings.judges, TOOLS)})
+    if is_open:
+        expects = data.expects and settings.protocol == "dialogue"
+        settings = _with_judges(settings, [TOOLS] * data.names_tools + [EXPECTATIONS] * expects)
     language = settings.language
     # The bundled questions are there in both; which of them were asked stands in the run's settings.
     if language is None and settings.cases is None:
@@ -219,6 +220,28 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
     plan, personas = _played(settings, cases)
     return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
+
+
+def _chooses_judges(settings: Settings) -> bool:
+    """Whether the data says who grades: judges that were named, or chosen for outputs, stay as they are."""
+    return "judges" not in settings.model_fields_set or settings.judges == SMALL_JUDGES
+
+
+def _with_judges_of(settings: Settings, cases: Iterable[Case]) -> Settings:
+    """The settings with the judges of what these cases name."""
+    if not _chooses_judges(settings):
+        return settings
+    named = {
+        judge
+        for case in cases
+        for judge, names in ((TOOLS, case.tools), (EXPECTATIONS, case.expect))
+        if names
+    }
+    return _with_judges(settings, [judge for judge in (TOOLS, EXPECTATIONS) if judge in named])
+
+
+def _with_judges(settings: Settings, judges: Sequence[str]) -> Settings:
+    return settings.model_copy(update={"judges": (*settings.judges, *judges)}) if judges else settings
 
 
 def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...]]:

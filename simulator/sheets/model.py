@@ -327,6 +327,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "grade_2": ColumnKind(pgettext("a column", "Grade, reviewer 2"), 14, team=True),
     "comment_2": ColumnKind(pgettext("a column", "Comment, reviewer 2"), 28, team=True),
     "reference": ColumnKind(pgettext("a column", "Reference answer"), 34),
+    "expect": ColumnKind(pgettext("a column", "Expected"), 34),
     "answerable": ColumnKind(pgettext("a column", "Answerable"), 14, team=True),
     "handover": ColumnKind(pgettext("a column", "Handover"), 14, team=True),
     "category": ColumnKind(pgettext("a column", "Category"), team=True),
@@ -372,6 +373,10 @@ COLUMN_HELP: Mapping[str, Message] = {
         "What it should have said. Once the status is fixed or retested it becomes the reference of the"
         " next run"
     ),
+    "expect": _(
+        "What the bot has to do in this conversation, and what it must not do: a sentence a line. A judge"
+        " says of each whether it was met."
+    ),
     "gain": _(
         "How much the score (of 100) would gain if the fixed turns were graded like the average turn that"
         " is not red"
@@ -384,12 +389,14 @@ COLUMN_HELP: Mapping[str, Message] = {
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
     "review": "key severity state question answer reference reason likely_cause judge_is assignee status"
-    " cause correct_answer comment checked persona times conversation scores passages earlier since run",
+    " cause correct_answer comment checked persona times conversation scores expect passages earlier since"
+    " run",
     "fixes": "key rank state what where found_cause sure gain turns customers question answer reason assignee"
     " status memo since run rests_on",
     "conversations": "key config score ended reference user assistant check",
     "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
-    "questions": "key question reference answerable handover category use approved gold goal facts history",
+    "questions": "key question reference expect answerable handover category use approved gold goal facts"
+    " history",
     "history": "key date score target verdict red turns no_answer seconds cost",
     "archive": "key from outcome closed subject answer judge_is cause correct_answer assignee status comment"
     " decision approver decided why other since",

@@ -32,8 +32,9 @@ _DONE = frozenset({"mended", "retested"})
 # The columns of the worksheet, and those of a question file that they become; `|` stands between several
 # right answers, tags or passages, and a line break belongs to the text.
 _COLUMNS = {
-    "question": "question", "reference": "reference", "answerable": "answerable", "handover": "handover",
-    "category": "category", "gold": "passages", "goal": "goal", "facts": "facts", "history": "history",
+    "question": "question", "reference": "reference", "expect": "expect", "answerable": "answerable",
+    "handover": "handover", "category": "category", "gold": "passages", "goal": "goal", "facts": "facts",
+    "history": "history",
 }  # fmt: skip
 _LISTED = 8
 # Our workbooks name their columns; of these names the outline of the workbook tells.

@@ -105,7 +105,9 @@ async def test_prompts_as_sent(language: Language) -> None:
     async with OpenAIServer() as server, at(server) as model:
         for name in rubrics:
             closing = SAYS[language]["next"] if rubric(name).grades == "conversation" else None
-            seen = context.model_copy(update={"closing": closing})
+            expect = (SAYS[language]["knows"],) if "expect" in rubric(name).needs else ()
+            told = case.model_copy(update={"expect": expect})
+            seen = context.model_copy(update={"closing": closing, "case": told})
             await grader(model("judge"), [name], alone=True)(seen, ())
         for name in forms:
             await FormFiller(load_form, FRAME, model("judge"), seed=42)(context, name)

@@ -134,6 +134,8 @@ def test_each_rule_switches_off_its_own_mark_alone(kind: str, off: str, tmp_path
             detail={"lapses": [{"kind": name, "what": "it", "turn": 1} for name in LAPSES]},
         )
     ]
+    unmet = {"sentence": "names the fee", "state": "unmet", "turn": 1}
+    low.append(grade("expectations", 0.0, detail={"expectations": [unmet]}))
     (tmp_path / "rehearsal.toml").write_text(f"[red]\n{kind} = {off}\n", encoding="utf-8")
     rules = load_settings({}).red
 

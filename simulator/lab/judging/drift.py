@@ -132,7 +132,12 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
     labels = JudgingSettings.of(context.settings).check
     if labels is None or NOTE in notes:
         return None
-    rubrics = {call.rubric_hash for call in context.panel.judge_calls if isinstance(call, ModelJudge)}
+    rubrics = {
+        rubric_hash
+        for call in context.panel.judge_calls
+        if isinstance(call, ModelJudge)
+        for rubric_hash in call.hashes.values()
+    }
     frozen = frozen_sets(Path(labels), list(context.grading.answer_judges), rubrics)
     calibrations = [answers.calibration for answers in frozen]
     first_of_all = _(
