@@ -343,3 +343,14 @@ def test_a_question_beside_turns_is_lost_nowhere(tmp_path: Path) -> None:
     assert (inside.question, inside.goal) == ("a?", None)
     number = one(tmp_path, turns=3, question="a?")
     assert (number.question, number.script) == ("a?", ())
+
+
+def test_a_cell_of_the_row_goes_before_its_turns(tmp_path: Path) -> None:
+    """What the row says of itself is not what its dialogue says; an error replaces the first answer."""
+    turns = [{"question": "a?", "answer": "b", "passages": ["p"], "answerable": "yes"}]
+    case = one(tmp_path, turns=turns, passages=["own"], answerable="no")
+    failed = one(tmp_path, question="q", error="Timed out", recorded=["a", "b"])
+
+    assert (case.passages, case.answerable, case.question) == (("own",), False, "a?")
+    assert [answer.text for answer in failed.recorded] == ["", "b"]
+    assert failed.recorded[0].error is not None

@@ -103,7 +103,8 @@ def with_cells(cells: bytes, end: bytes = b"</row>") -> bytes:
 
 def long_text(megabytes: int, tag: bytes = b"t") -> bytes:
     """An XML element of so much text."""
-    return b"<%b>" % tag + b"a" * (min(megabytes, 300) * MEGABYTE) + b"</%b>" % tag
+    size = min(megabytes, 300) if megabytes > 1000 else 3
+    return b"<%b>" % tag + b"a" * (size * MEGABYTE) + b"</%b>" % tag
 
 
 def no_tags(megabytes: int, start: bytes, end: bytes) -> bytes:
@@ -114,7 +115,7 @@ def no_tags(megabytes: int, start: bytes, end: bytes) -> bytes:
 
 def elements(megabytes: int, element: bytes) -> bytes:
     """So much of an XML element that repeats itself, in another one; little where the file is to be small."""
-    size = min(megabytes, 300) * MEGABYTE if megabytes > 1000 else MEGABYTE // 4
+    size = min(megabytes, 300) * MEGABYTE if megabytes > 1000 else MEGABYTE // 16
     return b"<a>" + element * (size // len(element)) + b"</a>"
 
 
