@@ -11,12 +11,13 @@ import pytest
 from simulator.cli.app import main
 from simulator.core import types
 from simulator.core.settings import stored_settings
-from simulator.core.types import Results, Selection
+from simulator.core.types import RedRules, Results, Selection
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.results.answerability import answerability, handovers
 from simulator.results.gate import decide
 from simulator.results.summary import figures_of
+from simulator.results.turns import run_turns
 from simulator.runner.masking import masks_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
@@ -97,8 +98,8 @@ def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.Monke
         lambda results: list(results.scores.of_judge("rouge_l", "skipped")),
         lambda results: results.scores.judges,
         reading.english_share,
-        answerability,
-        handovers,
+        lambda results: answerability(run_turns(results, RedRules(), "turn")),
+        lambda results: handovers(run_turns(results, RedRules(), "turn")),
         masks_of,
     ],
 )
