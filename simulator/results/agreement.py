@@ -13,19 +13,24 @@ kappa.
 Each is None where it has no meaning: one side constant, all rows of one kind.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING
 
 from simulator.results.intervals import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 
 def average_ranks(values: ArrayLike) -> Floats:
     """Ranks from 1 upwards; equal values share the mean of their ranks: 3, 1, 1, 2 are 4, 1.5, 1.5, 3."""
+    import numpy as np
+
     _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(sizes) - (sizes - 1) / 2
     return means[group]
@@ -40,6 +45,8 @@ class Ranks:
 
     def __init__(self, scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None = None) -> None:
         """`good` says which rows are good; without it AUROC has no value. `rows` is the order of weights."""
+        import numpy as np
+
         pairs = np.column_stack([np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)])
         self.rows = np.lexsort(pairs.T)
         changes = (np.diff(pairs[self.rows], axis=0, prepend=np.nan) != 0).any(axis=1)
@@ -53,6 +60,8 @@ class Ranks:
 
         `weights` has a row for each weighting, and a column for each row of the data in the order of `rows`.
         """
+        import numpy as np
+
         by_cell = np.add.reduceat(weights, self._starts, axis=1)
         size, (first, other) = by_cell.sum(axis=1), (_ranks(by_cell, column) for column in self._columns)
         # Pearson's correlation of the ranks, whose mean is known.
@@ -69,6 +78,8 @@ class Ranks:
 
     def of_rows(self, weights: ArrayLike | None = None) -> tuple[float | None, float | None]:
         """Rho and AUROC of the rows as they are, or by `weights` in their order; None for no value."""
+        import numpy as np
+
         given = np.ones(len(self.rows)) if weights is None else np.asarray(weights, dtype=float)
         rho, area = self.under(given[self.rows][None, :])[0].tolist()
         return number_or_none(rho), number_or_none(area)
@@ -76,6 +87,8 @@ class Ranks:
 
 def _ranks(weights: Floats, values: Floats) -> Floats:
     """The average rank of each value, where it stands for as many rows as it weighs: (weightings, values)."""
+    import numpy as np
+
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
     sizes = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -85,12 +98,16 @@ def _ranks(weights: Floats, values: Floats) -> Floats:
 
 def divided(part: Floats, whole: Floats) -> Floats:
     """The quotients; NaN where the divisor is hardly above 0."""
+    import numpy as np
+
     quotients: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
     return quotients
 
 
 def number_or_none(value: float) -> float | None:
     """The value; None for NaN."""
+    import numpy as np
+
     return None if np.isnan(value) else value
 
 
@@ -134,6 +151,8 @@ def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = No
 
 def moments(grades: ArrayLike, other: ArrayLike) -> list[Floats]:
     """The columns whose weighted sums are all that `kappa_of_sums` needs."""
+    import numpy as np
+
     a, b = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
     # Around the mean of both, so that the squares of large grades do not swallow small differences.
     middle = (a.mean() + b.mean()) / 2
@@ -158,6 +177,8 @@ def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | No
 
     Rows count by `weights`. None when both sides are one and the same constant.
     """
+    import numpy as np
+
     table = np.column_stack(moments(grades, other))
     given = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return number_or_none(float(kappa_of_sums((given @ table)[None, :])[0]))
@@ -168,6 +189,8 @@ def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
 
     On the levels 1 to 5 the shares 0, 0.2, 0.375, 0.5 and 1 are 1, 2, 3, 3 and 5: 0.375 is 2.5 of them.
     """
+    import numpy as np
+
     steps = np.asarray(sorted(levels), dtype=float)
     values = steps[0] + np.asarray(shares, dtype=float) * (steps[-1] - steps[0])
     limits = [(low + high) / 2 for low, high in pairwise(steps)]

@@ -25,8 +25,6 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
-import numpy as np
-
 from simulator.core.document import Text, points, target_points
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import (
@@ -244,6 +242,8 @@ def _turn_figure(name: str, run: RunTurns) -> MeasuredFigure:
 
 def _seconds_figure(condition: Condition, run: RunTurns) -> MeasuredFigure:
     """The share of answers that came in time; its value is how long 95 % of them took at most."""
+    import numpy as np
+
     turns = list(run.counted)
     # `method="higher"` names a time that was measured, none between two.
     times = [(s, turn.case) for turn in turns if (s := _seconds(turn, condition.name)) is not None]

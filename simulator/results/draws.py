@@ -8,17 +8,21 @@ A score has another interval (results/intervals.py): it lies near the ends of it
 bootstrap promises too much. Differences and correlations lie in the middle of theirs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from simulator.results.agreement import Ranks, kappa_of_sums, moments
 from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
-Codes = NDArray[np.intp]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+Codes: TypeAlias = "NDArray[np.intp]"
 # Draws of a figure of agreement. Differences take DRAWS: whether `diff` exits with 1 rests on theirs.
 RESAMPLES = 2000
 _NORMAL = NormalDist()
@@ -34,11 +38,15 @@ class Draws:
 
     def __init__(self, clusters: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
         """Clusters are drawn in the order of their names: the order of the rows does not matter."""
+        import numpy as np
+
         names, self.cluster = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
         self.clusters, self.seed, self.resamples = len(names), seed, resamples
 
     def _counts(self, width: int) -> Iterator[Floats]:
         """How often each cluster is in each draw, for as many draws at once as `width` columns allow."""
+        import numpy as np
+
         random = np.random.default_rng(self.seed)
         for size in blocks(self.resamples, width):
             # Draw n has the clusters n * clusters .. n * clusters + clusters - 1, so that one count does all.
@@ -49,12 +57,16 @@ class Draws:
 
     def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
         """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
+        import numpy as np
+
         clusters = self.cluster[rows]
         width = max(len(rows), self.clusters)
         return np.concatenate([figure(counts[:, clusters]) for counts in self._counts(width)])
 
     def sums(self, columns: Sequence[ArrayLike]) -> Floats:
         """The sum of each column in every draw: (draws, columns)."""
+        import numpy as np
+
         table = np.column_stack([np.asarray(column, dtype=float) for column in columns])
         by_cluster = np.zeros((self.clusters, table.shape[1]))
         np.add.at(by_cluster, self.cluster, table)
@@ -70,6 +82,8 @@ def interval_of_difference(
     samples where nothing changed, but in 73 (6 cases), 87 (10) and 96 % (50) where a bot improved on some
     cases a lot (`make bench-intervals`). So `diff` does not decide by it alone: Wilcoxon's test has to agree.
     """
+    import numpy as np
+
     by_cluster = cluster_values(values, clusters)
     if len(by_cluster.sums) < MIN_CLUSTERS:
         return None
@@ -119,6 +133,8 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
 
     A draw has none where chance took away what the figure needs: AUROC of rows that are all good.
     """
+    import numpy as np
+
     finite = draws[np.isfinite(draws)]
     if len(finite) * 2 <= len(draws):
         return None
@@ -142,6 +158,8 @@ def drawn_kappa(grades: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
 
 def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:
     """The mean of every draw."""
+    import numpy as np
+
     given = np.asarray(values, dtype=float)
     sums = draws.sums([np.ones(len(given)), given])
     means: Floats = sums[:, 1] / sums[:, 0]

@@ -22,15 +22,16 @@ import unicodedata
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
-
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
 from simulator.core.types import Value
 from simulator.models.patience import wait_after
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 Json = dict[str, Any]
 SCHEME = "sheet:"
@@ -431,6 +432,7 @@ class SheetsClient:
         import requests
         from google.auth.exceptions import GoogleAuthError
         from gspread.exceptions import GSpreadException
+        from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
         retrying = Retrying(
             stop=stop_after_attempt(attempts),
@@ -452,7 +454,7 @@ class SheetsClient:
             raise _one_line(error, name, self.account.email, writing=self._writing) from None
 
 
-def _wait(state: RetryCallState) -> float:
+def _wait(state: "RetryCallState") -> float:
     """Seconds until the next attempt: what Retry-After says, else exponential, after a 429 ten at least."""
     error = state.outcome.exception() if state.outcome else None
     if isinstance(error, MovedCells):

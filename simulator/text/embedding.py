@@ -12,12 +12,14 @@ import re
 import zlib
 from collections import defaultdict
 from functools import lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from simulator.text.overlap import STOP_WORDS, stem
 from simulator.text.segments import tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DIMENSIONS = 512
 # A pair of neighbours says more than one character and recurs more often than three. Grammar is common to all
@@ -41,7 +43,9 @@ def hash_embed(texts: list[str]) -> list[list[float]]:
 
 
 @lru_cache(maxsize=1024)
-def _vector(text: str) -> NDArray[np.float64]:
+def _vector(text: str) -> "NDArray[np.float64]":
+    import numpy as np
+
     vector = np.zeros(DIMENSIONS)
     for gram, weight in _grams(tokens(text)).items():
         code = zlib.crc32(gram.encode("utf-8", "surrogatepass"))
