@@ -463,7 +463,9 @@ def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
     """
     # Not "a rehearsal of ...", where the installed command is a word like any other.
     command = rf"(?<![A-Za-z0-9,.] ){re.escape(as_called(CHECKOUT))}(?: [!-~]+)+[{_CLOSING}]*"
-    units = re.compile(_PHRASE if by_phrase else rf"{command}|{_UNIT}")  # --help does without
+    # Compiled here, as --help does without; without wide characters the words are enough, and soon compiled.
+    unit = r"\s+|\S+" if text.isascii() else _UNIT
+    units = re.compile(_PHRASE if by_phrase else rf"{command}|{unit}")
     return [line for paragraph in text.split("\n") for line in _wrapped(paragraph, max(2, width), units)]
 
 

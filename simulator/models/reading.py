@@ -51,10 +51,16 @@ from simulator.models.forms import strict_schema
 # Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt. Tags
 # as DeepSeek and Qwen (<think>), Seed (<seed:think>), Mistral ([THINK]) and Kimi (◁think▷) write them.
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
-_REASONING = re.compile(
-    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
-    re.DOTALL | re.IGNORECASE,
-)
+
+
+@functools.cache
+def _reasoning() -> re.Pattern[str]:
+    return re.compile(
+        rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
+        re.DOTALL | re.IGNORECASE,
+    )
+
+
 _CHANNEL = re.compile(
     r"\A\s*+<\|channel\|>analysis<\|message\|>.*?<\|channel\|>final<\|message\|>", re.DOTALL
 )
@@ -238,7 +244,7 @@ def _objects(text: str, reply_form: type[BaseModel]) -> tuple[list[Any], str, st
     """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
     reasoned = _REASONED.match(text) or _CHANNEL.match(text)
     said = text[reasoned.end() :] if reasoned else text
-    said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
+    said = said[_reasoning().match(said).end() :]  # type: ignore[union-attr]
     # Some gateways encode the reply twice.
     encoded = _ENCODED.fullmatch(said)
     decoded = encoded and _decode(f'"{encoded[1]}"')

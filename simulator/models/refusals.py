@@ -24,6 +24,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, NamedTuple
 
 from simulator.core.messages import Message, _
@@ -57,15 +58,32 @@ _UNIT = (
     r"(?:ms|milli(?:second|sec)s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?"
     r"|秒[間钟鐘]?|초|分[間钟鐘]?|분|時間|日間?)(?![a-z])"
 )
-_PART = re.compile(rf"({_NUMBER})\s{{0,2}}({_UNIT})", re.IGNORECASE)
+
+
+@cache
+def _part() -> re.Pattern[str]:
+    return re.compile(rf"({_NUMBER})\s{{0,2}}({_UNIT})", re.IGNORECASE)
+
+
 _SPAN = rf"(?:{_NUMBER}\s{{0,2}}{_UNIT}(?:\s{{0,2}}(?:,|and)?\s{{0,2}})?){{1,4}}"
+
+
 # "try again in 20s", "retry your request after 30 seconds"; in Japanese the span is first.
-_ASKED = re.compile(
-    rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE
-)
-_ASKED_JA = re.compile(
-    rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|后|후|待|お待ち|経って|たって|おいて|してから)", re.IGNORECASE
-)
+@cache
+def _asked() -> re.Pattern[str]:
+    return re.compile(
+        rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE
+    )
+
+
+@cache
+def _asked_ja() -> re.Pattern[str]:
+    return re.compile(
+        rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|后|후|待|お待ち|経って|たって|おいて|してから)",
+        re.IGNORECASE,
+    )
+
+
 # Without a unit: "Retry-After: 30", and a RetryInfo that somebody printed.
 _BARE = re.compile(
     rf"\bretry.?(?:after|delay)\b[^\w.-]{{1,5}}(?:seconds[^\w.-]{{1,3}})?({_NUMBER})(?![\w.])", re.IGNORECASE
@@ -285,7 +303,7 @@ def _wait_in(body: str) -> float | None:
             if key and (seconds := _held(value)) is not None:
                 return seconds / 1000 if key["ms"] else seconds
     words = refusal_in(0, body).words or body
-    spans = [match[1] for pattern in (_ASKED, _ASKED_JA) for match in pattern.finditer(words)]
+    spans = [match[1] for pattern in (_asked(), _asked_ja()) for match in pattern.finditer(words)]
     waits = [seconds for span in spans if (seconds := _seconds(span)) is not None]
     if not waits and (bare := _BARE.search(words)):
         waits = [float(bare[1])]
@@ -309,7 +327,7 @@ def _held(value: Any) -> float | None:
 
 def _seconds(span: str) -> float | None:
     """The sum of a span: "1m3s" -> 63, "2 minutes and 5 seconds" -> 125; None for none."""
-    parts: list[tuple[str, str]] = _PART.findall(span)
+    parts: list[tuple[str, str]] = _part().findall(span)
     if not parts:
         return None
     return sum(float(number) * _unit(name.lower()) for number, name in parts)

@@ -87,7 +87,12 @@ _DECISIVE_SETTINGS = (
 )  # fmt: skip
 # Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
+
 
 RoleModel = tuple[Role, str]
 ByModel = Mapping[RoleModel, Spending]
@@ -102,7 +107,7 @@ def tokens(text: str) -> int:
     月額はいくらですか。 -> 9, How much is it a month? -> 6. A tokenizer would have to be the model's own,
     which for most endpoints nobody knows.
     """
-    cjk = 0 if text.isascii() else sum(map(len, _CJK.findall(text)))
+    cjk = 0 if text.isascii() else sum(map(len, _cjk().findall(text)))
     return math.ceil(cjk / 1.1 + (len(text) - cjk) / 4)
 
 

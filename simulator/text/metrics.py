@@ -15,7 +15,7 @@ and synonyms, stands in judges/meteor.py.
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from simulator.text.normalise import (
@@ -166,7 +166,11 @@ def lcs_overlap(answer: Tokens, reference: Tokens, beta: float = 1.0) -> Overlap
 
 # Words and numbers, in which no match begins or ends (10 is not in 100, nor 5 in 1.5); other signs singly.
 _plain = lru_cache(maxsize=1024)(plain_form)  # a reference is met again with each answer
-_UNCUT = re.compile(rf"(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))+|.", re.DOTALL)
+
+
+@cache
+def _uncut() -> re.Pattern[str]:
+    return re.compile(rf"(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))+|.", re.DOTALL)
 
 
 class Measured(NamedTuple):
@@ -253,4 +257,4 @@ def _nearest(
 
 def _cut(text: str) -> str:
     """The text with a mark around each word, number and other sign: where something else may begin or end."""
-    return "\0".join(("", *_UNCUT.findall(text), ""))
+    return "\0".join(("", *_uncut().findall(text), ""))

@@ -16,7 +16,7 @@ values (`ascii-words` is what the rouge_score package does, and loses Japanese a
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -36,8 +36,14 @@ _UNSEEN = re.compile(
 )
 _LONG_VOWEL_AS_HYPHEN = re.compile(r"(?<=\d)ー(?=\d)")
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+
+
 # Beside kana or kanji a space has no meaning.
-_IDLE_SPACE = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
+@cache
+def _idle_space() -> re.Pattern[str]:
+    return re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
+
+
 _AROUND = " ,;:!?。、・…‥'\"`*_~()[]{}<>「」『』【】《》〈〉〔〕«».—-"
 # Punctuation before the first word. Before a digit a point or minus stays: it belongs to the number.
 _OPENING = re.compile(rf"(?:[{re.escape(_AROUND.rstrip('.—-'))}]|[.—-](?!\d))+")
@@ -72,7 +78,7 @@ def plain_form(text: str) -> str:
     opening = _OPENING.match(whole)
     content = whole[opening.end() if opening else 0 :].rstrip(_AROUND)
     kept = content or whole
-    return _IDLE_SPACE.sub("", kept) if " " in kept else kept
+    return _idle_space().sub("", kept) if " " in kept else kept
 
 
 def squad_form(text: str) -> str:
@@ -119,8 +125,14 @@ def _stands_whole(stretch: str, letters: str) -> bool:
 DEFAULT_TOKENIZER = "cjk-char"
 
 _WORD = rf"[^\W_{CJK}]+"
+
+
 # A kana or kanji; a number with its decimals; a word with an apostrophe in it.
-_TOKEN = re.compile(rf"[{CJK}]|\d+(?:\.\d+)+|{_WORD}(?:'{_WORD})*")
+@cache
+def _token() -> re.Pattern[str]:
+    return re.compile(rf"[{CJK}]|\d+(?:\.\d+)+|{_WORD}(?:'{_WORD})*")
+
+
 # MeCab is given lines of at most so many characters; its own buffer is not much larger.
 _LINE = re.compile(r".{1,10000}")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
@@ -188,7 +200,7 @@ def _porter() -> Tokenizer:
 
 _TOKENIZERS = {
     # Each kana and kanji (also ー, 々), other scripts by word; NFKC, case-folded, without punctuation.
-    "cjk-char": Tokenizer("cjk-char-1", lambda text: _TOKEN.findall(folded(text))),
+    "cjk-char": Tokenizer("cjk-char-1", lambda text: _token().findall(folded(text))),
     "ascii-words": Tokenizer("ascii-words-1", ascii_words),
     "blank": Tokenizer("blank-1", lambda text: text.lower().split()),
     # Words without articles and punctuation, as SQuAD's own F1 counts them.

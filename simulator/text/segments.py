@@ -26,7 +26,7 @@ CJK = (
 _TOKEN = re.compile(
     rf"[{CJK}]"
     r"|\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
-    rf"|(?:(?![{CJK}])[^\W\d_])(?:(?![{CJK}])[^\W_])*(?:'[a-z]+)?"
+    rf"|[^\W\d_][^\W_{CJK}]*(?:'[a-z]+)?"
 )
 # What Markdown puts before or around words: headings, quotes, bullets, numbered items, emphasis, code.
 _MARKUP = re.compile(r"^[^\S\n]*(?:#+\s+|>\s*|(?:[-*・•●○◆■]|\(?\d{1,2}[.)])\s+)|\*\*|__|`", re.MULTILINE)

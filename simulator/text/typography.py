@@ -16,6 +16,7 @@ original at the same indexes, as `cut` does.
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from typing import Literal
 
 # Kana and kanji with their iteration marks, half-width kana, and the rare planes.
@@ -49,7 +50,11 @@ _WRITTEN_ADDRESS = (
 # Words, numbers and what joins them; a code is one with a digit and with a letter or a joint in it:
 # E-205, 10GB, 0120-000-371, 9:00, 3.5.
 _RUN_OF_CODE = r"(?P<run>[A-Za-z0-9]+(?:[-_./:#][A-Za-z0-9]+)*)"
-_CODES = re.compile(f"{_WRITTEN_ADDRESS}|{_RUN_OF_CODE}", re.IGNORECASE)
+
+
+@cache
+def _codes() -> re.Pattern[str]:
+    return re.compile(f"{_WRITTEN_ADDRESS}|{_RUN_OF_CODE}", re.IGNORECASE)
 
 
 def straight(text: str) -> str:
@@ -116,7 +121,7 @@ def codes(text: str) -> Counter[str]:
 
     Counted, because two of the same in a question are one thing said twice, not two things.
     """
-    matches = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
+    matches = ((match[0].lower(), match["run"]) for match in _codes().finditer(half_width(text)))
     # An address counts as it is; a run of letters and digits where it has a digit, and something else.
     return Counter(
         code for code, run in matches if not run or (any(map(str.isdigit, run)) and not run.isdigit())

@@ -15,6 +15,7 @@ is meant to refuse too much rather than too little: what is refused costs a plai
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from pydantic import Field
@@ -66,21 +67,39 @@ _KANJI = "々一-龥"
 # How a word sounds; a single kana would be found in other words. A model that says 解約 as かいやく, as an
 # elderly or foreign customer may type it, says so: `解約=かいやく`.
 _READING, _MOST_READINGS = re.compile("[ぁ-ゖァ-ヺー]{2,}"), 20
-_ONLY_KANJI = re.compile(f"[{_KANJI}]+")
+
+
+@cache
+def _only_kanji() -> re.Pattern[str]:
+    return re.compile(f"[{_KANJI}]+")
+
+
 # A word of katakana, letters or several kanji, or one kanji: with okurigana a verb, else a noun.
-_JAPANESE_WORD = re.compile(
-    rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
-    rf"|[{_KANJI}](?=(?:[をがはのにもとへ]|で|から|まで|って|だけ|など)(?![{_KANJI}]?[るすくむ]))"
-)
+@cache
+def _japanese_word() -> re.Pattern[str]:
+    return re.compile(
+        rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
+        rf"|[{_KANJI}](?=(?:[をがはのにもとへ]|で|から|まで|って|だけ|など)(?![{_KANJI}]?[るすくむ]))"
+    )
+
+
 # What is denied: in Japanese the word before it, in English the one after it. Not where it is only polite.
 _POLITE = re.compile(
     r"すみません|申し訳|(?:くれ|もらえ|いただけ|くださ[いり])(?:ません|ない)|(?:ません|ない)(?:です|でしょう)?か|かもしれ"
 )
-_DENIED = re.compile(
-    rf"(?P<before>[{_KANJI}ァ-ヶー]{{0,4}})[ぁ-ん]{{0,5}}?(?:ません|ない|なかった|なく|ずに)"
-    r"|(?:\b(?:not|cannot|no|never|without)\b|n't\b)\W*(?:(?:be|been|any|an?|the|to|have|able)\W+)*(?P<after>[a-z]*)"
-)
-_JAPANESE_VERB = re.compile(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
+
+
+@cache
+def _denial() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<before>[{_KANJI}ァ-ヶー]{{0,4}})[ぁ-ん]{{0,5}}?(?:ません|ない|なかった|なく|ずに)"
+        r"|(?:\b(?:not|cannot|no|never|without)\b|n't\b)\W*(?:(?:be|been|any|an?|the|to|have|able)\W+)*(?P<after>[a-z]*)"
+    )
+
+
+@cache
+def _japanese_verb() -> re.Pattern[str]:
+    return re.compile(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
 
 
 class OpeningLine(replies.Reply):
@@ -192,7 +211,7 @@ def with_kanji(question: str, opening: str, kana: Sequence[str]) -> str:
         かいやくしたいんだけど, ["解約=かいやく"] -> 解約したいんだけど
     """
     for word, _equals, reading in (normalise(pair).partition("=") for pair in kana[:_MOST_READINGS]):
-        is_word = word in normalise(question) and any(map(_ONLY_KANJI.fullmatch, word))
+        is_word = word in normalise(question) and any(map(_only_kanji().fullmatch, word))
         if is_word and _READING.fullmatch(reading) and len(word) <= len(reading) <= 4 * len(word):
             opening = normalise(opening).replace(reading, word)
     return opening
@@ -225,7 +244,7 @@ def _same_negations(question: str, opening: str) -> bool:
 def _denied(text: str) -> set[str]:
     """The words that a text denies; an empty one where none is beside the denial."""
     plain = _POLITE.sub(" ", normalise(text))
-    return {denial["before"] or denial["after"] or "" for denial in _DENIED.finditer(plain)}
+    return {denial["before"] or denial["after"] or "" for denial in _denial().finditer(plain)}
 
 
 def _same_words(question: str, opening: str, language: Language, ordinary: Collection[str]) -> bool:
@@ -238,15 +257,17 @@ def _same_words(question: str, opening: str, language: Language, ordinary: Colle
         if language == "en":
             return stem(word) in stems
         # Kanji may be apart (工事費 in 工事の費用); katakana and letters may not.
-        return word in plain or (bool(_ONLY_KANJI.fullmatch(word)) and all(kanji in plain for kanji in word))
+        return word in plain or (
+            bool(_only_kanji().fullmatch(word)) and all(kanji in plain for kanji in word)
+        )
 
     return all(map(there, names)) and sum(not there(word) for word in loose) <= len(loose) // ONE_IN[language]
 
 
 def _japanese_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:
     plain = _KANJI_NUMBER.sub("", normalise(question))
-    nouns = set(_JAPANESE_WORD.findall(plain)) - set(ordinary)
-    return nouns, set(_JAPANESE_VERB.findall(plain)) - nouns - set(ordinary)
+    nouns = set(_japanese_word().findall(plain)) - set(ordinary)
+    return nouns, set(_japanese_verb().findall(plain)) - nouns - set(ordinary)
 
 
 def _english_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:
