@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from simulator.extending import (
     Answer,
@@ -131,6 +130,8 @@ class LimitedBot:
             await closed
 
     async def _persistently(self, query: Query, clock: TimeLimit) -> Any:
+        from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
+
         def is_over(state: RetryCallState) -> bool:
             left = min(_LONGEST_WAIT, self.patience - clock.elapsed)
             return state.attempt_number > self.limits.retries or state.upcoming_sleep > left

@@ -20,10 +20,7 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from simulator.extending import (
     Answer,
@@ -39,14 +36,17 @@ from simulator.extending import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     from langchain_core.documents import Document
+    from numpy.typing import NDArray
 
 # Imported where an index is made and searched; that one is missing shows before a run begins.
 for package in ("faiss", "langchain_core"):
     if find_spec(package) is None:
         raise ModuleNotFoundError(f"No module named '{package}'", name=package)
 
-Vector = NDArray[np.float32]
+# numpy takes a tenth of a second to load: with --dry-run nobody searches.
+Vector: TypeAlias = "NDArray[np.float32]"
 
 BUNDLED = Path(__file__).resolve().parent.parent / "demo" / "knowledge"
 PROMPT = Path(__file__).with_name("demo_prompt.toml")
@@ -88,7 +88,7 @@ _FUNCTION_WORDS = frozenset(
 _HIRAGANA, _KATAKANA, _KANJI, _OTHER = 1, 2, 3, 4
 _GRAMMAR, _WORD_PART = 0.3, 0.5
 _SPREAD = 0x9E3779B97F4A7C15  # makes 64 bits of 32, as evenly as they come
-_MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
+_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 
 
 def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> Bot:
@@ -205,7 +205,7 @@ class Extract(NamedTuple):
 class _Sentence(NamedTuple):
     text: str
     follows: bool  # whether it goes on where the candidate before it ended
-    says: NDArray[np.bool_]  # which n-grams of the question it has
+    says: "NDArray[np.bool_]"  # which n-grams of the question it has
     trust: float  # the similarity of its passage beside that of the best one
 
 
@@ -222,6 +222,8 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     the trust in its passage, until a further one adds less than `_WORTH_SAYING`. Only the gains of sentences
     that share something with the one chosen last are counted again.
     """
+    import numpy as np
+
     asked = weigh(question)
     total = float(asked.weights.sum())
     best = max((passage.score or 0.0 for passage in passages), default=0.0)
@@ -261,13 +263,15 @@ class _Counted(NamedTuple):
 
     texts: tuple[str, ...]
     follows: tuple[bool, ...]
-    codes: NDArray[np.uint64]
-    where: NDArray[np.intp]
+    codes: "NDArray[np.uint64]"
+    where: "NDArray[np.intp]"
 
 
 @lru_cache(1_024)
 def _counted(text: str) -> _Counted:
     """The sentences of a passage, counted in one go; the same few passages are asked for all the time."""
+    import numpy as np
+
     placed = [(word, position > 0) for line in sentences(text) for position, word in enumerate(line)]
     texts = tuple(sentence for sentence, _ in placed)
     shown = _shown("\n".join(texts))
@@ -281,8 +285,10 @@ def _counted(text: str) -> _Counted:
     return _Counted(texts, tuple(follows for _, follows in placed), codes[order], where[order])
 
 
-def _said(counted: _Counted, asked: NDArray[np.uint64]) -> Iterator[tuple[str, bool, NDArray[np.bool_]]]:
+def _said(counted: _Counted, asked: "NDArray[np.uint64]") -> "Iterator[tuple[str, bool, NDArray[np.bool_]]]":
     """Each sentence, whether it follows, and which of the codes it has."""
+    import numpy as np
+
     says = np.zeros((len(counted.texts), len(asked)), dtype=np.bool_)
     first, last = (np.searchsorted(counted.codes, asked, side=side) for side in ("left", "right"))
     for at in (last > first).nonzero()[0]:
@@ -315,6 +321,8 @@ class PassageIndex(NamedTuple):
 
 def unit_vector(counted: "Grams", rarity: Vector) -> Vector:
     """The n-grams as a vector of length 1; all zeros when there is nothing to go by."""
+    import numpy as np
+
     summed = np.bincount(places(counted.codes, len(rarity)), counted.weights, minlength=len(rarity))
     vector = summed.astype(np.float32) * rarity
     length = float(np.linalg.norm(vector))
@@ -352,6 +360,8 @@ def build(passages: Sequence[Passage]) -> PassageIndex:
     The places of a vector are a power of two between `_FEWEST` and `_MOST`, so many that all vectors together
     have about `_PLACES`: that is what one query reads.
     """
+    import numpy as np
+
     held = [grams(passage.text) for passage in passages] if len(passages) <= _HELD else None
 
     def counts() -> Iterator[Grams]:
@@ -384,13 +394,15 @@ def build(passages: Sequence[Passage]) -> PassageIndex:
 class Grams(NamedTuple):
     """What a text is made of: each n-gram's 64-bit code once, and how much it counts."""
 
-    codes: NDArray[np.uint64]
-    weights: NDArray[np.float32]
+    codes: "NDArray[np.uint64]"
+    weights: "NDArray[np.float32]"
 
 
 @lru_cache(32)
 def grams(text: str) -> Grams:
     """The n-grams of a text; a repeated one counts by the logarithm of its number."""
+    import numpy as np
+
     shown = _shown(text)
     words = np.array(_words(shown), dtype=np.uint64)
     runs, weighed, _ = _runs(shown)
@@ -409,8 +421,10 @@ def _words(text: str) -> list[int]:
     return [code for word in _WORD.findall(text) for code in _word_codes(word)]
 
 
-def places(codes: NDArray[np.uint64], dimensions: int) -> NDArray[np.int64]:
+def places(codes: "NDArray[np.uint64]", dimensions: int) -> "NDArray[np.int64]":
     """Where the codes stand in a vector of `dimensions` places, a power of two: the hashing trick."""
+    import numpy as np
+
     shift = np.uint64(64 - (dimensions.bit_length() - 1))
     return (codes >> shift).astype(np.int64)
 
@@ -423,11 +437,13 @@ def _word_codes(word: str) -> tuple[int, ...]:
     return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) * _SPREAD % 2**64 for part in sorted(kept))
 
 
-def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.intp]]:
+def _runs(text: str) -> "tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.intp]]":
     """Runs of one to three characters that do not cross from Japanese into another script or a mark.
 
     Their codes, how much each counts, and where it starts.
     """
+    import numpy as np
+
     # One number a character, so that all runs of a text are hashed at once.
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     # The lowest and highest script in a run tell whether it crosses from one into another.
@@ -435,7 +451,7 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
     points = points.astype(np.uint64)
     mixed = np.zeros(len(points), dtype=np.uint64)
     runs = []
-    for length, multiplier in enumerate(_MULTIPLIERS, 1):
+    for length, multiplier in enumerate(np.array(_MULTIPLIERS, dtype=np.uint64), 1):
         size = max(len(points) - length + 1, 0)
         mixed = mixed[:size] + points[length - 1 :] * multiplier
         lowest = np.minimum(lowest[:size], scripts[length - 1 :])
@@ -448,8 +464,10 @@ def _runs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[n
     return codes, weighed, places_in_text
 
 
-def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
+def _scripts(text: str, points: "NDArray[np.uint32]") -> "NDArray[np.uint8]":
     """Per character which script it is of, 0 for spaces and marks."""
+    import numpy as np
+
     scripts = _script_table()[np.minimum(points, 0xFFFF)]
     for at in np.flatnonzero(points > 0xFFFF):
         scripts[at] = _OTHER * text[at].isalnum()
@@ -457,8 +475,10 @@ def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
 
 
 @cache
-def _script_table() -> NDArray[np.uint8]:
+def _script_table() -> "NDArray[np.uint8]":
     """The script of every character that one UTF-16 unit can be."""
+    import numpy as np
+
     scripts = np.array([_OTHER * chr(point).isalnum() for point in range(0x10000)], dtype=np.uint8)
     scripts[0x3041:0x30A0] = _HIRAGANA
     scripts[0x30A0:0x30FB] = scripts[0x30FC:0x3100] = _KATAKANA
@@ -466,8 +486,10 @@ def _script_table() -> NDArray[np.uint8]:
     return scripts
 
 
-def _weights(lowest: NDArray[np.uint8], highest: NDArray[np.uint8], length: int) -> NDArray[np.float32]:
+def _weights(lowest: "NDArray[np.uint8]", highest: "NDArray[np.uint8]", length: int) -> "NDArray[np.float32]":
     """How much each run counts, by the lowest and the highest script in it."""
+    import numpy as np
+
     weights = np.zeros(len(lowest), dtype=np.float32)
     if length == 1:
         weights[lowest == _KANJI] = _GRAMMAR
