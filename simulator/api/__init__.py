@@ -205,7 +205,7 @@ def review(run: RunName, source: Source = None, *, runs: str | Path | None = Non
         settings = load_settings({"runs": runs and str(runs)})
         given = str(source) if isinstance(source, (str, Path)) else tuple(source or ())
         sheet = (None, None), (settings.sheet, settings.worksheet)
-        return reviewed(_name(run), given, settings.runs, sheet).as_json()
+        return reviewed(_name(run), given, settings.runs, sheet, settings.tests).as_json()
 
     return _quietly(work)
 

@@ -3,8 +3,9 @@
     sheet, workbook, file or rows of grades -> verdicts, one for each turn with that answer
     verdicts                                -> the run file; those that are there already count as known
     all verdicts of the run                 -> shares, agreement, the corrected score, and a new page
+    those that make an answer a test        -> a line of the question file of tests
 
-The first is done by `results/review_files.py`, the last by `results/review.py`.
+The first is done by `results/review_files.py`, the last two by `results/review.py` and `testset/failures.py`.
 
 What cannot be read is named with its place and skipped. Only where nothing fits the run is it refused, for
 then it is most likely the sheet of another one.
@@ -25,6 +26,7 @@ from simulator.results.review import blind_agreement, review_findings
 from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Taken, taken_from
 from simulator.results.summary import figures_of
 from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.testset.failures import save_tests
 
 # Sheet and worksheet: of the command line, and of all settings.
 SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
@@ -44,19 +46,24 @@ class Review(NamedTuple):
         return _as_json(self.outcome, self.path)
 
 
-def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions) -> Review:
+def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions, tests: Path) -> Review:
     """Stores what the source says about a run of the folder, and works out what all verdicts come to.
+
+    What the team made tests is added to the question file `tests`.
 
     Raises InputError where nothing of the source fits the run.
     """
     path = find_run(run, runs)
-    read = _read(path, source, sheet) if source else None
+    read, closed = _read(path, source, sheet) if source else (None, frozenset[str]())
     outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
-    return Review(path, outputs.context.results, _outcome(outputs, read))
+    return Review(path, outputs.context.results, _outcome(outputs, read, closed, tests))
 
 
-def _read(path: Path, source: Source, sheet: SheetOptions) -> ReadCounts:
-    """Stores what fits the run, and names what does not. Raises InputError where nothing fits."""
+def _read(path: Path, source: Source, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
+    """Stores what fits the run, and names what does not. Raises InputError where nothing fits.
+
+    Also gives the keys of rows that were made tests, and are in the archive because they are right now.
+    """
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
     target = ReviewTarget(results, summary, report_language(results), *sheet)
@@ -78,10 +85,11 @@ def _read(path: Path, source: Source, sheet: SheetOptions) -> ReadCounts:
             file.save_release_decision(taken.decision)
     # `new` are those that the run file had not: reading the same sheet twice adds nothing.
     kinds = [verdict.source for verdict in taken.verdicts]
-    return ReadCounts(
+    counts = ReadCounts(
         name, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
         review=kinds.count("review"), blind=kinds.count("blind"), answers=taken.answers,
     )  # fmt: skip
+    return counts, taken.closed
 
 
 def _refused(source: str, taken: Taken, run: str) -> Message:
@@ -101,15 +109,17 @@ def _refused(source: str, taken: Taken, run: str) -> Message:
     return sentences(refused, _("Is it a file of another run?"))
 
 
-def _outcome(outputs: RunOutputs, read: ReadCounts | None) -> ReviewOutcome:
-    """The figures of the review; the page of the run is written again, with them on it."""
+def _outcome(
+    outputs: RunOutputs, read: ReadCounts | None, closed: frozenset[str], tests: Path
+) -> ReviewOutcome:
+    """The figures of the review; the page of the run is written again, with them on it, and the tests."""
     outputs.write_pages()
     context = outputs.context
     results, summary = context.results, context.summary
     blind, findings = blind_agreement(results, summary), review_findings(results, summary)
-    decision = results.release_decision
+    decision, counts = results.release_decision, save_tests(results, findings, closed, tests)
     return ReviewOutcome(
-        summary, context.gate, blind, read, context.language, Path(context.page), findings, decision
+        summary, context.gate, blind, read, context.language, Path(context.page), findings, decision, counts
     )
 
 
@@ -121,6 +131,7 @@ def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
         "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
         "review": review.findings_json(outcome.findings),
         "agreement": review.agreement_json(outcome.review),
+        "tests": outcome.tests and outcome.tests._asdict() | {"path": str(outcome.tests.path)},
         "release_decision": outcome.decision and outcome.decision.model_dump(),
         "score": None if summary.scores.score is None else round(summary.scores.score, 4),
         "corrected": summary.scores.corrected and summary.scores.corrected.as_json(),

@@ -19,7 +19,7 @@ from simulator.report.review import review_report
 from simulator.results.review_files import as_lines
 
 
-@takes("sheet", "worksheet", "runs", "json_output")
+@takes("sheet", "worksheet", "tests", "runs", "json_output")
 def command(
     flags: dict[str, Any],
     run: str = RUN,
@@ -38,11 +38,12 @@ def command(
     Reviews of red turns show how often a mark is right, what to fix first, and who still has something to
     do. Blind grades, given without seeing any score, show how far people and judge agree. From 50 of them
     on, the score is corrected to what people would have given, and a target applies to the corrected
-    score. Everything is stored in the run; reading it twice adds nothing.
+    score. What the team made a test is written to --tests, masked. Everything is stored in the run; reading
+    it twice adds nothing.
     """
     today = load_settings(flags)
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
-    outcome = reviewed(run, source, today.runs, sheet)
+    outcome = reviewed(run, source, today.runs, sheet, today.tests)
     show_report(review_report(outcome.outcome), outcome.as_json(), as_json=today.json_output)
     if export:
         _export(outcome, Path(export))

@@ -545,6 +545,7 @@ SETTINGS_FILE = "rehearsal.toml"
 # or paints it again says so anew.
 NOT_STORED = frozenset({
     "resume", "dry_run", "to", "json_output", "verbose", "quiet", "open_page", "runs", "sheet", "worksheet",
+    "tests",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 
@@ -694,6 +695,9 @@ class Settings(RowSettings):
     )
     sheet: str | None = setting("The Google Sheet to write to and read back: key or address.")
     worksheet: str | None = setting("Suffix of worksheet names, to share one spreadsheet.")
+    tests: Path = setting(
+        "Where `review` writes what the team made tests: a question file (.jsonl).", Path("tests.jsonl")
+    )
     runs: Path = setting("Folder of the runs.", Path("runs"))
     resume: str | None = setting("Finish a run that was interrupted or lost something: id, latest, or path.")
     dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
@@ -782,7 +786,8 @@ GROUPS = {
     ),
     "Rows": ("prompt", "shots", "labels", "sample", "strict"),
     "Output": (
-        "runs", "to", "sheet", "worksheet", "check_cells", "json_output", "verbose", "quiet", "open_page",
+        "runs", "to", "sheet", "worksheet", "tests", "check_cells", "json_output", "verbose", "quiet",
+        "open_page",
     ),
 }  # fmt: skip
 

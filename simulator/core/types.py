@@ -480,7 +480,8 @@ class HumanVerdict(Value):
     Only blind grades tell how good a judge is: whoever has read a verdict is led by it. `grade` is 1..5;
     `judge_is` says whether the judge was right; `stratum` names the part of the run that a blind turn was
     sampled from and `sampled` (0..1) which share of that part was. `cause`, `comment`, `assignee`, `checked`
-    and `status` are cells of the review sheet, as they were typed.
+    and `status` are cells of the review sheet, as they were typed; `make_test` says that what was asked here
+    is to be a test.
     """
 
     conversation: str
@@ -496,6 +497,7 @@ class HumanVerdict(Value):
     assignee: str = ""
     checked: str = ""
     status: str = ""
+    make_test: bool = False
     stratum: str = ""
     sampled: Annotated[float, Field(gt=0, le=1)] | None = None
 

@@ -73,8 +73,20 @@ class ReadCounts(NamedTuple):
     answers: int = 0
 
 
+class SavedTests(NamedTuple):
+    """The file of tests: how many the team `added`, has there already, and says that they must not break."""
+
+    path: Path
+    added: int
+    known: int
+    guarded: int
+
+
 class ReviewOutcome(NamedTuple):
-    """All that is reported; `read` is None where nothing was read, and only stored verdicts are shown."""
+    """All that is reported; `read` is None where nothing was read, and only stored verdicts are shown.
+
+    `tests` is None where the review says nothing of tests.
+    """
 
     summary: Summary
     gate: Gate
@@ -84,6 +96,7 @@ class ReviewOutcome(NamedTuple):
     page: Path
     findings: ReviewFindings | None = None
     decision: ReleaseDecision | None = None
+    tests: SavedTests | None = None
 
 
 def review_report(outcome: ReviewOutcome) -> Report:
@@ -94,7 +107,7 @@ def review_report(outcome: ReviewOutcome) -> Report:
     """
     # The team's words come first: they say what to do, blind grades how far to trust the judge.
     sections = [
-        Section("read", "", tuple(map(Line, _read(outcome.read) if outcome.read else ())), views=TERMINAL),
+        Section("read", "", tuple(map(Line, (*_read(outcome.read), *_tests(outcome.tests)))), views=TERMINAL),
         *([_decided(outcome.decision)] if outcome.decision else []),
         *(_team_sections(outcome.findings) if outcome.findings else ()),
         *_blind_sections(outcome.review),
@@ -109,8 +122,19 @@ def _decided(decision: ReleaseDecision) -> Section:
     return Section("decision", _("Release decision"), (Line(decision_text(decision), "strong"),))
 
 
-def _read(read: ReadCounts) -> Iterator[Message]:
+def _tests(tests: SavedTests | None) -> Iterator[Message]:
+    """What became of the answers that the team made tests."""
+    if tests:
+        yield _(
+            "Tests in {path}: {added} added, {known} there already, {guarded} marked must-not-break.",
+            **tests._asdict(),
+        )
+
+
+def _read(read: ReadCounts | None) -> Iterator[Message]:
     """What was read, and what of it was not used."""
+    if read is None:
+        return
     yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
     # A row of the review stands for several turns; without that the counts would look wrong.
     if 0 < read.answers < read.review:

@@ -34,7 +34,8 @@ from simulator.storage.run_file import replay_of
 ConversationKey = tuple[str, str, int, str]
 TurnKey = tuple[str, int]
 # Tags of a case that must stay as good as it is, as `is_guarded` reads them: "Must not break" is one, too.
-GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
+MUST_NOT_BREAK = "must-not-break"
+GUARDED = frozenset({MUST_NOT_BREAK, "壊さない", "必須"})
 # Under this name and its id a run file has the hash and the version of a tested prompt.
 _PROMPT = "prompt:"
 # Why a comparison may mislead, gravest first.

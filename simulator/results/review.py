@@ -252,7 +252,7 @@ _SAME = 1e-9
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
 # What the team says of a turn in the review: the columns with a blue heading.
-_SAID = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked"}
+_SAID = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked", "make_test"}
 
 
 class SampledTurn(Value):
@@ -349,6 +349,7 @@ class ReviewedTurn(Value):
     comment: str
     assignee: str
     checked: str
+    make_test: bool
 
     @property
     def false_alarm(self) -> bool:

@@ -75,7 +75,8 @@ class Taken:
 
     `answers` counts the rows of the review, each of which stands for all turns with its answer; `empty` those
     in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
-    `decision` is what the team decided about the run, None where nobody wrote that down.
+    `decision` is what the team decided about the run, None where nobody wrote that down. `closed` are the
+    keys of rows of the review that were made tests, and went to the archive because they are right now.
     """
 
     def __init__(self, results: Results) -> None:
@@ -85,6 +86,7 @@ class Taken:
         self.verdicts: list[HumanVerdict] = []
         self.answers = self.empty = self.other_runs = 0
         self.decision: ReleaseDecision | None = None
+        self.closed = frozenset[str]()
         self.faults: list[tuple[Text, Text]] = []
         self.notes: list[tuple[Text, Text]] = []
 
@@ -296,7 +298,7 @@ REVIEWERS = ("1", "2")
 # The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
 NOTE = "sheet"
 # The team's columns of either worksheet; the program never writes into them.
-_TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status")
+_TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status", "make_test")
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
 # The key of a turn; a conversation's id may hold slashes and line breaks of its own.
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
@@ -400,6 +402,11 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
     # The worksheet has no sampling rates, because these would tell what is red; the same lot is drawn again.
     sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
     taken.decision = decisions_in(rows).get(run)
+    taken.closed = frozenset(
+        row.key.strip().partition("/")[2]
+        for row in rows.get("archive", ())
+        if row.cells.get("outcome") == "right" and row.cells.get("make_test") == "yes"
+    )
     answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
     for name in NAMES:
         for row in rows.get(name, ()):
@@ -450,17 +457,26 @@ def _take_review(
     """A verdict for each of the turns; what is said of the mark counts only for those that are True."""
     texts = {column: cells[column] for column in _TEAM if cells.get(column)}
     choice = texts.pop("judge_is", "")
-    picked = layouts()["review"].choice("judge_is", choice)
-    judge_is = picked if picked in CHOICES["judge_is"] else None
-    if choice and judge_is is None:
-        why = _("{choice} is not one of the choices", choice=quote(choice))
-        taken.faults.append((_cell(place, "judge_is"), why))
-    taken.answers += bool(texts or judge_is)
+    test = texts.pop("make_test", "")
+    judge_is = _picked("judge_is", choice, place, taken)
+    make_test = _picked("make_test", test, place, taken) == "yes"
+    taken.answers += bool(texts or judge_is or make_test)
     for (conversation, turn), has_mark in turns.items():
-        said = {**texts, "judge_is": judge_is if has_mark else None}
+        said = {**texts, "judge_is": judge_is if has_mark else None, "make_test": make_test}
         if any(said.values()):
             taken.add(place, verdict(source="review", conversation=conversation, turn=turn, **said))
-    taken.empty += not (texts or choice)
+    taken.empty += not (texts or choice or test)
+
+
+def _picked(column: str, text: str, place: Text, taken: Taken) -> str | None:
+    """The id of what was picked in a cell; another word is named, and the rest of its row is taken."""
+    picked = layouts()["review"].choice(column, text)
+    if picked in CHOICES[column]:
+        return picked
+    if text:
+        why = _("{choice} is not one of the choices", choice=quote(text))
+        taken.faults.append((_cell(place, column), why))
+    return None
 
 
 def _cell(row: Text, column: str) -> Message:

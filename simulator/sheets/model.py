@@ -297,6 +297,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "reason": ColumnKind(pgettext("a column", "Reason"), 40),
     "judge_is": ColumnKind(pgettext("a column", "Is the judge right?"), team=True),
     "correct_answer": ColumnKind(pgettext("a column", "Right answer"), 34, team=True),
+    "make_test": ColumnKind(pgettext("a column", "Make it a test"), 12, team=True),
     "cause": ColumnKind(pgettext("a column", "Cause"), 14, team=True),
     "likely_cause": ColumnKind(pgettext("a column", "Likely cause"), 40),
     "rank": ColumnKind(pgettext("a column", "Rank"), 8, kind="number"),
@@ -373,6 +374,10 @@ COLUMN_HELP: Mapping[str, Message] = {
         "What it should have said. Once the status is fixed or retested it becomes the reference of the"
         " next run"
     ),
+    "make_test": _(
+        "“Yes” makes a test of the question, with what was said before it and the right answer: `review`"
+        " writes it into a question file, masked."
+    ),
     "expect": _(
         "What the bot has to do in this conversation, and what it must not do: a sentence a line. A judge"
         " says of each whether it was met."
@@ -389,8 +394,8 @@ COLUMN_HELP: Mapping[str, Message] = {
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
     "review": "key severity state question answer reference reason likely_cause judge_is assignee status"
-    " cause correct_answer comment checked persona times conversation scores expect passages earlier since"
-    " run",
+    " cause correct_answer make_test comment checked persona times conversation scores expect passages"
+    " earlier since run",
     "fixes": "key rank state what where found_cause sure gain turns customers question answer reason assignee"
     " status memo since run rests_on",
     "conversations": "key config score ended reference user assistant check",
@@ -398,13 +403,13 @@ WORKSHEETS: Mapping[str, str] = {
     "questions": "key question reference expect answerable handover category use approved gold goal facts"
     " history",
     "history": "key date score target verdict red turns no_answer seconds cost",
-    "archive": "key from outcome closed subject answer judge_is cause correct_answer assignee status comment"
-    " decision approver decided why other since",
+    "archive": "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
+    " status comment decision approver decided why other since",
     "technical": "key value",
 }
 # What the team wrote there stands in the archive under the same name, but for notes on fixes.
 ARCHIVED = (
-    "judge_is", "cause", "correct_answer", "assignee", "status", "comment",
+    "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment",
     "decision", "approver", "decided", "why",
 )  # fmt: skip
 
@@ -415,6 +420,10 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "right": pgettext("a choice", "Judge is right"),
         "wrong": pgettext("a choice", "Judge is wrong"),
         "unsure": pgettext("a choice", "Unsure"),
+    },
+    "make_test": {
+        "yes": pgettext("a choice of a test", "Yes"),
+        "no": pgettext("a choice of a test", "No"),
     },
     "cause": TITLES["cause"],
     "status": {
@@ -465,6 +474,10 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
         "right": "正しい 正 正解 ○ 〇 ◯ ✓ ✔ ✅ 👍 👌 はい ok yes y right correct true",
         "wrong": "誤り 誤 間違い 違う 不正解 × ✕ ✖ ✗ ✘ ❌ x 👎 いいえ ng no n wrong incorrect false",
         "unsure": "不明 わからない 分からない △ ? unclear",
+    },
+    "make_test": {
+        "yes": "はい ○ 〇 ◯ ✓ ✔ ✅ 👍 ok y true テストにする",
+        "no": "いいえ × ✕ ✖ ✗ ✘ ❌ x 👎 n false",
     },
     "status": {"mended": "修正済み 修正済 対応済み 対応済 済 済み 完了 done", "wontfix": "対応不要 不要"},
     "decision": {"go": "○ 〇 👍 ok 可", "no": "× ✕ 👎 ng 不可"},

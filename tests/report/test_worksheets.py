@@ -99,7 +99,16 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
     assert [row.key for row in sheet.rows][: len(red)] == red
     assert ranked != list(context.summary.red.answers)
     assert len(sheet.rows) == context.summary.turns
-    assert team == {"judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status"}
+    assert team == {
+        "judge_is",
+        "correct_answer",
+        "cause",
+        "comment",
+        "assignee",
+        "checked",
+        "status",
+        "make_test",
+    }
     assert not any(team & set(row.cells) for row in sheet.rows)
     assert [c.title for c in sheet.column("status").choices][:2] == ["未対応", "対応中"]
 

@@ -7,12 +7,17 @@ from typing import Any, NamedTuple
 import openpyxl
 import pytest
 
+from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
 from simulator.core.types import Answer, Conversation, RedRules, Results, Turn
+from simulator.report.review import SavedTests
 from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
+from simulator.results.review import review_findings
+from simulator.results.review_files import ReviewTarget, Taken, take_rows
 from simulator.results.summary import summarise
 from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, Worksheet
+from simulator.testset.failures import save_tests
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed
 from tests.sheets.desk import FIRST, SECOND, THIRD, GoogleSheet, Team, Workbook
@@ -22,6 +27,8 @@ FEE, CANCEL, MOVING, PHONE, OPENING = (
     "送料はいくらですか", "解約金はいくらですか", "引っ越しできますか", "電話番号は", "開店は何時ですか",
 )  # fmt: skip
 TAB = shown(TABS["review"], "ja")
+# Those of the question that every question here is made of.
+TAGS = rehearsed("ja").conversations[0].case.tags
 
 
 class Said(NamedTuple):
@@ -133,6 +140,33 @@ def first_week(team: Team) -> None:
     write(team, CANCEL, judge_is="〇", correct_answer="4,800円です。", assignee="鈴木", status="反映済み")
     write(team, MOVING, judge_is="採点は正しい", assignee="佐藤", comment="言い回しが毎回違う")
     write(team, PHONE, assignee="高橋", checked=date(2026, 11, 21))
+
+
+def reviewed_into(path: Path, team: Team, results: Results) -> SavedTests | None:
+    """The file of tests after a review of the run as the team's worksheets stand."""
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    taken = Taken(results)
+    take_rows(team.edited().rows, ReviewTarget(results, summary, "ja"), taken)
+    results = results.model_copy(update={"verdicts": tuple(taken.verdicts)})
+    return save_tests(results, review_findings(results, summary), taken.closed, path)
+
+
+def test_a_test_whose_row_closed_itself_must_not_break(team: Team, tmp_path: Path) -> None:
+    """The archive keeps the team's word; the next review marks the test, which is still one."""
+    path = tmp_path / "tests.jsonl"
+    report(team, FIRST, *WEEK_1)
+    write(team, FEE, make_test="する", correct_answer="550円です。")
+    write(team, CANCEL, make_test="する")
+    assert reviewed_into(path, team, week(FIRST, *WEEK_1)) == (path, 2, 0, 0)
+    assert {case.question: case.tags for case in read_cases(path)} == {FEE: TAGS, CANCEL: TAGS}
+
+    report(team, SECOND, *WEEK_2)
+    assert reviewed_into(path, team, week(SECOND, *WEEK_2)) == (path, 0, 1, 1)
+    assert {case.question: case.tags for case in read_cases(path)} == {
+        FEE: (*TAGS, "must-not-break"), CANCEL: TAGS
+    }  # fmt: skip
+    report(team, THIRD, *WEEK_3)
+    assert row(team, FEE).cells["make_test"] == "yes"
 
 
 def test_one_row_stands_for_one_wrong_answer(team: Team) -> None:
