@@ -32,7 +32,7 @@ WORDS: dict[str, str] = {
     "Commands": "コマンド",
     "Judges": "採点役",
     "Adapters": "アダプター",
-    "Personas": "ペルソナ",
+    "Personas": "お客様役",
     "settings": "設定",
     "option": "オプション",
     "environment": "環境変数",
@@ -46,7 +46,7 @@ WORDS: dict[str, str] = {
     "setting": "設定",
     "default": "既定",
     "required": "必須",
-    "persona": "ペルソナ",
+    "persona": "お客様役",
     "name": "名前",
     "The command line overrides the environment, which overrides `rehearsal.toml`.": (
         "コマンドラインは環境変数より、環境変数は `rehearsal.toml` より優先されます。"
@@ -55,8 +55,8 @@ WORDS: dict[str, str] = {
         "ファイルには、環境変数の名前から接頭辞を除き、小文字で書きます（`turns = 5`）。"
     ),
     "What they mean: [adapters](adapters.md).": "意味は[アダプター](adapters.ja.md)にあります。",
-    "More: [judges](judges.md).": "くわしくは[採点役](judges.ja.md)にあります。",
-    "More: [personas](personas.md).": "くわしくは[ペルソナ](personas.ja.md)にあります。",
+    "More: [judges](judges.md).": "詳しくは[採点役](judges.ja.md)にあります。",
+    "More: [personas](personas.md).": "詳しくは[お客様役](personas.ja.md)にあります。",
     "日本語: [reference.ja.md](reference.ja.md)": "English: [reference.md](reference.md)",
 }
 

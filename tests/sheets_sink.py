@@ -123,7 +123,7 @@ def review(
         Column(key="key", title="キー", width=8),
         Column(key="question", title="質問", wrap=True),
         *answers,
-        Column(key="judge_is", title="判定", owner="team", choices=VERDICTS),
+        Column(key="judge_is", title="採点への意見", owner="team", choices=VERDICTS),
         Column(key="comment", title="コメント", owner="team", wrap=True),
         Column(key="checked", title="確認日", owner="team", kind="date"),
         Column(key="score", title="点", kind="number"),

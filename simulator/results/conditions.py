@@ -68,7 +68,13 @@ FIRST_WORDS = "first_token_p95_seconds"
 _USUAL_Z = 1.959964
 # Shares that are shown in percent; a score and the grades of judges are points out of 100.
 _PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
-_SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
+_SAID = {
+    ">=": _("{name} ≥ {amount}"),
+    "<=": _("{name} ≤ {amount}"),
+    "==": _("{name} = {amount}"),
+    ">": _("{name} > {amount}"),
+    "<": _("{name} < {amount}"),
+}
 # The figures of a target that are not judges, as people read them; a judge has its own title.
 _FIGURES: dict[str, Message] = {
     "score": _("Score"),
@@ -488,7 +494,7 @@ def decide_conditions(
 
 
 def condition_name(condition: Condition) -> Text:
-    """What a condition is about: 'スコア'."""
+    """What a condition is about: '点数'."""
     if condition.repeats:
         return _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
     return _FIGURES.get(condition.name) or title("judge", condition.name)
@@ -500,11 +506,9 @@ def threshold_text(checked: CheckedCondition) -> Text:
 
 
 def condition_text(checked: CheckedCondition) -> Message:
-    """A condition as people read it: 'スコア ≥ 90'."""
+    """A condition as people read it: 'Score ≥ 90', '点数が90以上'."""
     condition = checked.condition
-    sign = _SIGNS[condition.comparison]
-    name, amount = condition_name(condition), threshold_text(checked)
-    return _("{name} {sign} {amount}", name=name, sign=sign, amount=amount)
+    return _SAID[condition.comparison].format(name=condition_name(condition), amount=threshold_text(checked))
 
 
 def value_text(checked: CheckedCondition) -> Text:

@@ -148,8 +148,8 @@ def test_a_table_in_japanese_is_calibrated(command: Any, tmp_path: Path) -> None
     )
 
     assert (done.code, done.json["n"], done.json["skipped"], done.json["auroc"]) == (0, 12, 2, 1)
-    assert "採点対象外 2 件" in done.err
-    assert "良い回答: 判定 = 良い（6 / 12 件）" in done.err
+    assert "採点対象外2件" in done.err
+    assert "良い回答：判定 = 良い（6 / 12件）" in done.err
 
 
 def test_labels_the_other_way_round_are_pointed_out(command: Any, tmp_path: Path) -> None:

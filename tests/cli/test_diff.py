@@ -43,12 +43,12 @@ def test_the_first_line_answers(capsys: pytest.CaptureFixture[str]) -> None:
     text = diff(capsys, "1-before")
     _, _, second, *_ = text.splitlines()
 
-    assert second.startswith("要確認の質問 6件 → 0件、スコア 70 → 90。良くなりました（+20 点")
+    assert second.startswith("要確認の質問6件 → 0件、点数 70 → 90。良くなりました（+20点")
     assert "top 1 → 4" in text
-    assert "要確認でなくなったターン（6 ターン）" in text
+    assert "要確認が解消した回答（6件）" in text
     assert flat("runs/2-after/side-by-side.html") in flat(text)
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    assert "要確認の質問 6件 → 0件、スコア 70 → 90。良くなりました" in page
+    assert "要確認の質問6件 → 0件、点数 70 → 90。良くなりました" in page
     assert "ウィルコクソン" in page
 
 
@@ -66,7 +66,7 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
         "questions": {"before": 0, "now": 6}, "score": {"before": 1.0, "now": 0.7},
     }  # fmt: skip
     assert len(found["turned_red"]) == 6
-    assert found["said"].startswith("要確認の質問 0件 → 6件、スコア 100 → 70。悪くなりました")
+    assert found["said"].startswith("要確認の質問0件 → 6件、点数 100 → 70。悪くなりました")
     assert found["after"]["replay_of"] is None
 
 
@@ -130,8 +130,8 @@ def test_the_page_says_units(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "1", "2"]) == 0
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
 
-    assert "✓ 要確認が解消 8 件" in page
-    assert "要確認でなくなった 16 ターン" in page
+    assert "✓ 要確認が解消：8件" in page
+    assert "要確認が解消した16件" in page
     assert 'href="report.html#c8"' in page
 
 
@@ -181,7 +181,7 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
     shown = page[page.index('id="compare"') :]
     written = Path("diff.md").read_text(encoding="utf-8")
 
-    assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2 行）") in text
+    assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2行）") in text
     for view in (text, shown, written):
         assert "case-0" in view.replace("\\", "")
         for word in ("お客様", "窓口", "ターン", "scripted", "会話", "ustomer", "onversation", "turn 1"):
@@ -211,7 +211,7 @@ def test_a_later_run_that_was_cut_short_cannot_tell(capsys: pytest.CaptureFixtur
     assert (found["cannot_tell"], found["regression"]) == (True, False)
     assert found["cut_short"] == [{"run": "2-after", "finished": 4, "planned": 20}]
     assert found["unseen"] == [f"case-{n}" for n in range(4, 20)]
-    first, _, second = flat(text).partition("スコア100→100")
+    first, _, second = flat(text).partition("点数100→100")
     assert "悪くなったかどうかは分かりません：2-afterは20会話のうち4会話で止まりました" in first
     assert "壊さないと決めた質問20件のうち16件に、後の実行での採点がありません" in first
     assert "--resume2-after" in first

@@ -95,7 +95,7 @@ def test_one_large_step_is_a_drop_and_not_slow() -> None:
     assert found.dropped is not None
     assert (found.dropped.earlier, found.dropped.later) == ("run-01", "run-02")
     assert (found.eroded, found.declining) == (None, False)
-    assert "run-02 で 20 点下がりました" in shown(found)
+    assert "run-02 で20点下がりました" in shown(found)
 
 
 def test_only_runs_like_the_newest_make_the_trend() -> None:

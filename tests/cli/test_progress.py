@@ -51,7 +51,7 @@ def test_a_log_says_how_far_a_run_is(log: Log, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("locale", "told"), [("C", "After 0 s: 0 of 7 graded"), ("ja_JP", "0 秒経過：7 のうち 0 採点済み")]
+    ("locale", "told"), [("C", "After 0 s: 0 of 7 graded"), ("ja_JP", "0秒経過：採点済み 0/7")]
 )
 def test_what_counts_by_itself_says_so_too(
     log: Log, monkeypatch: pytest.MonkeyPatch, locale: str, told: str

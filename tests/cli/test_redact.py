@@ -78,7 +78,7 @@ def test_nothing_unmasked_is_stored_kept_or_sent(
         json.loads(told.out)["redacted"]
     )
     page = next((tmp_path / "runs").glob("*/report.html")).read_text(encoding="utf-8")
-    assert "個人情報を伏せています: [" in page
+    assert "個人情報を伏せています：[" in page
 
 
 def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(

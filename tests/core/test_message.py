@@ -39,7 +39,7 @@ def test_a_count_chooses_the_sentence() -> None:
 
     assert (str(one), str(two)) == ("1 passage", "2 passages")
     assert (one.english, two.english) == ("{n} passage", "{n} passages")
-    assert (shown(one, "ja"), shown(two, "ja")) == ("資料 1 件", "資料 2 件")
+    assert (shown(one, "ja"), shown(two, "ja")) == ("検索された部分1件", "検索された部分2件")
 
 
 def test_a_message_within_a_message_is_translated_with_it() -> None:

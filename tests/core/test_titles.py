@@ -35,7 +35,7 @@ def test_names_come_from_the_run_then_from_the_file_then_from_the_id() -> None:
     titles = Titles({"shy": "内気な客", "angry": ""})
 
     assert titles("persona", "shy") == "内気な客"
-    assert said(titles("persona", "angry"), "ja") == "怒っている客"
+    assert said(titles("persona", "angry"), "ja") == "怒っているお客様"
     assert titles("judge", "tone\x1b[31m") == "tone"
 
 

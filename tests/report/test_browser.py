@@ -140,7 +140,7 @@ def test_conversations_are_searched_and_filtered(tab: Any, tmp_path: Path) -> No
     page.keyboard.press("r")
 
     assert (by_word, by_persona, page.evaluate(visible)) == (2, 2, 5)
-    assert page.inner_text("#shown") == "5 / 6 会話"
+    assert page.inner_text("#shown") == "5 / 6会話"
 
 
 def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path) -> None:

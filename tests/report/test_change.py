@@ -13,7 +13,7 @@ from simulator.sheets.model import TABS
 from tests.diff_runs import a_result, grades_of, stored
 
 BEFORE, NOW = [0.4, 0.6, 0.8, 0.8, 1.0, 1.0], [0.8, 0.6, 0.8, 1.0, 1.0, 1.0]
-PAIR = "要確認の質問 2件 → 1件、スコア 77 → 87"
+PAIR = "要確認の質問2件 → 1件、点数 77 → 87"
 
 
 def reported(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -45,7 +45,7 @@ def test_faults_of_the_customer_stand_apart_everywhere() -> None:
 
     assert "お客様役の問題（ボットの直すところには数えません）" in shown
     page = render(results, summary, known.gate, "ja", improvements=found)
-    assert "ターンは、ボットではなくお客様役の問題です" in page
+    assert "件は、ボットではなくお客様役の問題です" in page
     assert (last["found_cause"].text, "rank" in last, "gain" in last) == ("お客様役", False, False)
 
 

@@ -237,7 +237,7 @@ def test_the_tools_that_a_bot_called_stand_below_its_answer() -> None:
     page = rendered(with_tools((call, *[ToolCall(name="tick", arguments="9" * 5_000)] * 40)))
 
     assert "呼び出したツール：41" in page
-    assert "ほか 11 件" in page
+    assert "ほか11件" in page
     assert "9" * 601 not in page
     assert (
         Page(rendered(with_tools((ToolCall(name="x", arguments="x", result="x"),)))).tags

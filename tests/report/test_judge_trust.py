@@ -50,7 +50,7 @@ def a_bias(*rows: BiasRow, judge: str = "turn", **changes: Any) -> StoredBias:
     return StoredBias(**(known | changes))
 
 
-TITLES = {"ja": "採点の確かさ", "en": "How far to trust the judges"}
+TITLES = {"ja": "人との一致", "en": "How far to trust the judges"}
 DRIFTED = Drift(
     judge="relevance", n=40, shift=0.25, low=0.2, high=0.3, equal=0, drifted=True, same_rubric=True
 )

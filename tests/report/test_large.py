@@ -25,7 +25,7 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
 
     assert len(page.encode()) < 700_000
     assert 50 < shown < 200
-    assert f" 300 会話のうち {shown:,} 会話（要確認 {summary.red.count:,} 件のうち" in page
+    assert f"300会話のうち{shown:,}会話（要確認の回答{summary.red.count:,}件のうち、" in page
     ids = set(re.findall(r'id="([^"]+)"', page))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
 

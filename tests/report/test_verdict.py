@@ -34,11 +34,11 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
 @pytest.mark.parametrize(
     ("grades", "settings", "ja", "en"),
     [
-        (GOOD, {"target": 0.9}, "合格：スコア 100（90以上が必要）", "Passed: score 100 (90 required)"),
+        (GOOD, {"target": 0.9}, "合格：点数 100（90以上が必要）", "Passed: score 100 (90 required)"),
         (
             [0.6] * 9,
             {"target": 0.9},
-            "不合格：スコア 60（90以上が必要）",
+            "不合格：点数 60（90以上が必要）",
             "Failed: score 60 (90 required)",
         ),
         (
@@ -50,7 +50,7 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
         (
             BAD,
             {"target": 0.9, "max_major": 0},
-            "不合格：スコア 82（90以上が必要）；重大な誤りのある質問が22.2%（許容0%）",
+            "不合格：点数 82（90以上が必要）；重大な誤りのある質問が22.2%（許容0%）",
             "Failed: score 82 (90 required); 22.2 % of the questions have a serious error (0 % allowed)",
         ),
         (
@@ -62,14 +62,14 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
         (
             BAD,
             {"target": "red <= 0.1 and severity_major < 2 and major <= 1"},
-            "不合格：要確認の割合 22.2%（許容10%）；重大なターン 2（許容2未満）",
+            "不合格：要確認の割合 22.2%（許容10%）；重大な誤りのある回答 2（許容2未満）",
             "Failed: Red turns 22.2 % (10 % allowed); Major turns 2 (less than 2 allowed)",
         ),
         ([1.0] * 3, {"target": 0.9}, "判定保留：採点した質問は3件（5件以上が必要）",
          "Undecided: questions with a grade: 3 (5 required)"),
-        ([1.0] * 3, {"target": "score > 0.9"}, "判定保留：スコア：質問3件（5件以上が必要）",
+        ([1.0] * 3, {"target": "score > 0.9"}, "判定保留：点数：質問3件（5件以上が必要）",
          "Undecided: score: questions 3 (5 required)"),
-        (GOOD, {"target": "p95_seconds <= 3"}, "判定保留：応答時間（95%）は測れていません（許容3 秒）",
+        (GOOD, {"target": "p95_seconds <= 3"}, "判定保留：回答までの秒数（95%）は測れていません（許容3秒）",
          "Undecided: Seconds to answer (95 %) not known (3 s allowed)"),
         (GOOD, {}, "目標は未設定です", "No target was set"),
     ],
@@ -92,7 +92,7 @@ def test_a_run_without_a_model_is_a_trial(grades: list[float], tone: str) -> Non
     assert verdict_tone(gate) == tone
     assert verdict_tone(gate, trial=True) == ""
     assert said(verdict(gate, score, trial=True)).startswith(f"Trial: score {100 * (score or 0):.0f}")
-    assert said(verdict(gate, score, trial=True), "ja").startswith("試行：スコア ")
+    assert said(verdict(gate, score, trial=True), "ja").startswith("試行：点数 ")
 
 
 def gate_case(run: str) -> ElementTree.Element:
@@ -142,12 +142,12 @@ def flat(text: str) -> str:
         (
             GOOD,
             {"ja": "合格", "en": "Passed"},
-            {"ja": "スコア 100（90以上が必要）", "en": "score 100 (90 required)"},
+            {"ja": "点数 100（90以上が必要）", "en": "score 100 (90 required)"},
         ),
         (
             [0.2, *[1.0] * 4, *[0.6] * 4],
             {"ja": "不合格", "en": "Failed"},
-            {"ja": "スコア 73（90以上が必要）", "en": "score 73 (90 required)"},
+            {"ja": "点数 73（90以上が必要）", "en": "score 73 (90 required)"},
         ),
     ],
 )
@@ -181,8 +181,8 @@ def test_where_only_the_customers_had_a_model_it_is_a_trial_all_the_same(command
         scores = [score.model_copy(update={"rubric": "lexical-9-abc"}) for score in results.scores]
         stored(results.model_copy(update={"scores": scores}))
     line, notice = (
-        "試行：スコア 100（90以上が必要）",
-        "採点には、AIモデルではなく簡易プログラム（文字列の照合）",
+        "試行：点数 100（90以上が必要）",
+        "採点は簡易採点（AIなし）です",
     )
 
     for view, text in views(command).items():
@@ -264,11 +264,11 @@ def test_a_score_has_one_range_on_a_screen(grades: list[float], target: str, com
         "sheet": "\n".join(str(cell.value) for each in sheet for row in each for cell in row),
     }
 
-    assert "95% 信頼区間" in plain.out
+    assert "95%信頼区間" in plain.out
     assert "上下それぞれ確かさ" not in plain.out
     for view, text in texts.items():
         assert f"{low}〜{high}（上下それぞれ確かさ90%）" in text.replace("\\", ""), view
-        assert not re.search("スコアの *95%|95% 信頼区間 [0-9]", text.replace("\\", "")), view
+        assert not re.search("点数の *95%|95%信頼区間 [0-9]", text.replace("\\", "")), view
         ranges = re.findall(
             "ありうる範囲は ?([0-9.]+〜[0-9.]+)（|ありうる範囲は ([0-9.]+〜[0-9.]+) です", text
         )

@@ -88,7 +88,7 @@ def test_console_page_and_workbook_say_what_to_fix(evaluated: Command) -> None:
 
     cells = [str(cell.value) for sheet in openpyxl.load_workbook(book) for row in sheet for cell in row]
     for shown in (out, page, markdown, "".join(cells)):
-        for said in ("fees", "月額4,180円", "月額5,280円", "正解例と資料の食い違い", "どちらか"):
+        for said in ("fees", "月額4,180円", "月額5,280円", "模範回答と検索された部分の食い違い", "どちらか"):
             assert said in "".join(shown.split())
 
 
@@ -213,4 +213,4 @@ def test_one_slip_of_the_judge_hides_no_wrong_answer(
     told = done.json
     assert (done.code, told["red"], told["passed"]) == (1, 8, False)
     assert (told["judges"]["turn"]["n"], told["judges"]["turn"]["conflicts_ignored"]) == (20, 8)
-    assert "引用が見当たらないため無視した、正解例と資料の食い違い：8件" in "".join(out.split())
+    assert "引用が見当たらないため無視した、模範回答と検索された部分の食い違い：8件" in "".join(out.split())

@@ -121,7 +121,7 @@ def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
 @pytest.mark.parametrize(
     ("language", "phrase", "note"),
     [
-        ("ja", "不合格：重大な誤りのある質問が22.2%（許容20%）", "9 問中 2 問に、重大なターンがあります"),
+        ("ja", "不合格：重大な誤りのある質問が22.2%（許容20%）", "質問9件中2件に、重大な誤りがあります"),
         (
             "en",
             "Failed: 22.2 % of the questions have a serious error (20 % allowed)",

@@ -64,7 +64,7 @@ def test_a_log_with_two_answers_of_forty_reaches_no_target(target: str, command:
         " 90 % of both (--min-graded)."
     )
     assert "試行：" in lead
-    assert "40 件中 2 件（記録に回答なし 38）" in lead
+    assert "40件中2件（記録に回答なし 38）" in lead
 
 
 def test_what_a_log_does_not_tell_is_no_answer_given(command: Command) -> None:

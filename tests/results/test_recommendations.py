@@ -119,7 +119,7 @@ def test_inventions_are_of_the_prompt() -> None:
     (fix,) = found([[2], [2]], [{"cause": "invented", "articles": (f"a{n}",)} for n in (1, 2)]).fixes
 
     assert fix.key == "invented/prompt"
-    assert "プロンプトに「資料にないことは答えない」を足す" in said(fix.what, "ja")
+    assert "プロンプトに「記事にないことは答えない」を足す" in said(fix.what, "ja")
 
 
 def test_a_customer_who_should_be_passed_on_needs_a_line_of_its_own() -> None:

@@ -162,7 +162,7 @@ def test_too_few_finished_repeats_miss_the_target(grades: Grades, lost: dict[str
 
     assert (gate.decision, gate.passed) == ("missed", False)
     assert reason in gate.reasons[0]
-    assert "3 回" in told[0]
+    assert "3回" in told[0]
 
 
 def test_a_target_that_no_run_of_these_settings_can_reach_is_refused() -> None:

@@ -42,7 +42,7 @@ def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) ->
     assert spoken(after) == spoken(before)
     assert told["replay_of"] == before.run.id
     page = Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
-    assert f"この実行は {before.run.id} の再演です" in page
+    assert f"{before.run.id} と同じ発言で試した実行です" in page
     assert main(["diff", before.run.id, after.run.id, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["same_lines"] == found["lines"] == sum(map(len, spoken(before).values()))
@@ -85,7 +85,7 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     assert (told["diverged"], told["followed"], told["after"]) == (3, 3, turns - 3)
     assert None not in (told["score_followed"], told["score_after"])
     page = Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
-    assert "前の発言をくり返した部分" in page
+    assert "前の発言を繰り返した部分" in page
     section = replay_section(after, summed(after))
     assert section is not None
     [table] = [block for block in section.blocks if isinstance(block, Table)]
@@ -96,7 +96,7 @@ def test_where_lines_no_longer_fit_the_customer_goes_on_and_both_parts_stand_apa
     assert main(["diff", before.run.id, after.run.id, "--verbose"]) == 0
     assert "合うあいだ" in capsys.readouterr().out
     assert main(["report", after.run.id, "--verbose"]) == 0
-    assert "前の発言をくり返した部分" in capsys.readouterr().out
+    assert "前の発言を繰り返した部分" in capsys.readouterr().out
 
 
 def test_a_replay_of_an_interrupted_run_without_its_case_file() -> None:

@@ -56,11 +56,11 @@ def test_a_row_that_the_team_copied_is_theirs(team: Team) -> None:
 def test_columns_of_ones_own_stay(team: Team) -> None:
     """Beside their rows: in a sheet where they were, in the next workbook behind all others."""
     team.report(review())
-    team.insert_column("判定", "優先度")
+    team.insert_column("採点への意見", "優先度")
     team.type(3, "優先度", "高")
     team.report(review(turns=2, question="変わった"))
 
-    usual = ["キー", "質問", "回答1", "回答2", "判定", "コメント", "確認日", "点"]
+    usual = ["キー", "質問", "回答1", "回答2", "採点への意見", "コメント", "確認日", "点"]
     place = 8 if isinstance(team, Workbook) else 4
     assert titles(team) == [*usual[:place], "優先度", *usual[place:]]
     assert [row.others for row in rows(team).values()] == [{}, {"優先度": "高"}, {}]
@@ -80,7 +80,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
     team.report(review())
     team.type(2, "コメント", "私見")
     team.delete_column("回答1")
-    team.delete_column("判定")
+    team.delete_column("採点への意見")
     for question in ("変わった", "また"):
         team.report(review(question=question, turns=2))
 

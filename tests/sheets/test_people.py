@@ -53,7 +53,7 @@ DEEDS: dict[str, Deed] = {
     "move a column": lambda _, mari: mari.move_column(TITLE, "コメント", "キー"),
     "insert rows": insert_rows,
     "rename": rename_all,
-    "hide rows": lambda _, mari: mari.filter(TITLE, "判定", ["採点が誤り"]),
+    "hide rows": lambda _, mari: mari.filter(TITLE, "採点への意見", ["採点が誤り"]),
     "add rows": lambda _, mari: mari.paste(
         TITLE, "B9", [["自分で足した行", "回答", "採点は正しい", "鍵なし"]]
     ),

@@ -158,7 +158,7 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
 
     assert shown[0] == whole
     assert all(units(text) <= 32_767 and "\ufffd" not in text for text in shown)
-    said = {"ja": r"(あ+|😀+)…（以下 ([\d,]+) 文字省略）", "en": r"(あ+|😀+)… \(([\d,]+) more characters\)"}[
+    said = {"ja": r"(あ+|😀+)…（以下([\d,]+)文字省略）", "en": r"(あ+|😀+)… \(([\d,]+) more characters\)"}[
         language
     ]
     for text, length in zip(shown[1:], (32_768, 20_000), strict=True):

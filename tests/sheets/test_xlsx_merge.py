@@ -89,7 +89,7 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
     with Person(first) as person:
         person.type("確認", 3, "コメント", "資料にあります")
         person.type("確認", 3, "対応状況", "対応中")
-        person.type("まとめ", 2, "公開の判断", "条件付き可")
+        person.type("まとめ", 2, "公開の判断", "条件付き")
         person.type("まとめ", 2, "承認日", "2026-11-25")
     before = first.read_bytes()
 
@@ -185,13 +185,13 @@ def test_without_any_name(run_file: Path, tab: str) -> None:
     """Tabs and columns are known by their titles in either language, or by most of the titles in them."""
     path = run_file.with_name("report.xlsx")
     with Person(path) as person:
-        person.type("確認", 4, "判定", "採点が誤り")
+        person.type("確認", 4, "採点への意見", "採点が誤り")
         person.type("確認", 4, "コメント", "資料にあります")
         person.type("確認", 4, "確認日", date(2026, 11, 25))
         key = str(person.book["確認"].cell(4, 1).value)
         person.book.defined_names.clear()
         person.book["確認"].title = tab
-        person.rename(tab, "判定", "Is the judge right?")
+        person.rename(tab, "採点への意見", "Is the judge right?")
         person.rename(tab, "コメント", "ＣＯＭＭＥＮＴ")
         person.rename(tab, "確認日", " 確認日 ")
 

@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> Non
     two = [a_conversation("x", ["3", "4"], asks=("theirs",))]
     done = compare(a_run("1-a", one), a_run("2-b", two), "--offline")
 
-    assert "お客様の言葉が違う 1 組、片方にしかない 1 組" in done.out
+    assert "お客様の言葉が違う 1組、片方にしかない1 組" in done.out
     assert "--replay 1-a" in done.out
 
 

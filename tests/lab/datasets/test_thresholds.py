@@ -53,7 +53,7 @@ def test_a_table_for_every_judge(suggest: Command) -> None:
 
     assert code == 0
     assert out.lstrip().startswith(
-        "基準値の提案  labels.jsonl (correct >= 0.5)\n方法：正しい回答の 95% 以上が合格する"
+        "基準値の提案  labels.jsonl (correct >= 0.5)\n方法：良い回答の 95% 以上が合格する"
     )
     assert ["rougeL", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
     assert ["meteor", "0.8152", "0.815–0.815", "100.0%/24", "0.0%/24"] in lines

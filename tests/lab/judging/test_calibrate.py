@@ -120,7 +120,7 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
     assert f"At most {first.json['answers']} model calls, about " in first.err
     assert (again.json["calls"], again.json["rows"]) == ({"judge": 0}, first.json["rows"])
     assert kept("turn").rubric == kept("groundedness").rubric == rubric
-    assert run.json["judges"]["turn"]["warnings"][0].startswith("要注意: ")
+    assert run.json["judges"]["turn"]["warnings"][0].startswith("要注意：")
 
 
 @pytest.mark.usefixtures("server")
@@ -132,7 +132,7 @@ def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pyte
     other = command(*FEW, "turn", "--judge-model", "claude-sonnet-4-5", "--json")
 
     assert "Warning: The judge rates its own family (judge gpt-4.1, bot gpt-" in done.err
-    assert "採点者が自分の系列を採点しています" in done.out.replace("\n", "")
+    assert "採点役が自分の系列を採点しています" in done.out.replace("\n", "")
     assert other.json["warnings"] == []
 
 

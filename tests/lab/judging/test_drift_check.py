@@ -70,8 +70,8 @@ def test_a_milder_model_raises_the_alarm(command: Any, server: OpenAIServer) -> 
     assert done.json["drift"][0]["drifted"] is True
     assert "Grades have drifted since calibration. " in done.err
     assert "moved by +25 points of 100 on average (the same 36 answers)" in done.err
-    assert "採点が較正時からずれています。「裏づけ」で" in page
-    assert done.json["judges"]["groundedness"]["warnings"][-1] == "較正時から採点がずれています（+25 点）"
+    assert "採点が校正時からずれています。「裏づけ」で" in page
+    assert done.json["judges"]["groundedness"]["warnings"][-1] == "校正時から採点がずれています（+25点）"
     assert done.json["calls"]["judge"] == 37
 
 

@@ -187,7 +187,7 @@ def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
     assert found.answers is not None
     assert found.answers.longest >= 0.3
     assert found.answers.p50 < found.answers.longest
-    assert "時間切れは待った 0.3 秒として数えています。" in [said(each, "ja") for each in cautions(found)]
+    assert "時間切れは待った0.3秒として数えています。" in [said(each, "ja") for each in cautions(found)]
 
 
 def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +221,7 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert "予定からの時間" in page
     assert any("応答時間 (p95)" in cell for cell in cells)
     assert "0.001 秒" in said(headline(found), "ja")
-    assert "同時のお客様 3 人" in (folder / "report.md").read_text(encoding="utf-8")
+    assert "同時のお客様3 人" in (folder / "report.md").read_text(encoding="utf-8")
     shown = section(results, figures_of(results, Settings()), Settings())
     assert shown
     times = shown.tables[0]

@@ -17,13 +17,13 @@ from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 
 TAB = shown(TABS["summary"], "ja")
 TYPED = {
-    "decision": "条件付き可",
+    "decision": "条件付き",
     "approver": "佐藤",
     "decided": "2026/12/01",
     "why": "料金の回答を直してから",
 }
 KEPT = {"verdict": "conditional", "by": "佐藤", "on": "2026-12-01", "reason": "料金の回答を直してから"}
-SHOWN = "条件付き可 · 佐藤 · 2026-12-01 · 料金の回答を直してから"
+SHOWN = "条件付き · 佐藤 · 2026-12-01 · 料金の回答を直してから"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_decision_in_a_workbook_is_kept_and_shown(run: Any) -> None:
     assert SHOWN in (folder / "report.html").read_text(encoding="utf-8")
     assert "佐藤" in run("history").out
     next_book = openpyxl.load_workbook(folder / "report.xlsx")[TAB]
-    assert {"条件付き可", "佐藤", "料金の回答を直してから"} <= {cell.value for cell in next_book[2]}
+    assert {"条件付き", "佐藤", "料金の回答を直してから"} <= {cell.value for cell in next_book[2]}
 
 
 def test_a_decision_has_no_part_in_the_verdict(run: Any) -> None:

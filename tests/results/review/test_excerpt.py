@@ -85,4 +85,4 @@ def test_the_share_in_words(right: int, said_so: str) -> None:
 
     what = report_of(results)
     assert said_so in terminal(review_report(what._replace(findings=many)))
-    assert "まだ 2 件です" in terminal(review_report(what))
+    assert "まだ2件です" in terminal(review_report(what))

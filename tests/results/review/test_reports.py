@@ -33,7 +33,7 @@ def corrected() -> Summary:
 @pytest.mark.parametrize(
     ("language", "by", "open_"),
     [
-        ("ja", "人の採点 60 件による補正", "判定保留：補正後のスコア 82、95%信頼区間 78〜86（80以上が必要）"),
+        ("ja", "人の採点60件による補正", "判定保留：補正後の点数 82、95%信頼区間 78〜86（80以上が必要）"),
         ("en", "by 60 human grades", "Undecided: corrected score 82, 95 % interval 78 to 86 (80 required)"),
     ],
 )
@@ -61,15 +61,13 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
         "On the 60 turns that people graded, the judge is 4 points stricter than people on red turns,"
         " 9 points more lenient than people on the others; the corrected score leaves that out."
     ) in en
-    assert any(
-        "要確認のターンで人より 4 点辛め、そのほかのターンで人より 9 点甘めです" in note for note in ja
-    )
+    assert any("要確認の回答で人より4点辛め、ほかの回答で人より9点甘めです" in note for note in ja)
 
     same = changed(
         corrected(), corrected=CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001})
     )
     assert any(
-        "要確認のターンで人とほぼ同じです" in said(note.text, "ja")
+        "要確認の回答で人とほぼ同じです" in said(note.text, "ja")
         for note in notes(same, decide(same, None, 1.0), title)
     )
 
@@ -77,13 +75,13 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
 @pytest.mark.parametrize(
     ("results", "ja", "en"),
     [
-        (graded(lambda conversation, _: 4 if conversation < 4 else None), "あと 38 件（", "With 38 more"),
+        (graded(lambda conversation, _: 4 if conversation < 4 else None), "あと38件で", "With 38 more"),
         (
             graded(lambda _, turn: 4 if turn < 3 else None),
-            "あと 2 件（要確認のターン 2 件、ほか 0 件）",
+            "あと2件で、点数を人の採点で補正できます（要確認の回答2件、ほか0件）",
             "With 2 more (red turns 2, others 0)",
         ),
-        (graded(lambda *_: 4, conversations=5), "採点できるのは 15 ターン", "this run has 15 to grade"),
+        (graded(lambda *_: 4, conversations=5), "採点できるのは15件", "this run has 15 to grade"),
     ],
 )
 def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) -> None:

@@ -36,10 +36,10 @@ def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
 
     assert (done.code, done.err) == (0, "")
     assert n >= 50
-    assert f"目視採点 {n} 件" in said
+    assert f"目視採点{n}件" in said
     assert said.index("一致") < said.index("1点差以内 100%") < said.index("κ") < said.index("AUROC")
     assert "自動のほうが甘い" in said
-    assert f"人の採点 {n} 件による補正" in said
+    assert f"人の採点{n}件による補正" in said
     assert "補正後" in Path(next(Path("runs").iterdir()), "report.html").read_text(encoding="utf-8")
 
 
@@ -61,8 +61,8 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
         f"grades.csv, line {good + 5}: a second grade for the same turn; the first is on"
         f" line {first}; skipped.",
     ]
-    assert "使えなかった記入が 4 件" in done.out
-    assert "まだ記入のない行が 1 行" in done.out
+    assert "使えなかった記入が4件" in done.out
+    assert "まだ記入のない行が1行" in done.out
     assert len(open_run().verdicts) == good
 
 

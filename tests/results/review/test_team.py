@@ -26,8 +26,8 @@ from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
 ASKED = ("--offline", "--adapter", "demo", "--persona", "calm", "--turns", "1", "--judges", "turn")
 GRADE_1, GRADE_2 = "人の評価（1人目）", "人の評価（2人目）"
 TITLES = {
-    "judge_is": "判定", "cause": "原因", "comment": "コメント", "status": "対応状況", "assignee": "担当者",
-    "correct_answer": "正しい回答", "grade_1": GRADE_1, "grade_2": GRADE_2,
+    "judge_is": "採点への意見", "cause": "原因", "comment": "コメント", "status": "対応状況",
+    "assignee": "担当者", "correct_answer": "模範回答の案", "grade_1": GRADE_1, "grade_2": GRADE_2,
 }  # fmt: skip
 CAUSES = {"知識不足": "knowledge", "検索漏れ": "retrieval", "口調": "tone"}
 PICKED = CAUSES | {
@@ -230,7 +230,7 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     check_the_figures(shown, open_run())
     again = run("review", "latest", "--from", str(newest))
     assert (again.code, again.err) == (0, "")
-    assert "そのうち新しい記入は 0 件です" in again.out.replace("\n", "")
+    assert "そのうち新しい記入は0件です" in again.out.replace("\n", "")
     asked = run(*ASKED, "--cases", str(sent))
     assert asked.code == 0
     assert "what the team reviewed is now the right answer" in asked.err
@@ -240,7 +240,7 @@ def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
     """By the rows' keys, in a workbook that is sorted and has a column more before."""
     with Person(path) as person:
         person.sort("確認", lambda row: str(row[3]))
-        person.insert_column("確認", "判定", "優先度")
+        person.insert_column("確認", "採点への意見", "優先度")
         for title, row, name, text in written:
             cells = person.book[title]
             place = next(n for n in range(2, cells.max_row + 1) if cells.cell(n, 1).value == row)
