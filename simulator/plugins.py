@@ -402,7 +402,7 @@ class Judges:
         return next((p.judges[name] for p in third_party() if name in p.judges), None)
 
 
-class Grading:
+class GradingAdditions:
     """What plug-ins add to the grading of a run (`grading.offered.offer_grading`)."""
 
     def outputs(self, settings: Settings) -> "Outputs | None":
@@ -429,7 +429,7 @@ def offer() -> None:
     """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
     offer_judges(Judges())
     offer_settings(AddedByPlugins())
-    offer_grading(Grading())
+    offer_grading(GradingAdditions())
     if _is_there("datasets"):
         offer_choosing(_choosing)
         offer_choice_rows(_choice_rows)
