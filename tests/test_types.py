@@ -15,7 +15,7 @@ CACHE = ROOT / ".mypy_cache"
 # What a command does with the run, and the parts of a run that a call takes as arguments.
 COMMAND_LINE = {
     "protocol", "cases", "dry_run", "json_output", "verbose", "quiet", "open_page", "to", "sheet",
-    "worksheet", "check_cells",
+    "worksheet", "check_cells", "tests",
 }  # fmt: skip
 
 

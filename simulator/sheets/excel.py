@@ -268,11 +268,24 @@ def _joined(
         if plan.deleted:
             properties[DELETED + sheet.name] = " ".join(column.key for column in plan.deleted)
     team = [column.key for sheet in joined for column in sheet.columns if column.owner == "team"]
+    # The program fills in some of the team's columns itself, such as those of the questions.
+    proposed = {
+        (sheet.name, row.key, key): row.cell(key).text
+        for sheet in worksheets
+        for row in sheet.rows
+        for key in team
+    }
     words = any(
-        row.cell(key).text for sheet in joined if sheet.name in merged for row in sheet.rows for key in team
+        text and text != proposed.get((sheet.name, row.key, key))
+        for sheet in joined
+        if sheet.name in merged
+        for row in sheet.rows
+        for key in team
+        for text in [row.cell(key).text]
     )
     deleted = any(plan.deleted for _sheet, plan in merged.values())
-    if not (words or deleted or before.foreign or "archive" in merged):
+    archived = any(sheet.rows for sheet in joined if sheet.name == "archive")
+    if not (words or deleted or before.foreign or archived):
         properties[_FRESH] = "yes"
     return tuple(joined), properties
 

@@ -53,7 +53,7 @@ async def test_to_be_asked_again_tomorrow_ends_it_at_once(reply: Reply) -> None:
 
     assert server.counts["chat"] == 1
     assert "--patience is 120 s" in str(met.value)
-    assert "86,400 秒待つように" in shown(met.value.message, "ja")
+    assert "86,400秒待つように" in shown(met.value.message, "ja")
 
 
 async def test_attempts_and_waits_together_are_bounded() -> None:

@@ -55,7 +55,7 @@ def test_a_report_tells_what_the_bot_took(
         "ボットに尋ねるのは最大3回です。ボット自身のモデルの費用は、この見込みに入りません。",
         "ボットのほかに、モデルは使いません。何も始めていません。",
     ]
-    assert "回答 3 件、入力 3,000 / 出力 60 トークン、0.0013 USD" in shown
+    assert "回答3件、入力 3,000 / 出力60トークン、0.0013 USD" in shown
     assert "ボット自身のモデル" in page
     assert as_json["bot"] == {"calls": 3, "tokens": {"in": 3000, "out": 60}, "cost_usd": 0.001296}
     assert as_json["calls"] == {}

@@ -134,7 +134,7 @@ def test_failed_verdicts_are_counted_apart(compare: Compare, server: OpenAIServe
 
     assert (result["failed"], result["duels"][0]["wins_b"], result["duels"][0]["ties"]) == (1, 3, 0)
     assert "1 of 4 failed" in done.err
-    assert "判定の失敗" in done.err
+    assert "採点の失敗" in done.err
 
 
 def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> None:
@@ -143,7 +143,7 @@ def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> Non
     two = [a_conversation("x", ["3", "4"], asks=("theirs",))]
     done = compare(a_run("1-a", one), a_run("2-b", two), "--offline")
 
-    assert "お客様の言葉が違う 1組、片方にしかない1 組" in done.out
+    assert "お客様の言葉が違う1組、片方にしかない1組" in done.out
     assert "--replay 1-a" in done.out
 
 

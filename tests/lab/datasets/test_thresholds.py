@@ -57,7 +57,7 @@ def test_a_table_for_every_judge(suggest: Command) -> None:
     )
     assert ["rougeL", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
     assert ["meteor", "0.8152", "0.815–0.815", "100.0%/24", "0.0%/24"] in lines
-    assert "! em：正しい回答をほかから分ける値がありません" in out
+    assert "! em：良い回答をほかから分ける値がありません" in out
     assert not Path("metric_output_info.json").exists()
 
 

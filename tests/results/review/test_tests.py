@@ -39,8 +39,8 @@ def test_a_marked_answer_becomes_a_test_once_and_cases_reads_it_back(run: Any) -
     first, again = (run("review", "latest", "--from", path) for _ in range(2))
 
     assert (first.code, first.err) == (0, "")
-    assert "tests.jsonl のテスト: 追加 1 件、登録済み 0 件" in first.out
-    assert "tests.jsonl のテスト: 追加 0 件、登録済み 1 件" in again.out
+    assert "tests.jsonl のテスト：追加1件、登録済み0件" in first.out
+    assert "tests.jsonl のテスト：追加0件、登録済み1件" in again.out
     (case,) = read_cases(TESTS)
     asked = {talk.case.question: talk.case for talk in open_run().conversations}[case.question]
     assert case.references == (("4,800円です。",),)
