@@ -14,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core.settings import Settings
 from simulator.core.types import GradingContext, RedRules, Results, Score
 from simulator.grading.panel import Retest
+from simulator.results.gate import gate_of
 from simulator.results.intervals import (
     Clusters,
     interval_of_mean,
@@ -25,10 +27,11 @@ from simulator.results.intervals import (
     upper_bound,
 )
 from simulator.results.red import is_flipped, red_marks
-from simulator.results.summary import summarise
+from simulator.results.summary import figures_of, summarise
 from simulator.runner.estimate import forecast
 from simulator.runner.run import hold_conversations
 from tests.commands import Command
+from tests.diff_runs import a_result
 from tests.run_helpers import Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.sample_runs import rehearsed
 from tests.servers.openai import OpenAIServer, Reply, play, serve
@@ -148,6 +151,30 @@ def test_the_p_value_is_that_of_a_sum_with_a_normal_error() -> None:
     drawn = float(np.mean(sums + random.normal(0, sqrt(0.3 * 12), 100_000) <= 0))
 
     assert abs(p_below(found, 0.5) - drawn) < 0.006
+
+
+@pytest.mark.parametrize("figure", ["score", "relevance"])
+@pytest.mark.parametrize(
+    ("again", "low", "decision"),
+    # Always 5: 0.2 + 0.8 * 0.05 ** (1 / 6). 4 the second time: a variance of 0.02 for each grade.
+    [(1.0, 0.685570, "passed"), (0.8, 0.664676, "undecided")],
+)
+def test_the_bound_of_a_gate_allows_for_second_gradings(
+    figure: str, again: float, low: float, decision: str
+) -> None:
+    """Six questions that all got a 5: what decides is the lower bound, by numerical integration of scipy."""
+    run = a_result(
+        {(f"q{n}", "calm", 1): [1.0] for n in range(6)}, judges=("turn", "relevance"), offline=False
+    )
+    second = {"value": again, "raw": 5 * again}
+    scores = tuple(twice(score, score.model_copy(update=second)) for score in run.scores)
+    run = run.model_copy(update={"scores": scores})
+    settings = Settings(target=f"{figure} >= 0.67", confidence=0.95, judges=("turn", "relevance"))
+    gate = gate_of(run, figures_of(run, settings), settings)
+    condition = gate.conditions[0]
+
+    assert condition.low == pytest.approx(low, abs=1e-6)
+    assert condition.decision == decision
 
 
 @given(st.floats(0.05, 0.95), st.integers(0, 99))
