@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from simulator.api.outputs import BESIDE, report_language
+from simulator.api.outputs import BESIDE
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import _, sentences
@@ -24,7 +24,7 @@ from simulator.results.comparison import (
 )
 from simulator.results.gate import gate_of
 from simulator.results.summary import figures_of
-from simulator.storage.results import without_superseded
+from simulator.storage.results import report_language
 from simulator.storage.run_file import find_run, read_run, run_ids
 
 
@@ -92,6 +92,6 @@ def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:
 
     Both are held to the rules of the later run: no turn turns red because a limit was moved.
     """
-    results = without_superseded(read_run(path))
+    results = read_run(path)
     settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
     return RunFigures(results, figures_of(results, settings))

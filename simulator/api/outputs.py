@@ -12,7 +12,7 @@ from simulator.core.document import Report, Section
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import LEXICAL, RELEASE_DECISION, Language, Results
+from simulator.core.types import LEXICAL, RELEASE_DECISION, Results
 from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
@@ -30,7 +30,7 @@ from simulator.results.history import last_comparable
 from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
 from simulator.results.summary import figures_of
 from simulator.runner.masking import masks_of
-from simulator.storage.results import english_share, without_superseded
+from simulator.storage.results import report_language, without_superseded
 from simulator.storage.run_file import read_run, replay_of
 
 # A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
@@ -200,8 +200,3 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
         return improvements_of(results, summary, most=MOST_FIXES)
-
-
-def report_language(results: Results) -> Language:
-    """The language most cases are in; Japanese on a tie."""
-    return "en" if english_share(results) > 0.5 else "ja"

@@ -15,7 +15,7 @@ import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.api.outputs import RunOutputs, report_language
+from simulator.api.outputs import RunOutputs
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import stored_settings
@@ -25,6 +25,7 @@ from simulator.results import review
 from simulator.results.review import blind_agreement, review_findings
 from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Taken, taken_from
 from simulator.results.summary import figures_of
+from simulator.storage.results import report_language
 from simulator.storage.run_file import RunFile, find_run, read_run
 from simulator.testset.failures import save_tests
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.api.outputs import report_language
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.show import show_report, write_for_user
 from simulator.cli.terminal import ExitCode, say, unread_output_allowed
@@ -28,7 +27,7 @@ from simulator.results.focus import case_file, failed_cases, replay_options, rer
 from simulator.results.recommendations import Fix, improvements_of_run
 from simulator.results.recommendations import as_json as fixes_json
 from simulator.results.summary import figures_of
-from simulator.storage.results import without_superseded
+from simulator.storage.results import report_language, without_superseded
 from simulator.storage.run_file import find_run, read_run
 
 # Fixes that a terminal shows without --top; --json and --markdown have all.

@@ -32,7 +32,7 @@ from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
 from simulator.results.significance import Direction, Trend, trend
 from simulator.results.summary import figures_of
-from simulator.storage.results import without_superseded
+from simulator.storage.results import report_language, without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
 
 # As many comparable runs, the newest ones, make the trend; in as many a run looks for the one before it.
@@ -170,9 +170,7 @@ def past_run(path: Path) -> PastRun:
     results = read_run(path)
     settings = stored_settings(results.run.settings)
     summary = figures_of(results, settings, customers=False)
-    languages = Counter(conversation.case.language for conversation in results.conversations)
-    language: Language = "en" if languages["en"] > languages["ja"] else "ja"
-    return PastRun.of(results, summary, gate_of(results, summary, settings), language)
+    return PastRun.of(results, summary, gate_of(results, summary, settings), report_language(results))
 
 
 def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:

@@ -36,6 +36,7 @@ from simulator.core.types import (
     ConversationTuple,
     Ended,
     HumanVerdict,
+    Language,
     Passage,
     Persona,
     Reaction,
@@ -419,6 +420,6 @@ def select_conversations(results: Results, ids: Container[str]) -> Iterator[tupl
     return zip(numbers.values(), results.conversations.with_ids(list(numbers)), strict=True)
 
 
-def english_share(results: Results) -> float:
-    """The share (0..1) of conversations that are in English; 0 for a run without conversations."""
-    return len(results.conversations.select("english")) / max(1, len(results.conversations))
+def report_language(results: Results) -> Language:
+    """The language of a run's reports: that of most of its conversations, Japanese on a tie."""
+    return "en" if 2 * len(results.conversations.select("english")) > len(results.conversations) else "ja"

@@ -97,7 +97,6 @@ def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.Monke
         lambda results: list(results.scores.of_judge("rouge_l")),
         lambda results: list(results.scores.of_judge("rouge_l", "skipped")),
         lambda results: results.scores.judges,
-        reading.english_share,
         lambda results: answerability(run_turns(results, RedRules(), "turn")),
         lambda results: handovers(run_turns(results, RedRules(), "turn")),
         masks_of,

@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.api.outputs import report_language
 from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, takes
@@ -35,7 +34,7 @@ from simulator.lab.consistency.grade import (
 from simulator.lab.consistency.report import consistency_report
 from simulator.models.pricing import Ledger, check_prices
 from simulator.runner.context import RunContext
-from simulator.storage.results import without_superseded
+from simulator.storage.results import report_language, without_superseded
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 
