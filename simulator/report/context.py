@@ -3,9 +3,9 @@
 `ReportContext` is what the page, worksheets, Markdown and files are made from. It is made once for a run
 (`api/outputs.py`), and what is costly about it is made at the first look: titles, sections, causes.
 
-Notes come in three tones, in this order: alarms, without which the figures are misread ("Fluency, failed
-grades: 1 of 13 ..."), good news (what stopping early saved), and small print, which says what shaped the
-figures. A summary in brief shows three of the first two kinds at most, and no small print.
+Notes come in two tones, in this order: alarms, without which the figures are misread ("Fluency, failed
+grades: 1 of 13 ..."), and small print, which says what shaped the figures. A summary in brief shows three
+alarms at most, and no small print.
 """
 
 from collections import Counter
@@ -19,7 +19,16 @@ from simulator.core.messages import Message, _, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
-from simulator.core.types import EXPECTATIONS, Language, Results, Score, TurnScores
+from simulator.core.types import (
+    CONFLICTS_IGNORED,
+    EXPECTATIONS,
+    EXPECTATIONS_IGNORED,
+    LAPSES_IGNORED,
+    Language,
+    Results,
+    Score,
+    TurnScores,
+)
 from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts
 from simulator.report.sections import answerable_sections, sections
@@ -41,8 +50,20 @@ _COUNTED = _(
     "A trial run: simple stand-ins (word overlap) played the judges. Do not judge the bot by these grades and"
     " marks."
 )
-
-
+# What a judge named and nobody counted, by the field of its figures.
+_IGNORED: Mapping[str, Message] = {
+    CONFLICTS_IGNORED: _(
+        "{judge}, contradictions of reference and passages that were ignored because the words are not there:"
+        " {n}."
+    ),
+    LAPSES_IGNORED: _(
+        "{judge}, lapses between turns that were ignored because the words are not in that turn: {n}."
+    ),
+    EXPECTATIONS_IGNORED: _(
+        "{judge}, sentences without a verdict that counts (none was given, or its words are not in the"
+        " conversation): {n}."
+    ),
+}
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
 _LONGEST_REASON = 600
@@ -216,34 +237,15 @@ def _alarms(summary: Summary) -> Iterator[Message]:
 def _ignored_findings(summary: Summary) -> Iterator[Message]:
     """How many findings a judge named in words that do not stand where it says, judge by judge."""
     for name, judge in summary.scores.judges.items():
-        if judge.conflicts_ignored:
-            yield _(
-                "{judge}, contradictions of reference and passages that were ignored because the words are"
-                " not there: {n}.",
-                judge=title("judge", name),
-                n=judge.conflicts_ignored,
-            )
-        if judge.lapses_ignored:
-            yield _(
-                "{judge}, lapses between turns that were ignored because the words are not in that turn:"
-                " {n}.",
-                judge=title("judge", name),
-                n=judge.lapses_ignored,
-            )
-
-        if judge.expectations_ignored:
-            yield _(
-                "{judge}, sentences without a verdict that counts (none was given, or its words are not in"
-                " the conversation): {n}.",
-                judge=title("judge", name),
-                n=judge.expectations_ignored,
-            )
+        for key, text in _IGNORED.items():
+            if n := getattr(judge, key):
+                yield text.format(judge=title("judge", name), n=n)
 
 
 def expectations_text(outcomes: Mapping[str, int]) -> Message:
     """How many of the sentences that cases expect were met, and how many not: "met 31, not met 2, ..."."""
     parts = [_("{name} {n}", name=title("outcome", state), n=n) for state, n in outcomes.items()]
-    return _("Expectations: {kinds}.", kinds=_("{parts}", parts=parts))
+    return _("Expectations: {kinds}.", kinds=parts)
 
 
 def _remarks(summary: Summary) -> Iterator[Message]:

@@ -1,4 +1,4 @@
-"""What is wrong with a target, told before anything is paid; and whether a run may stop already."""
+"""What is wrong with a target, told before anything is paid."""
 
 from collections.abc import Callable, Iterable
 
