@@ -125,6 +125,16 @@ class Condition(Value):
         return self.comparison in (">=", ">")
 
     @property
+    def grows(self) -> bool:
+        """Whether more questions can only add to what misses it: counts, costs, and `== 0`."""
+        return self.measure in ("count", "cost") or self.comparison == "=="
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
+        return self.grows or self.name == MAJOR
+
+    @property
     def text(self) -> str:
         """The condition as it is written."""
         return f"{self.name} {self.comparison} {self.threshold:.10g}"

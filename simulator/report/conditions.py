@@ -55,7 +55,9 @@ def phrases(gate: Gate) -> Iterator[Message]:
 
 def is_sure(gate: Gate) -> bool:
     """Whether what decided carries the confidence that was asked for: what was only counted does not."""
-    return any(checked.decision == gate.decision and not checked.is_fact for checked in gate.conditions)
+    return any(
+        checked.decision == gate.decision and not checked.condition.is_fact for checked in gate.conditions
+    )
 
 
 def _phrase(checked: CheckedCondition) -> Message:

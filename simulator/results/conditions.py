@@ -64,8 +64,6 @@ from simulator.storage.results import without_superseded
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
 FIRST_WORDS = "first_token_p95_seconds"
-# The 97.5 % quantile of the normal distribution: people's interval is one of 95 %, at both ends.
-_USUAL_Z = 1.959964
 # Shares that are shown in percent; a score and the grades of judges are points out of 100.
 _PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
 _SAID = {
@@ -312,12 +310,11 @@ def check_condition(
     questions below matters: what can never be mended is missed before anything else is asked, and what cannot
     be measured is never passed.
     """
-    grows = condition.measure in ("count", "cost") or condition.comparison == "=="
     # Facts are decided by the figure: what was counted is no sample of anything.
-    fact = level is None or grows or condition.name == MAJOR
+    fact = level is None or condition.is_fact
     holds = figure.value is not None and condition.holds(figure.value)
     # What it will come to at least: more questions cannot undo that.
-    least = figure.value if grows and figure.least is None else figure.least
+    least = figure.value if condition.grows and figure.least is None else figure.least
     decision: Decision = "undecided"
     lack: Lack = ""
     # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
@@ -390,7 +387,8 @@ def check_corrected(
     Its interval of 95 % has more than 95 % on one side; for a higher level it is widened as a normal one, and
     never narrowed for a lower one.
     """
-    wider = 1.0 if level is None else max(1.0, NormalDist().inv_cdf(level) / _USUAL_Z)
+    quantile = NormalDist().inv_cdf
+    wider = 1.0 if level is None else max(1.0, quantile(level) / quantile(0.975))
     low, high = (corrected.score + wider * (end - corrected.score) for end in corrected.interval)
     goal = checked.condition.threshold - SAME
     decision: Decision = "passed" if low >= goal else "missed" if high < goal else "undecided"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from simulator.core.messages import Message, _
-from simulator.core.settings import MAJOR, Condition
+from simulator.core.settings import Condition
 from simulator.core.titles import title
 from simulator.core.types import CONVERSATION, EXPECTATIONS, Value
 from simulator.results.figures import CorrectedScore, JudgeSummary, Summary, rounded
@@ -91,12 +91,6 @@ class CheckedCondition(Value):
     lack: Lack = ""
     failed: int = 0
     of_score: bool = False
-
-    @property
-    def is_fact(self) -> bool:
-        """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
-        grows = self.condition.measure in ("count", "cost") or self.condition.comparison == "=="
-        return grows or self.condition.name == MAJOR
 
     def is_score(self, primary: str) -> bool:
         """Whether it is about the run's score, by that name or that of the deciding judge."""

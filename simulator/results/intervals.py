@@ -184,20 +184,19 @@ def cluster_values(values: Sequence[float], names: Sequence[str], floor: float =
     return Clusters(sums.astype(float), np.bincount(places).astype(float), floor)
 
 
-def p_below(values: Clusters, target: float, times: float = 1.0) -> float:
+def p_below(values: Clusters, target: float) -> float:
     """The one-sided p-value (0..1) of a mean that is really below the target.
 
-    With `times` it is that of as many times the questions, with the same results. Ten questions that all went
-    well are 0.0282 against a target of 0.7, which is 0.7 ** 10: so often ten of ten happen to a bot that is
-    right in 70 of 100.
+    Ten questions that all went well are 0.0282 against a target of 0.7, which is 0.7 ** 10: so often ten of
+    ten happen to a bot that is right in 70 of 100.
     """
     import numpy as np
 
     # Questions with the same gain are counted together, so that 10,000 of them cost no more than a few dozen.
     gains, counts = np.unique(np.round(values.sums - values.sizes * target, 10), return_counts=True)
     worst = float(np.max(values.sizes)) * (values.floor - target)
-    noise = times * values.noise * float(values.sizes.sum())
-    return float(p_values_below(times * counts[None, :].astype(float), gains, worst, noise)[0])
+    noise = values.noise * float(values.sizes.sum())
+    return float(p_values_below(counts[None, :].astype(float), gains, worst, noise)[0])
 
 
 def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0.0) -> Floats:
