@@ -232,6 +232,7 @@ def cards(
     best = max((fix.gain for fix in improvements.fixes), default=0.0)
     return [
         {
+            "key": fix.key,
             "what": fix.what,
             "links": [
                 (

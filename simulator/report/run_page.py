@@ -53,6 +53,7 @@ from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK, red_marks, red_questions, verdicts_on, worst_severity
+from simulator.sheets.model import answer_key
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
 
@@ -60,7 +61,7 @@ from simulator.text.typography import straight
 # stays below 8 MB (`LARGEST` in api/outputs.py); the rest of it has 1.2 MB. Where the estimate was too low,
 # the page is drawn once more with less.
 _CONVERSATIONS_SIZE = 6_800_000
-_CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 500, 130
+_CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 620, 130
 # So many questions are shown, of each so many red answers whole, and so many more turns by their reason.
 SHOWN_QUESTIONS, SHOWN_WHOLE, SHOWN_BRIEF = 20, 3, 12
 # Characters of a red answer, and of the one that was expected, beside each other: nearly all are whole.
@@ -93,6 +94,8 @@ _FEELINGS = {
     1: _("relieved"),
     2: _("glad"),
 }
+# Answer, right answer and key of a red turn that the run file does not have.
+_UNSAID = ("", "", "")
 # What else a score says of its grade, beside the figures behind it.
 _NO_FIGURES = {"overall", FEELING, "feeling"}
 
@@ -233,6 +236,7 @@ def _question(
         (conversation.id, turn.index): (
             turn.answer.text,
             tables.expected_at(conversation.case, turn.index, QUOTED_LENGTH),
+            answer_key(conversation.case, turn),
         )
         for conversation in context.results.conversations.with_ids(ids)
         for turn in conversation.turns
@@ -241,12 +245,13 @@ def _question(
     # By text and failure: two timeouts are one entry, and no entry with an empty answer.
     alike: dict[tuple[str, str | None], list[RedTurn]] = {}
     for key, red in listed.items():
-        alike.setdefault((said.get(key, ("", ""))[0], red.failure), []).append(red)
+        alike.setdefault((said.get(key, _UNSAID)[0], red.failure), []).append(red)
     entries = [
         {
             "red": same[0],
             "answer": tables.failure_text(same[0].failure) or excerpt(answer, QUOTED_LENGTH),
-            "expected": said.get((same[0].conversation, same[0].turn), ("", ""))[1],
+            "expected": said.get((same[0].conversation, same[0].turn), _UNSAID)[1],
+            "key": said.get((same[0].conversation, same[0].turn), _UNSAID)[2],
             "mark": tables.mark_text(same[0]),
             "cause": context.cause_sentence(same[0].conversation, same[0].turn),
             "failure": tables.failure_text(same[0].failure),
@@ -419,6 +424,7 @@ class _Views:
         return {
             "turn": turn,
             "anchor": self._anchors[key],
+            "key": answer_key(c.case, turn),
             "red": red,
             "mark": tables.mark_text(red) if red else "",
             "severity": worst_severity(red.marks) if red else "",

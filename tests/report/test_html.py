@@ -15,6 +15,7 @@ from simulator.core.types import Answer, Language, Results, Score, ToolCall
 from simulator.report.painters import html
 from simulator.report.run_page import Flaw, flaws, marked
 from simulator.results.gate import decide
+from simulator.sheets.model import answer_key
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
@@ -155,6 +156,20 @@ def test_incomplete_runs_can_be_painted(change: dict[str, object]) -> None:
     assert "リハーサルの結果" in page.text
 
 
+def test_every_answer_and_every_fix_says_which_one_it_is() -> None:
+    """Conversation, turn and the key of sheet and workbook, also of an answer under its question."""
+    results = full()
+    keys = {
+        (c.id, str(turn.index)): answer_key(c.case, turn) for c in results.conversations for turn in c.turns
+    }
+    tags = re.findall(r"<(?:li|div)[^>]* data-conversation=[^>]*>", rendered(results))
+    named = [tuple(re.findall(r' data-(?:conversation|turn|key)="([^"]*)"', tag)) for tag in tags]
+    assert all(key == keys[conversation, turn] for conversation, turn, key in named)
+    assert {(conversation, turn) for conversation, turn, _ in named} == set(keys)
+    assert len([tag for tag in tags if tag.startswith("<li")]) > 0
+    assert re.findall(r'<li data-fix="([^"]+)"', rendered(results))
+
+
 def red_cards(question: dict[str, object], answer: str) -> str:
     """The cards of a question that two customers put differently, and that got the same answer."""
     results = rehearsed("en")
@@ -177,7 +192,7 @@ def test_a_red_answer_stands_once_and_whole_beside_the_expected_one() -> None:
     answer = f"{'Of course. ' * 30}It is free."
     cards = red_cards({"references": (("It costs 4,800 yen.",),)}, answer)
 
-    assert (cards.count("<li>"), cards.count('class="chip"')) == (1, 2)
+    assert (cards.count("<li "), cards.count('class="chip"')) == (1, 2)
     assert answer in cards
     assert "Expected: It costs 4,800 yen." in cards
     unanswerable = red_cards({"references": (), "answerable": False}, answer)
