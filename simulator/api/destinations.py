@@ -35,7 +35,8 @@ from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import PushSummary, push
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import Worksheet
-from simulator.storage.run_file import RUN_FILE, RunFile, add_note, run_ids
+from simulator.storage.run_file import RUN_FILE, add_note, run_ids
+from simulator.storage.words import save_release_decision
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
@@ -104,10 +105,10 @@ def _sheets(output: ReportOutput) -> str:
 def keep_decisions(before: EditedSheets, runs: Path) -> None:
     """Stores what the team decided about runs of this folder, before their worksheets show another run."""
     for run, decision in decisions_in(before.rows).items():
-        # A run that is somewhere else, or is written right now, keeps its decision in the sheet's archive.
+        # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
-            with contextlib.suppress(RunFileError), contextlib.closing(RunFile.reopen(path)) as file:
-                file.save_release_decision(decision)
+            with contextlib.suppress(RunFileError):
+                save_release_decision(path, decision)
 
 
 def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, PushSummary]:

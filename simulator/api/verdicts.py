@@ -11,7 +11,6 @@ What cannot be read is named with its place and skipped. Only where nothing fits
 then it is most likely the sheet of another one.
 """
 
-import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +25,8 @@ from simulator.results.review import blind_agreement, review_findings
 from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Taken, taken_from
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
-from simulator.storage.run_file import RunFile, find_run, read_run
+from simulator.storage.run_file import find_run, read_run
+from simulator.storage.words import save_release_decision, save_verdicts
 from simulator.testset.failures import save_tests
 
 # Sheet and worksheet: of the command line, and of all settings.
@@ -80,10 +80,9 @@ def _read(path: Path, source: Source, sheet: SheetOptions) -> tuple[ReadCounts, 
         say(line if is_refused else _("{place}: {why}; skipped.", place=at, why=why))
     if is_refused:
         raise InputError(_refused(name, taken, results.run.id))
-    with contextlib.closing(RunFile.reopen(path)) as file:
-        new = file.save_verdicts(taken.verdicts)
-        if taken.decision:
-            file.save_release_decision(taken.decision)
+    new = save_verdicts(path, taken.verdicts)
+    if taken.decision:
+        save_release_decision(path, taken.decision)
     # `new` are those that the run file had not: reading the same sheet twice adds nothing.
     kinds = [verdict.source for verdict in taken.verdicts]
     counts = ReadCounts(

@@ -475,23 +475,24 @@ class Score(Value):
 
 
 class HumanVerdict(Value):
-    """What one person said of one turn: in the review of red turns, or blind, without seeing any score.
+    """What one person said of one turn: in the review (a sheet, or the page of `open`), or blind.
 
     Only blind grades tell how good a judge is: whoever has read a verdict is led by it. `grade` is 1..5;
     `judge_is` says whether the judge was right; `stratum` names the part of the run that a blind turn was
     sampled from and `sampled` (0..1) which share of that part was. `cause`, `comment`, `assignee`, `checked`
-    and `status` are cells of the review sheet, as they were typed; `make_test` says that what was asked here
-    is to be a test.
+    and `status` are as they were typed; `expect` is what the answer should have done, a sentence a line;
+    `make_test` says that what was asked here is to be a test.
     """
 
     conversation: str
     turn: int
-    source: Literal["review", "blind"]
+    source: Literal["review", "page", "blind"]
     reviewer: str = ""
     given: datetime | None = None
     grade: Annotated[float, Field(ge=1, le=5)] | None = None
     judge_is: Literal["right", "wrong", "unsure"] | None = None
     correct_answer: str = ""
+    expect: str = ""
     cause: str = ""
     comment: str = ""
     assignee: str = ""

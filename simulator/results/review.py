@@ -33,6 +33,7 @@ from simulator.results.intervals import Floats, wilson
 from simulator.results.rows import GradedTurn
 from simulator.sheets.model import RED, answer_key
 from simulator.storage.results import select_conversations
+from simulator.storage.words import WORDS
 
 # In each stratum that has as many turns, so many grades are needed: one has no variance.
 MIN_PER_STRATUM = 2
@@ -251,8 +252,8 @@ LOW, HIGH = 2, 4
 _SAME = 1e-9
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
-# What the team says of a turn in the review: the columns with a blue heading.
-_SAID = {"judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked", "make_test"}
+# What the team says of a turn in the review.
+_SAID = set[str](WORDS)
 
 
 class SampledTurn(Value):
@@ -346,6 +347,7 @@ class ReviewedTurn(Value):
     cause: str
     status: str
     correct_answer: str
+    expect: str
     comment: str
     assignee: str
     checked: str
@@ -626,7 +628,7 @@ def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
 
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
-    reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source == "review"]
+    reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source != "blind"]
     # A verdict in which none of this stands is no review.
     verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}

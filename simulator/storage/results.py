@@ -35,7 +35,6 @@ from simulator.core.types import (
     Conversations,
     ConversationTuple,
     Ended,
-    HumanVerdict,
     Language,
     Passage,
     Persona,
@@ -55,6 +54,7 @@ from simulator.core.types import (
     scores_by_conversation,
     turn_of,
 )
+from simulator.storage.words import newest_verdicts
 
 # The conditions of `Conversations.select` on the columns of the table `conversations`.
 _SELECTED: dict[Selection, str] = {
@@ -111,7 +111,7 @@ def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Result
         spending={role: spending for (role,), spending in _spending(file, "role")},
         usage=usage,
         judging={judge: spending for (judge,), spending in _spending(file, "judge") if judge},
-        verdicts=_verdicts(file),
+        verdicts=newest_verdicts(file),
         notes={key.removeprefix("note:"): json.loads(body) for key, body in notes},
     )
 
@@ -317,15 +317,6 @@ class StoredScores(Scores):
         left_out = "conversation NOT IN (SELECT value FROM json_each(?))"
         query = f"SELECT {what} FROM scores WHERE {left_out} {rest}"  # noqa: S608 - ours
         return self._file.execute(query, (self._without, *values))
-
-
-def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
-    """The newest verdict of each reviewer on each turn."""
-    rows = file.execute(
-        """SELECT body FROM verdicts WHERE id IN
-          (SELECT max(id) FROM verdicts GROUP BY conversation, turn, source, reviewer) ORDER BY id"""
-    )
-    return tuple(HumanVerdict.model_validate_json(row[0]) for row in rows)
 
 
 def _spending(file: sqlite3.Connection, *columns: str) -> Iterator[tuple[tuple[str, ...], Spending]]:

@@ -42,14 +42,11 @@ from simulator.core.errors import RunFileError
 from simulator.core.messages import _, sentences, system_error
 from simulator.core.types import (
     OPEN,
-    RELEASE_DECISION,
     Answer,
     Conversation,
     Ended,
-    HumanVerdict,
     Persona,
     Reaction,
-    ReleaseDecision,
     Results,
     Role,
     Run,
@@ -78,8 +75,6 @@ _INSERT_CONVERSATION = (
     'INSERT INTO conversations (id, position, persona, repeat, "case", user_model) VALUES (?, ?, ?, ?, ?, ?)'
 )
 _INSERT_TURN = "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)"
-_LATEST_VERDICT = """SELECT body FROM verdicts
-  WHERE conversation = ? AND turn = ? AND source = ? AND reviewer = ? ORDER BY id DESC LIMIT 1"""
 
 
 class RunFile:
@@ -130,9 +125,9 @@ class RunFile:
             rollback.callback(run_file.close)
             with run_file._transaction() as file:
                 schema.create(file)
-                _put(file, "run", run.model_dump_json())
+                schema.put(file, "run", run.model_dump_json())
                 bodies = [persona.model_dump(mode="json") for persona in personas]
-                _put(file, "personas", json.dumps(bodies, ensure_ascii=False))
+                schema.put(file, "personas", json.dumps(bodies, ensure_ascii=False))
                 file.executemany(_INSERT_CONVERSATION, _conversation_rows(plan, 0))
             rollback.pop_all()
         return run_file
@@ -153,7 +148,7 @@ class RunFile:
     @contextlib.contextmanager
     def _committing(self) -> Iterator[sqlite3.Connection]:
         try:
-            self._file.execute("BEGIN")
+            self._file.execute("BEGIN IMMEDIATE")  # words of people may be written meanwhile
             yield self._file
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
@@ -256,34 +251,10 @@ class RunFile:
         row = (role, usage.model, *tokens, cached, cost_usd, JUDGE.get(), usage.tokens_cached)
         self._write("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
 
-    def save_verdicts(self, verdicts: Iterable[HumanVerdict]) -> int:
-        """Saves what people say about turns; returns how many verdicts are new or changed.
-
-        Rows are added and never overwritten, so that what a reviewer said before stays in the file.
-        """
-        added = 0
-        with self._transaction() as file:
-            for verdict in verdicts:
-                key = (verdict.conversation, verdict.turn, verdict.source, verdict.reviewer)
-                # A sheet is pulled time and again; what has not changed since is no new verdict.
-                latest = file.execute(_LATEST_VERDICT, key).fetchone()
-                if latest is None or not verdict.same_as(HumanVerdict.model_validate_json(latest[0])):
-                    row = (*key, verdict.model_dump_json())
-                    file.execute("INSERT INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?)", row)
-                    added += 1
-        return added
-
-    def save_release_decision(self, decision: ReleaseDecision) -> bool:
-        """Saves what the team decided, in the place of what it decided before; returns whether it is new."""
-        is_new = self.results().release_decision != decision
-        if is_new:
-            self.save_note(RELEASE_DECISION, decision.model_dump_json())
-        return is_new
-
     def save_note(self, key: str, body: str) -> None:
         """Saves a note about the whole run (a drift check, the sheet it was pushed to), as JSON."""
         with self._transaction() as file:
-            _put(file, f"note:{key}", body)
+            schema.put(file, f"note:{key}", body)
 
     def finish(self, status: Status, seconds: float) -> None:
         """Saves how this session ended, and adds its `seconds` to those of earlier sessions.
@@ -293,7 +264,7 @@ class RunFile:
         with self._transaction() as file:
             run = run_of(file)
             finished = run.model_copy(update={"status": status, "seconds": run.seconds + seconds})
-            _put(file, "run", finished.model_dump_json())
+            schema.put(file, "run", finished.model_dump_json())
             file.execute(
                 """UPDATE conversations SET ended = ? WHERE ended IS NULL
                   AND EXISTS (SELECT 1 FROM turns WHERE conversation = id)""",
@@ -303,7 +274,7 @@ class RunFile:
     def mark_running(self) -> None:
         """Marks the run as running again, and reopens conversations that were only interrupted."""
         with self._transaction() as file:
-            _put(file, "run", run_of(file).model_copy(update={"status": "running"}).model_dump_json())
+            schema.put(file, "run", run_of(file).model_copy(update={"status": "running"}).model_dump_json())
             file.executemany(
                 "UPDATE conversations SET ended = NULL, reason = '', closing = '', reaction = ''"
                 " WHERE ended = ?",
@@ -511,7 +482,3 @@ def _body(value: Value) -> str:
     So a default of core/types.py may not change its meaning; see there.
     """
     return value.model_dump_json(exclude_defaults=True)
-
-
-def _put(file: sqlite3.Connection, key: str, body: str) -> None:
-    file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, body))

@@ -57,6 +57,11 @@ def create(file: sqlite3.Connection) -> None:
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 
+def put(file: sqlite3.Connection, key: str, body: str) -> None:
+    """Saves an entry about the whole run, as JSON, in the place of an earlier one."""
+    file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, body))
+
+
 def version_of(file: sqlite3.Connection) -> int:
     """The schema version of a file; 0 when it is not a run file."""
     return int(file.execute("PRAGMA user_version").fetchone()[0])

@@ -18,7 +18,6 @@ from simulator.core.types import (
     Answer,
     Ended,
     Failure,
-    HumanVerdict,
     Passage,
     Score,
     Spending,
@@ -236,20 +235,6 @@ def test_a_damaged_run_is_one_line(file: RunFile, damage: str) -> None:
     assert "the run file is damaged" in why(file.path)
     with contextlib.closing(RunFile.reopen(file.path)) as again, pytest.raises(RunFileError, match="damaged"):
         again.results()
-
-
-def test_what_people_said_keeps_its_history(file: RunFile) -> None:
-    """The newest of each reviewer counts, what is said again adds nothing, and no earlier word is lost."""
-    one = HumanVerdict(conversation=FIRST, turn=1, source="review", reviewer="Sato", judge_is="right")
-    other = one.model_copy(update={"judge_is": "wrong", "comment": "資料どおり"})
-    blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
-
-    assert file.save_verdicts([one, blind]) == 2
-    assert file.save_verdicts([one.model_copy(update={"given": datetime.now(tz=UTC)})]) == 0
-    assert file.save_verdicts([other, blind]) == 1
-    assert set(file.results().verdicts) == {other, blind}
-    with contextlib.closing(sqlite3.connect(file.path)) as database:
-        assert database.execute("SELECT count(*) FROM verdicts").fetchone() == (3,)
 
 
 def test_a_run_is_its_owners_and_one_file(file: RunFile) -> None:

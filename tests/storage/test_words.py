@@ -1,0 +1,193 @@
+"""What people say of answers: a row each time, and what counts of them, whoever writes at the same moment."""
+
+import contextlib
+import sqlite3
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import RunFileError
+from simulator.core.types import HumanVerdict, ReleaseDecision
+from simulator.storage.run_file import read_run
+from simulator.storage.words import (
+    WORDS,
+    Change,
+    OtherWord,
+    decide_release,
+    read_words,
+    save_release_decision,
+    save_verdicts,
+    save_words,
+    words_of,
+)
+from tests.run_helpers import a_run
+from tests.storage.test_store import FIRST, PLAN
+
+AT = (FIRST, 1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A run file that nobody holds."""
+    with contextlib.closing(a_run(tmp_path / "runs", PLAN)) as file:
+        return file.path
+
+
+def sheet(**said: Any) -> HumanVerdict:
+    """What the row of an answer says in a sheet."""
+    return HumanVerdict(conversation=FIRST, turn=1, source="review", **said)
+
+
+def say(path: Path, by: str = "Sato", **changes: tuple[Any, Any]) -> HumanVerdict | None:
+    """Changes fields on the page, each from what was seen to what it is to be."""
+    return save_words(path, {AT: True}, {name: Change(*change) for name, change in changes.items()}, by)  # type: ignore[misc]
+
+
+def rows(path: Path) -> int:
+    """How many rows of what people said there are."""
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        return int(file.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+
+
+def test_what_people_said_keeps_its_history(path: Path) -> None:
+    """The newest of each reviewer counts, what is said again adds nothing, and no earlier word is lost."""
+    one = sheet(judge_is="right")
+    other = sheet(judge_is="wrong", comment="資料どおり")
+    blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
+
+    assert save_verdicts(path, [one, blind]) == 2
+    assert save_verdicts(path, [one.model_copy(update={"given": datetime.now(tz=UTC)})]) == 0
+    assert save_verdicts(path, [other, blind]) == 1
+    assert set(read_run(path).verdicts) == {other, blind}
+    assert rows(path) == 3
+
+
+def test_a_sheet_that_is_read_again_undoes_nothing(path: Path) -> None:
+    """What it said before the page said otherwise stays said; what somebody changes in it since counts."""
+    save_verdicts(path, [sheet(judge_is="right", cause="tone")])
+    say(path, judge_is=("right", "wrong"), comment=("", "as documented"))
+    save_verdicts(path, [sheet(judge_is="right", cause="tone", assignee="Ito")])
+    (after_reading,) = read_words(path)
+    save_verdicts(path, [sheet(judge_is="unsure", cause="tone", assignee="Ito")])
+    (after_change,) = read_words(path)
+
+    assert (after_reading.judge_is, after_reading.assignee) == ("wrong", "Ito")
+    assert (after_change.judge_is, after_change.comment) == ("unsure", "as documented")
+
+
+def test_a_word_says_who_wrote_it_last(path: Path) -> None:
+    """Reading a sheet that adds nothing leaves the name of whoever wrote on the page."""
+    say(path, judge_is=(None, "wrong"))
+    save_verdicts(path, [sheet(judge_is="wrong")])
+    (word,) = read_words(path)
+
+    assert (word.source, word.reviewer, word.judge_is) == ("page", "Sato", "wrong")
+    assert word.given
+
+
+def test_nothing_is_overwritten_unseen(path: Path) -> None:
+    """Whoever saw something else gets what is there; another field, or the same word, is no conflict."""
+    say(path, "Sato", judge_is=(None, "right"))
+    with pytest.raises(OtherWord) as other:
+        say(path, "Ito", judge_is=(None, "wrong"), cause=("", "tone"))
+    same = say(path, "Ito", judge_is=(None, "right"), comment=("", "yes"))
+
+    assert isinstance(other.value.current, HumanVerdict)
+    assert (other.value.current.reviewer, other.value.current.judge_is) == ("Sato", "right")
+    assert same
+    assert (same.judge_is, same.cause, same.comment) == ("right", "", "yes")
+
+
+def test_taking_back_is_one_more_row(path: Path) -> None:
+    """What was said stays in the file, and counts no longer."""
+    say(path, judge_is=(None, "wrong"), make_test=(False, True))
+    say(path, judge_is=("wrong", None), make_test=(True, False))
+    (word,) = read_words(path)
+
+    assert not any(getattr(word, name) for name in WORDS)
+    assert rows(path) == 2
+
+
+def test_a_word_is_about_every_turn_with_the_answer(path: Path) -> None:
+    """But the mark is judged only where it is the same."""
+    save_words(
+        path,
+        {AT: True, (FIRST, 2): False},
+        {"judge_is": Change(None, "wrong"), "cause": Change("", "tone")},
+        "",
+    )
+
+    assert {(word.turn, word.judge_is, word.cause) for word in read_words(path)} == {
+        (1, "wrong", "tone"), (2, None, "tone"),
+    }  # fmt: skip
+
+
+def test_words_are_written_while_the_run_is_held(tmp_path: Path) -> None:
+    """By several at once, each of whose words is there; the run goes on writing its own."""
+    with contextlib.closing(a_run(tmp_path / "runs", PLAN)) as run:
+        failures: list[BaseException] = []
+
+        def write(turn: int) -> None:
+            try:
+                for n in range(20):
+                    save_words(
+                        run.path,
+                        {(FIRST, turn): True},
+                        {"comment": Change(str(n - 1) if n else "", str(n))},
+                        "",
+                    )
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=write, args=(turn,)) for turn in (1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        for n in range(60):
+            run.save_note("n", str(n))
+        for thread in threads:
+            thread.join()
+
+    assert failures == []
+    assert rows(run.path) == 60
+    assert {word.comment for word in read_words(run.path)} == {"19"}
+    assert read_run(run.path).notes == {"n": 59}
+
+
+def test_a_word_that_cannot_be_written_says_so(path: Path, tmp_path: Path) -> None:
+    """And leaves what was there."""
+    with pytest.raises(RunFileError, match="does not exist"):
+        say(tmp_path / "other.sqlite", judge_is=(None, "right"))
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON verdicts BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    with pytest.raises(RunFileError, match="disk full"):
+        say(path, judge_is=(None, "right"))
+
+    assert rows(path) == 0
+
+
+def test_a_decision_is_replaced_by_a_newer_one_alone(path: Path) -> None:
+    """What a sheet said before undoes nothing; what nobody has seen is not overwritten."""
+    go, no = ReleaseDecision(verdict="go", by="Sato"), ReleaseDecision(verdict="no", by="Ito")
+    later = ReleaseDecision(verdict="conditional", by="Sato")
+
+    assert save_release_decision(path, go)
+    decide_release(path, go, no)
+    assert not save_release_decision(path, go)
+    assert read_run(path).release_decision == no
+    with pytest.raises(OtherWord) as other:
+        decide_release(path, go, later)
+    assert other.value.current == no
+    assert save_release_decision(path, later)
+    assert read_run(path).release_decision == later
+    decide_release(path, later, ReleaseDecision())
+    assert read_run(path).release_decision is None
+
+
+def test_nothing_counts_of_no_words() -> None:
+    """None, rather than a word that says nothing."""
+    assert words_of([]) is None
