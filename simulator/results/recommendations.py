@@ -5,7 +5,7 @@ From causes (results/causes.py) to a list that a team works off:
 1. A turn with its cause has a place where it is fixed (`FixTarget`): an article, a line of the prompt, how
    articles are cut, the bot itself.
 2. Turns with one cause and one place are one `Group`, because one change fixes them all.
-3. A group gains what its turns lack of an average turn that is not red (`Gains`). 0.4 instead of 0.9 in a
+3. A group gains what its turns lack of an average turn that is not red (`Gains`). 0.9 instead of 0.4 in a
    conversation of two turns adds 0.25 to that conversation's score; of ten conversations it is 2.5 points
    of 100.
 4. Groups are ranked by that gain, then by gravity, then by how many customers and turns they concern.
@@ -56,8 +56,6 @@ EXAMPLES, MOST_FIXES = 3, 1_000
 LEAST = 5
 # Four of five, the lowest grade that is usually not red: the goal where every turn of a run is red.
 ACCEPTABLE = 0.8
-# A bot that declines where it has to is right altogether: these turns gain up to 1 and not up to the average.
-FULL: frozenset[Cause] = frozenset({"should_refuse"})
 # By these judges an answer is right, 1, or wrong, 0.
 RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
 # Fixed by a line of the prompt.
@@ -294,7 +292,7 @@ class Fix(Value):
 class Improvements(Value):
     """All fixes of a run, best first; `customer` are turns that the simulated customer spoilt.
 
-    `goal` (0..1) is the expected grade of a fixed turn: the mean over the `green` turns, which are not red.
+    `goal` (0..1) is the expected grade of a fixed turn, `green` counts the turns that are not red (`Gains`).
     With too few of them no gain is estimated. `left_out` counts further fixes, which gain `gain_left_out`
     together. `root_causes` are the causes, turn by turn. `unsearched`: rows are red, but nothing was
     retrieved for any of them.
@@ -327,7 +325,7 @@ class Improvements(Value):
             return self.score
         if self.score is None or not self.foretells:
             return None
-        return min(1.0, self.score + sum(fix.gain for fix in self.fixes) + self.gain_left_out)
+        return self.score + fsum(fix.gain for fix in self.fixes) + self.gain_left_out
 
 
 def as_json(
@@ -395,29 +393,39 @@ class Library:
 class Gains:
     """What the run's score gains from each fixed turn.
 
-    `goal` is what a fixed turn is expected to get: the mean of the turns that are not red, of which `green`
-    counts how many there are. Where every turn is red it is 0.8, or 1 of a judge that knows right and wrong
-    only.
+    `goal` is what a fixed turn is expected to get: the mean of the turns that have nothing to gain, each with
+    its weight in the score. These are the turns that are not red, `green` of them, and red ones that are
+    graded better than that mean. So a fixed turn never brings more than `goal`, and a run scores just that
+    with all its red turns fixed. Where every turn is red it is 0.8, or 1 of a judge that knows right and
+    wrong only.
     """
 
     def __init__(self, summary: Summary) -> None:
         """Only turns that count for the summary's score can gain."""
-        graded = (turn for turn in summary.record.turns if turn.value is not None)
-        red, self._values = summary.red.by_turn, {turn.key: turn.value or 0.0 for turn in graded}
-        self._graded = Counter(conversation for conversation, _turn in self._values)
+        graded = [turn for turn in summary.record.turns if turn.value is not None]
+        lengths = Counter(turn.conversation for turn in graded)
+        # The mean over the turns of a conversation, then over conversations: the score's own arithmetic.
+        self._turns = {
+            turn.key: (turn.value or 0.0, 1 / (lengths[turn.conversation] * len(lengths))) for turn in graded
+        }
+        good = [turn for key, turn in self._turns.items() if key not in summary.red.by_turn]
         judge = canonical_judge(summary.scores.primary.rpartition(".")[2])  # of one output, the judge alone
-        good = [value for key, value in self._values.items() if key not in red]
         self.green = len(good)
-        self.goal = fsum(good) / len(good) if good else 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
+        self.goal = 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
+        if not good:
+            return
+        total, weights = fsum(value * weight for value, weight in good), fsum(weight for _v, weight in good)
+        red = (turn for key, turn in self._turns.items() if key in summary.red.by_turn)
+        for value, weight in sorted(red, reverse=True):
+            if value * weights <= total:
+                break
+            total, weights = total + value * weight, weights + weight
+        self.goal = total / weights
 
     def of(self, red: RedTurn, cause: Cause) -> float:
         """How much the run's score (0..1) gains if this turn is fixed; 0 for a turn without a grade."""
-        value = self._values.get((red.conversation, red.turn))
-        if value is None or cause == "customer":
-            return 0.0
-        # The mean over the turns of a conversation, then over conversations: the score's own arithmetic.
-        missing = (1.0 if cause in FULL else self.goal) - value
-        return max(0.0, missing) / (self._graded[red.conversation] * len(self._graded))
+        value, weight = self._turns.get((red.conversation, red.turn), (1.0, 0.0))
+        return 0.0 if cause == "customer" else max(0.0, self.goal - value) * weight
 
 
 class FixTarget(NamedTuple):

@@ -175,14 +175,53 @@ def test_a_fix_of_a_large_run_quotes_its_turns_like_any_other(monkeypatch: pytes
     assert large == small
 
 
-def test_a_mended_turn_is_graded_like_those_that_are_not_red() -> None:
-    """The mean of 4 and 5 is 4.5 of 5; where the bot should have refused, the full mark."""
-    told = found([[2], [4], [5]], [{"cause": "ignored", "articles": ("a",)}])
-    refused = found([[2], [4], [5]], [{"cause": "should_refuse"}])
+def test_a_fixed_turn_is_graded_like_those_that_are_not_red() -> None:
+    """The mean of 4 and 5 is 4.5 of 5, whatever the cause: declining brings no more than any other fix."""
+    for cause in ({"cause": "ignored", "articles": ("a",)}, {"cause": "should_refuse"}):
+        made = found([[2], [4], [5]], [cause])
 
-    assert told.goal == pytest.approx(0.9)
-    assert told.fixes[0].gain == pytest.approx((0.9 - 0.4) / 3)
-    assert refused.fixes[0].gain == pytest.approx((1.0 - 0.4) / 3)
+        assert made.goal == pytest.approx(0.9)
+        assert made.fixes[0].gain == pytest.approx((0.9 - 0.4) / 3)
+
+
+def test_all_fixed_is_what_each_fixed_turn_brings() -> None:
+    """Turns weigh as in the score: a conversation of one turn as much as one of four.
+
+    Not red are a 5 (weight 1/3), three 4s (1/12 each) and four 4s (1/12 each); red is a 2 (1/12). So a fixed
+    turn brings (1/3 * 1 + 7/12 * 0.8) / (11/12) = 0.8727: the run scores 0.8333 now, and 0.8727 then.
+    An unweighted mean of the turns would be 0.825: less than the run has already.
+    """
+    made = found([[5], [4, 4, 4, 2], [4, 4, 4, 4]], [{"cause": "should_refuse"}])
+
+    assert made.score == pytest.approx((1 + (3 * 0.8 + 0.4) / 4 + 0.8) / 3)
+    assert made.goal == pytest.approx((1 / 3 + 7 / 12 * 0.8) / (11 / 12))
+    assert made.fixes[0].gain == pytest.approx((made.goal - 0.4) / 12)
+    assert made.mended == pytest.approx(made.goal)
+
+
+def test_a_red_turn_with_a_good_grade_brings_nothing_and_lowers_nothing() -> None:
+    """Red by another rule and graded 5: it counts among what a fixed turn is measured by.
+
+    The others are five 4s and a 1; a fixed turn brings (5 * 0.8 + 1) / 6 = 0.8333, as does the run.
+    """
+    results, _ = run_of([[4]] * 5 + [[5], [1]])
+    untrue = Score(
+        judge="groundedness",
+        conversation="angry/case-5#1",
+        turn=1,
+        state="scored",
+        value=0.2,
+        raw=1,
+        reason="-",
+    )
+    results = results.model_copy(update={"scores": (*results.scores, untrue)})
+    summary = summed(results, ("turn", "groundedness"))
+    made = improvements(results, summary, blamed(summary, "invented"))
+
+    assert {red.conversation for red in summary.red.answers} == {"angry/case-5#1", "angry/case-6#1"}
+    assert made.goal == pytest.approx((5 * 0.8 + 1) / 6)
+    assert sum(fix.gain for fix in made.fixes) == pytest.approx((made.goal - 0.2) / 7)
+    assert made.mended == pytest.approx(made.goal)
 
 
 @pytest.mark.parametrize("green", [0, 1, 4, 5])
@@ -203,7 +242,7 @@ def test_nothing_is_foretold_from_fewer_than_five_green_turns(green: int) -> Non
     st.lists(st.sampled_from(CAUSES), min_size=24, max_size=24),
 )
 def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
-    """All fixes together bring what a run with those turns mended would score, and never more than 1."""
+    """All fixes together bring what a run with those turns fixed would score, and that is the goal."""
     results, summary = run_of(grades)
     told = [
         RootCause(
@@ -212,18 +251,15 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
         for r, c in zip(summary.red.answers, causes, strict=False)
     ]
     made = improvements(results, summary, told)
-    better = {
-        (b.conversation, b.turn): 1.0 if b.cause == "should_refuse" else made.goal
-        for b in told
-        if b.cause != "customer"
-    }
+    better = {(b.conversation, b.turn): made.goal for b in told if b.cause != "customer"}
     scores = [
         s.model_copy(update={"value": max(s.value or 0, better.get((s.conversation, s.turn), 0))})
         for s in results.scores
     ]
     mended = summed(results.model_copy(update={"scores": tuple(scores)}), ("turn",))
 
-    assert sum(fix.gain for fix in made.fixes) <= 1 - (made.score or 0) + 1e-9
+    if made.foretells and not made.customer:
+        assert made.mended == pytest.approx(made.goal)
     assert made.mended == (pytest.approx(mended.scores.score) if made.foretells or not made.fixes else None)
 
 
