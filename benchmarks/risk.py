@@ -86,7 +86,7 @@ async def record(rows: Sequence[Labelled]) -> dict[str, Any]:
     model = models.role("judge", temperature=0.0, priority=GRADING)
     if model is None:
         raise SystemExit("no endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL")
-    fill = FormFiller(load_form, FRAME, model, settings.seed)
+    fill = FormFiller(lambda name, _case: load_form(name), FRAME, model, settings.seed)
 
     async def replied(row: Labelled) -> tuple[str, Any]:
         return row.context.case.id, (await fill(row.context, "risk")).model_dump()

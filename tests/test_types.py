@@ -24,7 +24,13 @@ def test_a_misspelt_class_or_keyword_of_who_plays_the_customer_is_found(tmp_path
     """In a copy of runner/context.py, which mypy reads beside it."""
     place = Path("simulator", "runner", "context.py")
     text = (ROOT / place).read_text(encoding="utf-8")
-    for right, wrong in (("(ReplayUser(", "(ReplayUsers("), (" turns=turns or", " turn=turns or")):
+    for right, wrong in (
+        ("(ReplayUser(", "(ReplayUsers("),
+        (
+            " return PersonaUser(persona, self.prompts, model, seed=seed, turns=",
+            " return PersonaUser(persona, self.prompts, model, seed=seed, turn=",
+        ),
+    ):
         assert text.count(right) == 1
         text = text.replace(right, wrong)
     copy = tmp_path / "copied_context.py"

@@ -426,6 +426,19 @@ class ReplayedLine(Thought):
     message: Text = ""
 
 
+class AttackLine(Reply):
+    """What a model that plays an attacker answers with: what the last answer gave, and the next words."""
+
+    why: Text = ""
+    got: Annotated[
+        Response | None,
+        BeforeValidator(lambda value: _response(value) or None),
+        WithJsonSchema({"type": "string", "enum": list(get_args(Response))}),
+    ] = None
+    next: Annotated[Next, BeforeValidator(_word)] = "stay"
+    message: Text = ""
+
+
 class Claim(Reply):
     """One thing that an answer claims, in its own words, and what the passages say of it."""
 

@@ -52,7 +52,7 @@ from simulator.core.errors import InputError, UnknownName, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.secrets import without_secrets
 from simulator.core.templates import read_toml
-from simulator.core.types import CONVERSATION, EXPECTATIONS, Language, RedRules, Value
+from simulator.core.types import ATTACKS_HELD, CONVERSATION, EXPECTATIONS, Language, RedRules, Value
 
 Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
@@ -66,6 +66,7 @@ FIGURES: dict[str, Measure] = {
     "refused_correctly": "share",
     "handover_correctly": "share",
     EXPECTATIONS: "share",
+    ATTACKS_HELD: "share",
     "red": "share",
     "failed": "share",
     "major": "share",
@@ -76,6 +77,8 @@ FIGURES: dict[str, Measure] = {
     "first_token_p95_seconds": "seconds",
     "cost_usd": "cost",
 }
+# Shares that may be asked to be all: `expectations == 1`.
+ALL_OF_THEM = frozenset({EXPECTATIONS, ATTACKS_HELD})
 # Shares of what went wrong; of every other share, and of every judge's grades, more is better.
 LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
 # The share of questions with a major turn, which every target limits, to this by default: however good the
@@ -210,7 +213,7 @@ def _wrong_comparison(condition: Condition) -> Message | None:
     allowed = {"<=", "<"} if limited else {">=", ">"}
     # `severity_major == 0` and `red == 0` are what people write for "none at all", `expectations == 1` for
     # all.
-    if condition.measure == "count" or (limited and not threshold) or name == EXPECTATIONS:
+    if condition.measure == "count" or (limited and not threshold) or name in ALL_OF_THEM:
         allowed.add("==")
     if condition.comparison in allowed:
         return None

@@ -104,6 +104,11 @@ def persona_names() -> list[str]:
     return _toml_names(PERSONAS)
 
 
+def customer_names() -> list[str]:
+    """The personas on the shelf that ask the questions of a file: all but those that bring their own."""
+    return [name for name in persona_names() if not persona(name).goals]
+
+
 def persona(name: str) -> Persona:
     """The persona `angry`, or the one in `./mine.toml`."""
     path = _shelf_path(_("persona"), name, PERSONAS, persona_names())

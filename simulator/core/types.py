@@ -211,6 +211,14 @@ class Facts(Value):
     unknown: tuple[str, ...] = ()
 
 
+class Rule(Value):
+    """A row of `--rules`: what an answer must not do, and how grave it is if it does."""
+
+    id: Annotated[str, Field(pattern=r"^[^\s\[\]]+$")]
+    text: Annotated[str, Field(pattern=r"\S")]
+    severity: Severity
+
+
 class Case(Value):
     """One row of a data set: what a customer comes with, and what a right answer would be.
 
@@ -229,6 +237,7 @@ class Case(Value):
                              unless its `error` says that the bot failed
         tools                tools that the bot must call, on whatever turn; `!name` must not be called
         expect               what is expected of the bot in the conversation, in plain sentences
+        attack               the rule that an attacker tries to have the bot break
         tags, values         words to group by; the other columns as text, by header, for prompts to use
     """
 
@@ -248,6 +257,7 @@ class Case(Value):
     contexts: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
+    attack: Rule | None = None
     tags: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     recorded: tuple[Answer, ...] = ()
@@ -525,14 +535,6 @@ class ReleaseDecision(Value):
         return self.by, self.on, self.reason
 
 
-class Rule(Value):
-    """A row of `--rules`: what an answer must not do, and how grave it is if it does."""
-
-    id: Annotated[str, Field(pattern=r"^[^\s\[\]]+$")]
-    text: Annotated[str, Field(pattern=r"\S")]
-    severity: Severity
-
-
 _Share = Annotated[float, Field(ge=0, le=1)]
 # The grade at or below which a turn is red. 0 is below every grade, so that the rule never applies.
 _Limit = Annotated[float, Field(ge=0, le=5)]
@@ -599,10 +601,40 @@ class Conduct(Value):
     change_of_mind: Annotated[int, Field(ge=2)] | None = None
 
 
+class AttackText(Value):
+    """An attack in one language: its `aim`, the `rule` that the bot has to keep, and its lines.
+
+    The first line opens the conversation; all are said, in their order, where no model plays the attacker.
+    """
+
+    aim: Text
+    rule: Text
+    lines: Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+class Goal(Value):
+    """What an attacker is after, in each language, and how grave it is if the bot gives it."""
+
+    id: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    severity: Severity = "major"
+    ja: AttackText
+    en: AttackText
+
+    def text(self, language: Language) -> AttackText:
+        """The attack in a language."""
+        return self.ja if language == "ja" else self.en
+
+
 class Persona(Conduct):
-    """A kind of customer: how they behave, and in each language who they are."""
+    """A kind of customer: how they behave, and in each language who they are.
+
+    One that is `adversarial` wants what the bot must not give. It brings its `goals` in place of questions,
+    and the rules that keep a customer in the role do not bind it.
+    """
 
     id: Text
+    adversarial: bool = False
+    goals: tuple[Goal, ...] = ()
     ja: PersonaText
     en: PersonaText
 
@@ -658,6 +690,10 @@ TURN = "turn"
 TOOLS = "tools"
 # The judge of what a case expects of the bot, in sentences.
 EXPECTATIONS = "expectations"
+# The judge of the desk's rules, and of what an attacker is after.
+RISK = "risk"
+# The share of the attacks that reached their rule, and were held off.
+ATTACKS_HELD = "attacks_held"
 # In the detail of a score about a whole conversation: how many turns it had.
 WHOLE = "turns_graded"
 # In the detail of a grade that was given to the same first turn of another conversation: which one.

@@ -26,8 +26,8 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import JUDGE_TEMPERATURE, further_judges
 from simulator.core.settings import Settings
-from simulator.core.templates import fingerprint, stable_int
-from simulator.core.types import CONVERSATION, EXPECTATIONS, LEXICAL, PASSED, RETEST, GradingContext
+from simulator.core.templates import LANGUAGES, fingerprint, stable_int
+from simulator.core.types import CONVERSATION, EXPECTATIONS, LEXICAL, PASSED, RETEST, Case, GradingContext
 from simulator.core.version import __version__
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
@@ -77,6 +77,9 @@ class Grading:
         self.lists = {"contacts": contacts_of(settings), **added_arguments(settings, names)}
         self.rules = read_rules(settings.rules)
         self.load_form = functools.cache(functools.partial(load_form, rules=self.rules))
+        self._attack_form = functools.cache(
+            lambda name, rule: load_form(name, dict.fromkeys(LANGUAGES, (rule,)))
+        )
         self.panelists = further_judges(further_models(settings), settings)
         # Judges of whole conversations are called once, when it is over.
         of_turns, of_conversations = (
@@ -222,7 +225,7 @@ class Grading:
         embedder = self.models.role("embed", priority=GRADING)
         arguments = {
             "embed": embedder.embed if embedder else _embed_lexically,
-            "fill": FormFiller(self.load_form, self.frame, model, seed) if model else None,
+            "fill": FormFiller(self._form_for, self.frame, model, seed) if model else None,
             "labels": self.settings.labels,
             "rules": self.rules,
             **self.lists,
@@ -232,6 +235,10 @@ class Grading:
             for name, judge in judges.items()
             if not isinstance(judge, Rubric)
         ]
+
+    def _form_for(self, name: str, case: Case) -> ReplySchema:
+        """The form of a function judge for a case; of an attack it is about the one rule that it is after."""
+        return self._attack_form(name, case.attack) if case.attack else self.load_form(name)
 
     def _function_rubric(self, name: str, judge: Callable[..., Any], model: Model | None) -> str:
         """A hash of all that decides a function judge's grades: version, models, lists, its own files.

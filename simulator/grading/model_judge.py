@@ -46,6 +46,7 @@ from simulator.core.types import (
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     SAME_AS,
+    Case,
     GradingContext,
     Score,
 )
@@ -388,14 +389,14 @@ class FormFiller:
     """`fill` of a function judge: a model call that fills in the form of judges/_NAME.toml."""
 
     def __init__(
-        self, forms: Callable[[str], ReplySchema], frame: PromptFrame, model: Model, seed: int
+        self, forms: Callable[[str, Case], ReplySchema], frame: PromptFrame, model: Model, seed: int
     ) -> None:
-        """`forms` reads a form by its name."""
+        """`forms` reads a form by its name, for a case."""
         self.forms, self.frame, self.model, self.seed = forms, frame, model, seed
 
     async def __call__(self, context: GradingContext, name: str) -> replies.Reply:
         """The filled-in form; raises ModelFailure, which fails the grade."""
-        form, language = self.forms(name), context.case.language
+        form, language = self.forms(name, context.case), context.case.language
         seed = stable_int(self.seed, context.conversation, context.turn.index)
         return await self.model.ask(
             self.frame.prompt(context, [form], alone=True),

@@ -24,6 +24,7 @@ from simulator.core.types import (
     EXPECTATIONS,
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
+    RISK,
     Language,
     Results,
     Score,
@@ -39,7 +40,7 @@ from simulator.results.comparison import Change, RunFigures, change
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
-from simulator.results.red import RISK, expected_of
+from simulator.results.red import expected_of
 
 STAND_INS = _(
     "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"

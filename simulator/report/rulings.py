@@ -5,13 +5,15 @@ its turns count neither for nor against it. A rule is the desk's own sentence (`
 `risk` says of each answer whether it was kept, broken, or not put to the test.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section
-from simulator.core.messages import _, pgettext
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Results
 from simulator.report.tables import SEVERITIES
+from simulator.results.attacks import Attack, Outcome, attacks_of
 from simulator.results.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies
 from simulator.text.wording import quoted
 
@@ -132,5 +134,70 @@ def risk_section(results: Results) -> Section | None:
         notes=notes,
         figures={
             tally.rule: {verdict: tally.counts[verdict] for verdict in RULE_VERDICTS} for tally in tallies
+        },
+    )
+
+
+# Attacks
+
+_OUTCOMES: Mapping[Outcome, Message] = {
+    "broken": _("Gave it"),
+    "held": _("Held"),
+    "not_reached": _("Not put to the test"),
+}
+
+
+def attacks_section(results: Results) -> Section | None:
+    """What became of each attack, those that the bot gave in to first; None where nobody attacked it."""
+    attacks = attacks_of(results)
+    if not attacks:
+        return None
+
+    def outcome(attack: Attack) -> Cell:
+        return Cell(text=_OUTCOMES[attack.outcome], red=attack.outcome == "broken")
+
+    def answer(attack: Attack) -> Cell | None:
+        if not attack.turn:
+            return None
+        where = _("{first} · {second}", first=attack.conversation, second=_("turn {n}", n=attack.turn))
+        return Cell(text=_('"{text}"', text=quoted(attack.quote)) if attack.quote else "", note=where)
+
+    table = Table.listing(
+        "attacks",
+        attacks,
+        {
+            _("Attack"): lambda attack: attack.goal,
+            _("What it is after"): lambda attack: attack.aim,
+            _("Severity"): lambda attack: SEVERITIES[attack.severity],
+            pgettext("of an attack", "Outcome"): outcome,
+            _("Answer"): answer,
+        },
+        counts=0,
+    )
+    counts = Counter(attack.outcome for attack in attacks)
+    notes = []
+    if counts["not_reached"]:
+        notes.append(
+            _(
+                "Not put to the test: nothing touched the rule, or there was no answer or no grade. That"
+                " counts neither for nor against the bot."
+            )
+        )
+    return figures_section(
+        key="attacks",
+        title=_("Attacks"),
+        line=_(
+            "Attacks: {broken} of {n} got what they were after, {held} were held off, {rest} were not put to"
+            " the test.",
+            n=len(attacks),
+            broken=counts["broken"],
+            held=counts["held"],
+            rest=counts["not_reached"],
+        ),
+        tables=[table],
+        notes=notes,
+        figures={
+            **{outcome: counts[outcome] for outcome in _OUTCOMES},
+            "goals": [attack._asdict() for attack in attacks],
         },
     )

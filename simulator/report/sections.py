@@ -34,15 +34,15 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, listed, pgettext
 from simulator.core.titles import Titles
-from simulator.core.types import Results, Spending
+from simulator.core.types import RISK, Results, Spending
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
-from simulator.report.rulings import conflicts_section, risk_section
+from simulator.report.rulings import attacks_section, conflicts_section, risk_section
 from simulator.report.tables import FEELING, signed, spending_table
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
-from simulator.results.red import RISK, undecided_turns
+from simulator.results.red import undecided_turns
 from simulator.results.rows import RunTurns
 from simulator.results.scores import Course, course
 
@@ -62,6 +62,7 @@ def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) 
     undecided = undecided_turns(results)
     made = (
         conflicts_section(undecided) if undecided else None,
+        attacks_section(results),
         risk_section(results) if RISK in results.scores.judges else None,
         simulators_section(summary) if summary.scores.spread is not None else None,
         reliability_section(summary) if summary.scores.reliability else None,

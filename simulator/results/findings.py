@@ -11,9 +11,9 @@ from typing import Any, Literal
 from simulator.core.messages import Message, _
 from simulator.core.settings import Condition
 from simulator.core.titles import title
-from simulator.core.types import CONVERSATION, EXPECTATIONS, Value
+from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Value
 from simulator.results.figures import CorrectedScore, JudgeSummary, Summary, rounded
-from simulator.results.red import RISK, worst_severity
+from simulator.results.red import worst_severity
 
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.

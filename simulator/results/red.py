@@ -39,6 +39,7 @@ from simulator.core.types import (
     MAIN_METRIC,
     PASSED,
     RETEST,
+    RISK,
     TOOLS,
     Case,
     RedRules,
@@ -72,7 +73,7 @@ RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
 
 
 # The judge that gives a verdict on each rule of the desk, and its verdicts.
-RISK, RULE_VERDICTS = "risk", ("kept", "broken", "untested")
+RULE_VERDICTS = ("kept", "broken", "untested")
 
 
 class RuleTally(NamedTuple):
@@ -434,7 +435,7 @@ def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
     lost = 0
     for score in results.scores.of_judge(RISK):
         lost += sum(int(n) for key in ("unknown", "unquoted") if isinstance(n := score.detail.get(key), int))
-        for row in _rule_rows(score):
+        for row in rule_rows(score):
             tally = tallies.setdefault(row["rule"], RuleTally(row["rule"], row["severity"], Counter()))
             tally.counts[row["verdict"]] += 1
             if row["verdict"] == "broken" and not tally.example:
@@ -443,7 +444,7 @@ def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
     return sorted(tallies.values(), key=RuleTally.place), lost
 
 
-def _rule_rows(score: Score) -> list[dict[str, Any]]:
+def rule_rows(score: Score) -> list[dict[str, Any]]:
     """The verdicts in a score; a judge of the user's own with that name may keep something else there."""
     return [
         row

@@ -69,6 +69,7 @@ from simulator.runner.masking import MaskedBot, MaskedUser, masked_conversations
 from simulator.runner.plan import cases_of_plan
 from simulator.runner.prompts import AppliedPrompt
 from simulator.storage.run_file import find_run, read_run
+from simulator.users.attack import AttackerUser, AttackPrompts, ScriptedAttacker, attack_lines
 from simulator.users.base import UserPrompts
 from simulator.users.offline import PhraseUser
 from simulator.users.opening import OpeningPrompts, VoicedOpening
@@ -135,6 +136,11 @@ class RunContext:
     def openings(self) -> OpeningPrompts:
         """The prompts by which a model words the first line."""
         return OpeningPrompts(shelves.PERSONAS / "_opening.toml", self.prompts.guards)
+
+    @cached_property
+    def attacks(self) -> AttackPrompts:
+        """The prompts by which a model plays an attacker."""
+        return AttackPrompts(shelves.PERSONAS / "_attacker.toml")
 
     @property
     def connections(self) -> Connections:
@@ -218,17 +224,14 @@ class RunContext:
         """
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self._player(conversation)
+        most = turns or self.turns(conversation)[0]
         if model is None:
-            return PhraseUser(persona, seed)
+            lines = attack_lines(persona, conversation.case)
+            return ScriptedAttacker(lines, most) if lines else PhraseUser(persona, seed)
         greeting = self.greeting(conversation.case.language)
-        return PersonaUser(
-            persona,
-            self.prompts,
-            model,
-            seed=seed,
-            turns=turns or self.turns(conversation)[0],
-            greeting=greeting,
-        )
+        if persona.adversarial:
+            return AttackerUser(persona, self.attacks, model, seed=seed, turns=most, greeting=greeting)
+        return PersonaUser(persona, self.prompts, model, seed=seed, turns=most, greeting=greeting)
 
     def _player(self, conversation: Conversation) -> Model | None:
         """The model that plays the customer of a conversation; None where a stand-in does."""
@@ -352,7 +355,9 @@ class RunContext:
         whether it is still one of this judge.
         """
         people = [persona for persona in self.personas.values() if persona.id != SCRIPTED]
-        hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in people}
+        hashes = {
+            f"user:{p.id}": (self.attacks if p.adversarial else self.prompts).fingerprint(p) for p in people
+        }
         if self.applied_prompt is not None:
             hashes |= self.applied_prompt.fingerprints()
         if self.settings.voice_opening:

@@ -42,7 +42,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
-from simulator.core.types import EXPECTATIONS, PASSED, TOOLS, Case, Conversation, Persona
+from simulator.core.types import EXPECTATIONS, PASSED, RISK, TOOLS, Case, Conversation, Persona
 from simulator.grading.offered import outputs_of
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.runner.masking import masked_case, masked_conversations, redactor_of
@@ -50,6 +50,7 @@ from simulator.runner.prompts import AppliedPrompt
 from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
+from simulator.users.attack import attack_cases
 from simulator.users.mix import Mix, read_mix
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -194,19 +195,22 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
             check_one_player(settings)  # who goes on after a line that no longer fits
         settings = _with_judges_of(settings, (conversation.case for conversation in replayed[0]))
         return PlannedRun(*replayed, settings, SkippedRows())
+    attacker = _attacker(settings)
     prompt = AppliedPrompt(settings) if settings.prompt else None
     labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
-    data = _read(settings, labels, prompt, given)
+    data = _read(settings, labels, prompt, given, attacker)
     chosen_for: Message | str = ""
     is_open = _chooses_judges(settings)
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
-    if is_open:
+    if is_open and attacker:
+        settings = settings.model_copy(update={"judges": (RISK,)})
+    elif is_open:
         expects = data.expects and settings.protocol == "dialogue"
         settings = _with_judges(settings, [TOOLS] * data.names_tools + [EXPECTATIONS] * expects)
     language = settings.language
     # The bundled questions are there in both; which of them were asked stands in the run's settings.
-    if language is None and settings.cases is None:
+    if language is None and (settings.cases is None or attacker):
         language = language_of(os.environ)
         settings = settings.model_copy(update={"language": language})
     sample = read_sample(settings.sample) if settings.sample else None
@@ -218,8 +222,25 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
         if sample.size < rows:
             figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
+    if attacker and (settings.cases or given is not None):
+        message = _("{persona} brings its own questions; no others are asked.", persona=attacker.id)
     plan, personas = _played(settings, cases)
     return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
+
+
+def _attacker(settings: Settings) -> Persona | None:
+    """The persona that brings its own questions; None where customers ask those of a file.
+
+    Raises InputError where it is named among others: they would ask different questions.
+    """
+    if settings.protocol != "dialogue" or not settings.persona or _mix(settings.persona):
+        return None
+    personas = _personas(settings.persona)
+    attacker = next((persona for persona in personas if persona.goals), None)
+    if attacker and len(personas) > 1:
+        msg = _("--persona {persona} brings its own questions: name no other.", persona=attacker.id)
+        raise InputError(msg)
+    return attacker
 
 
 def _chooses_judges(settings: Settings) -> bool:
@@ -305,11 +326,14 @@ def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, .
 
 
 def _personas(names: Iterable[str]) -> list[Persona]:
-    """The personas of these names; `all` stands for the whole shelf. Raises InputError if two have one id."""
+    """The personas of these names; `all` are those of the shelf that ask the questions of a file.
+
+    Raises InputError if two have one id.
+    """
     all_names = [
         persona_name
         for name in names
-        for persona_name in (shelves.persona_names() if name == "all" else [name])
+        for persona_name in (shelves.customer_names() if name == "all" else [name])
     ]
     personas = [shelves.persona(name) for name in dict.fromkeys(all_names)]
     ids = [persona.id for persona in personas]
@@ -371,7 +395,11 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
 
 
 def _read(
-    settings: Settings, labels: Labels, prompt: AppliedPrompt | None, given: CaseObjects | None
+    settings: Settings,
+    labels: Labels,
+    prompt: AppliedPrompt | None,
+    given: CaseObjects | None,
+    attacker: Persona | None,
 ) -> DataSet:
     """The cases that the settings name, or the bundled ones. Raises InputError for rows without a file."""
 
@@ -386,6 +414,8 @@ def _read(
     request = request._replace(language=settings.case_language, columns=settings.columns)
     if settings.redacts:
         request = request._replace(mask=partial(masked_case, redactor=redactor_of(settings)))
+    if attacker:
+        return dataset_of(attacker.id, attack_cases(attacker), request)
     if given is not None:
         return read_dataset(given, request)
     if settings.cases is not None:

@@ -301,8 +301,9 @@ def faults_by_conversation(
     for conversation, by_turn in conversations_with_scores(results):
         verdicts = VerdictsByTurn(scores[TURN] for scores in by_turn.values() if TURN in scores)
         faults: list[CustomerFault] = []
-        if not is_scripted(conversation, settings):
-            persona = people.get(conversation.persona)
+        persona = people.get(conversation.persona)
+        # An attacker does on purpose what a customer must not.
+        if not (is_scripted(conversation, settings) or (persona and persona.adversarial)):
             for turn in conversation.turns:
                 faults += _line_faults(conversation, persona, turn)
             faults += _leaving_faults(conversation, persona, verdicts, turns)

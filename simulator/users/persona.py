@@ -38,7 +38,7 @@ Line = TypeVar("Line", NextLine, ReplayedLine)
 # Characters of an answer of the desk that the customer model reads: nobody reads more in a chat.
 LONGEST_ANSWER = 4000
 # What quotes the desk in the prompt, where a model copies it into its own line.
-_CODED_TAG = re.compile(r"</?(?:desk|case|line) [0-9a-f]{8}>")
+CODED_TAG = re.compile(r"</?(?:desk|case|line) [0-9a-f]{8}>")
 
 
 class PersonaUser:
@@ -147,7 +147,7 @@ class PersonaUser:
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
         """The guard's verdict, given all that this customer has said, was told and can know."""
-        if _CODED_TAG.search(text):
+        if CODED_TAG.search(text):
             return "markdown"
         guard, voice = self.prompts.guards[case.language], self.persona.speaks(case.language)
         return guard.broken_rule(
@@ -203,17 +203,28 @@ class PersonaUser:
             ),
             form=self.prompts.form(case.language, NextLine if line is None else ReplayedLine),
         )
-        messages: Messages = [{"role": "system", "content": system}]
-        messages.append({"role": "user", "content": self.greeting})
-        swapped = {"user": "assistant", "assistant": "user"}
-        for m in case.history:
-            said = m.content if m.role == "user" else quote("desk", m.content, seal)
-            messages.append({"role": swapped[m.role], "content": said})
-        for turn, answer in zip(turns, answers, strict=True):
-            messages.append({"role": "assistant", "content": turn.user})
-            said = quote("desk", answer, seal) if answer else self.prompts.text(case.language, "silence")
-            messages.append({"role": "user", "content": said})
-        return messages
+        silence = self.prompts.text(case.language, "silence")
+        dialogue = swapped_dialogue(case, turns, greeting=self.greeting, silence=silence, seal=seal)
+        return [{"role": "system", "content": system}, *dialogue]
+
+
+def swapped_dialogue(
+    case: Case, turns: tuple[Turn, ...], *, greeting: str, silence: str, seal: str
+) -> Messages:
+    """The dialogue so far with roles swapped: the desk is the model's user, the customer its assistant.
+
+    What the desk said is quoted under the coded tag of `seal`; `silence` stands for an answer without text.
+    """
+    messages: Messages = [{"role": "user", "content": greeting}]
+    swapped = {"user": "assistant", "assistant": "user"}
+    for m in case.history:
+        said = m.content if m.role == "user" else quote("desk", m.content, seal)
+        messages.append({"role": swapped[m.role], "content": said})
+    for turn in turns:
+        messages.append({"role": "assistant", "content": turn.user})
+        answer = turn.answer.text[:LONGEST_ANSWER]
+        messages.append({"role": "user", "content": quote("desk", answer, seal) if answer else silence})
+    return messages
 
 
 def read_line(text: str, reply_form: type[Line]) -> Line:

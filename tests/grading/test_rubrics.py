@@ -110,7 +110,9 @@ async def test_prompts_as_sent(language: Language) -> None:
             seen = context.model_copy(update={"closing": closing, "case": told})
             await grader(model("judge"), [name], alone=True)(seen, ())
         for name in forms:
-            await FormFiller(load_form, FRAME, model("judge"), seed=42)(context, name)
+            await FormFiller(lambda name, _case: load_form(name), FRAME, model("judge"), seed=42)(
+                context, name
+            )
         await grader(model("judge"))(context, ())
 
     assert set(RUBRICS) < set(rubrics)

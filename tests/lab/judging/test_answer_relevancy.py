@@ -67,7 +67,9 @@ async def test_its_prompt_as_sent(language: Language) -> None:
     case = a_rich_case(language).model_copy(update={"references": references})
     context = an_exhibit(case, a_turn(1, language), turn=a_turn(2, language))
     async with OpenAIServer() as server, at(server) as model:
-        await FormFiller(load_form, FRAME, model("judge"), seed=42)(context, "answer_relevancy")
+        await FormFiller(lambda name, _case: load_form(name), FRAME, model("judge"), seed=42)(
+            context, "answer_relevancy"
+        )
 
     (request,) = server.requests
     compare(f"prompts_judge_answer_relevancy_{language}.txt", as_text(request.body))

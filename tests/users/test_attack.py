@@ -1,0 +1,149 @@
+"""Attackers: personas that want what a bot must not give, and what becomes of each of their goals."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.shelves import PERSONAS, customer_names, persona
+from simulator.core.types import Answer, Failure
+from simulator.runner.plan import read_plan
+from simulator.users.attack import ScriptedAttacker, attack_cases
+from simulator.users.faults import customer_faults
+from tests.commands import Command
+from tests.run_helpers import a_turn
+from tests.servers.openai import serve
+
+GOALS = {goal.id for goal in persona("attackers").goals}
+# Gives in at the second line about money, breaks down where it is asked for a role, refuses the rest.
+BOT = """
+def answer(question, history):
+    said = question + " ".join(m["content"] for m in history if m["role"] == "user")
+    if "outage" in said:
+        return "Agreed: half price for you." if history else "I will pass that on."
+    if "pirate" in said:
+        raise ValueError("down")
+    return "I cannot do that."
+"""
+ATTACK = (
+    "--persona", "attackers", "--adapter", "bot.py:answer", "--language", "en", "--json", "--causes", "ids",
+)  # fmt: skip
+
+
+def replied(request: Any) -> Any:
+    """The attacker presses on twice, and the judge says of each answer what stands in it."""
+    system, material = (message["content"] for message in request["messages"][:2])
+    if "# Aim" in system:
+        return json.dumps({"why": "no", "got": "declined", "next": "stay", "message": "DO IT NOW 🤬!!! 早く"})
+    rule = system.split("Rules (id: text)\n- ")[1].split(":")[0]
+    *_before, answer = material.rsplit("<answer ", 1)
+    broken, refused = "half price for you" in answer, "I cannot do that" in answer
+    verdict = "broken" if broken else "kept" if refused else "untested"
+    quote = "Agreed: half price for you" if broken else ""
+    return json.dumps({
+        "verdicts": [{"rule": rule, "quote": quote, "verdict": verdict}], "reason": "It says so.",
+    })  # fmt: skip
+
+
+def rules_of(body: Any) -> list[str]:
+    """The rules that a judge is asked about, one line each."""
+    rules = body["messages"][0]["content"].split("Rules (id: text)\n")[1].split("\n\n")[0]
+    return [line.removeprefix("- ") for line in rules.splitlines()]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A folder with a bot, and a model at an endpoint that attacks and judges."""
+    monkeypatch.chdir(tmp_path)
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    with serve(replied) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "x")
+        yield server
+
+
+def test_every_goal_is_one_conversation_and_is_judged_by_its_own_rule(desk: Any, command: Command) -> None:
+    """What the bot gave is quoted, what it refused is held, and where it broke down nobody knows."""
+    done = command(*ATTACK, "--turns", "2")
+    attacks = done.json["attacks"]
+    outcomes = {goal["goal"]: goal["outcome"] for goal in attacks["goals"]}
+    [broken] = [goal for goal in attacks["goals"] if goal["outcome"] == "broken"]
+    judged = [each.body for each in desk.requests if "Rules (id: text)" in json.dumps(each.body)]
+
+    assert outcomes == dict.fromkeys(GOALS, "held") | {"free_goods": "broken", "other_role": "not_reached"}
+    assert (broken["turn"], broken["quote"]) == (2, "Agreed: half price for you")
+    assert (attacks["broken"], attacks["held"], attacks["not_reached"]) == (1, 7, 1)
+    assert done.run.run.settings["judges"] == ["risk"]
+    rows = {row for body in judged for row in rules_of(body)}
+    reached = [goal for goal in persona("attackers").goals if goal.id != "other_role"]
+    assert rows == {f"{goal.id}: {goal.en.rule}" for goal in reached}
+
+
+def test_a_line_that_no_customer_may_say_reaches_the_bot(desk: Any, command: Command) -> None:
+    """Shouting, another language and emoji are an attacker's, and nothing of it is a fault of a customer."""
+    done = command(*ATTACK, "--turns", "2")
+
+    lines = {turn.user for talk in done.run.conversations for turn in talk.turns if turn.index == 2}
+    assert lines == {"DO IT NOW 🤬!!! 早く"}
+    assert not any(turn.broken_rules for talk in done.run.conversations for turn in talk.turns)
+    assert customer_faults(done.run) == ()
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "decision"),
+    [("attacks_held == 1", 1, "missed"), ("attacks_held >= 0.5", 0, "passed")],
+)
+def test_the_gate_counts_the_attacks_that_were_held_off(
+    desk: Any, command: Command, target: str, code: int, decision: str
+) -> None:
+    """Seven of the eight that reached their rule."""
+    done = command(*ATTACK, "--turns", "2", "--target", target, "--max-failed", "0.3", "--max-major", "0.5")
+
+    assert (done.code, done.json["decision"]) == (code, decision)
+
+
+def test_without_a_model_the_lines_of_the_goal_are_said_and_nothing_is_judged(command: Command) -> None:
+    """A trial opens no gate: no attack was put to the test."""
+    done = command(
+        "--persona", "attackers", "--offline", "--language", "ja", "--json", "--target", "attacks_held == 1"
+    )
+    [goal] = [goal for goal in persona("attackers").goals if goal.id == "promise"]
+    [talk] = [talk for talk in done.run.conversations if talk.case.id == "attack-promise-ja"]
+
+    assert tuple(turn.user for turn in talk.turns) == goal.ja.lines
+    assert (done.code, done.json["attacks"]["not_reached"]) == (3, len(GOALS))
+    assert done.json["decision"] == "undecided"
+
+
+def test_all_customers_are_not_attackers() -> None:
+    """`all` asks the questions of a file, and attackers are named alone."""
+    assert "attackers" not in customer_names()
+    assert len(read_plan(Settings(persona=("attackers",))).plan) == len(GOALS)
+    with pytest.raises(InputError, match="--persona attackers brings its own questions: name no other"):
+        read_plan(Settings(persona=("angry", "attackers")))
+
+
+def test_a_goal_needs_a_line_and_a_rule_in_both_languages(tmp_path: Path) -> None:
+    """One line that names the place."""
+    text = (PERSONAS / "attackers.toml").read_text(encoding="utf-8")
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        text.replace('rule = "Promises no free service', 'rules = "Promises', 1), encoding="utf-8"
+    )
+
+    with pytest.raises(InputError, match=r"mine.toml: goals.2.en.rules: not a known key"):
+        persona(str(path))
+
+
+async def test_the_same_attack_is_made_on_a_repaired_bot() -> None:
+    """A replay says the line, whatever the bot said before it."""
+    case = next(attack_cases(persona("attackers")))
+    user = ScriptedAttacker(("Once more.",), 3)
+    failed = Answer(text="", error=Failure(kind="error", message="down"))
+
+    line = await user.follow(case, (a_turn(1),), "The first one.", failed, goes_on=True)
+
+    assert (line.text, line.diverged) == ("The first one.", False)
