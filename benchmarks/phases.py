@@ -22,7 +22,7 @@ BEGINNINGS = (
     ("simulator.runner.plan", "read_plan", "interpreter, command line, modules"),
     ("simulator.api.run", "announce", "questions, judges, prompts"),
     ("simulator.runner.run", "perform", "forecast, with the table of prices"),
-    ("simulator.runner.run", "rehearse", "the bot's start"),
+    ("simulator.runner.run", "hold_conversations", "the bot's start"),
     ("simulator.cli.publish", "publish", HELD),
 )
 LAST = "figures, report.html, summary"

@@ -424,11 +424,12 @@ def encodable(value: Any) -> Any:
     if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, str):
-        if value.isascii() and "\0" not in value:
-            return value
-        # By way of UTF-16, so that the two halves of one character find each other.
-        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return whole.replace("\0", "\ufffd")
+        try:
+            value.encode()  # as nearly always it can be
+        except UnicodeEncodeError:
+            # By way of UTF-16, so that the two halves of one character find each other.
+            value = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value.replace("\0", "\ufffd")
     if isinstance(value, (dict, Mapping)):  # dict first: the check for Mapping is slow
         return {encodable(key): encodable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

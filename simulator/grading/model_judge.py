@@ -257,7 +257,9 @@ class ModelJudge:
         did = next((kept[key] for key, kind in rubric.fields.items() if kind == "response"), None)
         conflicts = [key for key, kind in rubric.fields.items() if kind == "conflicts"]
         verdict = kept[rubric.value]
-        detail = encodable(filled.model_copy(update=kept).model_dump(mode="json"))
+        changed = {key: value for key, value in kept.items() if value is not getattr(filled, key)}
+        shown = filled.model_copy(update=changed) if changed else filled  # a copy costs as much as a dump
+        detail = encodable(shown.model_dump(mode="json"))
         dropped = sum(
             len(said[key]) - len(entries) for key, entries in kept.items() if isinstance(entries, list)
         )

@@ -319,7 +319,9 @@ def compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
     """The patterns of a file of personas/; raises PromptError for what is no regular expression."""
     try:
         return tuple(
-            re.compile(straight_pattern(pattern), re.IGNORECASE | re.MULTILINE) for pattern in patterns
+            re.compile(written, (re.IGNORECASE if written.upper() != written.lower() else 0) | re.MULTILINE)
+            # A range of kanji is looked at sign by sign where capitals count as small letters.
+            for written in map(straight_pattern, patterns)
         )
     except re.error as error:
         msg = _(

@@ -197,9 +197,10 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         whole = 100 * mean_like(ours, reference.sets, n) / top
         random = np.random.default_rng(SEED)
         spread = []
+        talks = [np.flatnonzero(ours.talks == number) for number in np.unique(ours.talks)]
         for _resample in range(RESAMPLES):
             # People's side is drawn anew as well, so that both are in the error.
-            again = _resampled(ours, n, random)
+            again = ours.at(_resampled(talks, n, random))
             likenesses = [like(again, drawn(people, n, random)) for people in reference.sets]
             spread.append(100 * float(np.mean(likenesses)) / top)
         composite, stderr = min(100.0, whole), stdev(spread)
@@ -217,14 +218,15 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
     )
 
 
-def _resampled(people: People, n: int, random: np.random.Generator) -> People:
-    """So many lines of conversations drawn with replacement; one that is drawn twice stays in one part."""
-    numbers = np.unique(people.talks)
-    at, size = [], 0
+def _resampled(
+    talks: Sequence[npt.NDArray[np.intp]], n: int, random: np.random.Generator
+) -> npt.NDArray[np.intp]:
+    """The places of so many lines, of conversations drawn with replacement."""
+    drawn_talks, size = [], 0
     while size < n:
-        at.append(np.flatnonzero(people.talks == random.choice(numbers)))
-        size += len(at[-1])
-    return people.at(np.concatenate(at)[:n])
+        drawn_talks.append(talks[int(random.integers(len(talks)))])
+        size += len(drawn_talks[-1])
+    return np.concatenate(drawn_talks)[:n]
 
 
 @cache
