@@ -6,8 +6,8 @@ is trusted, neither its suffix nor the sizes that it states. What is guaranteed:
 - A packed file unpacks to at most 100 times its size, or 4 MB, and to 1 GB in all (`max_unpacked_bytes`;
   five times that where it is read line by line); it is counted while it is unpacked, and reading stops there.
 - A pipe or device is refused: whoever reads one that nobody writes to waits forever.
-- Text is UTF-8, UTF-16 with a mark, or CP932; what fits none of them is refused with the line where it shows,
-  and so is text of another encoding that CP932 happens to decode.
+- Text is UTF-8, UTF-16 with a mark, or CP932, which one pass over it tells; what fits none of them is refused
+  with the line where it shows, and so is text of another encoding that CP932 happens to decode.
 - An archive of an office program unpacks to at most `MAX_UNPACKED` bytes, going by what it states.
 """
 
@@ -25,6 +25,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -58,20 +59,17 @@ def readable_or_error(path: Path, kind: str, package: str = "") -> Iterator[None
 
 # A gzipped file of a few kilobytes can unpack to more than the memory. Text shrinks to a tenth, bombs to a
 # thousandth: what unpacks to more than 4 MB and to more than 100 times its size is not read at once. A file
-# that is read line by line may be five times as large.
+# of text, which is decoded piece by piece, may be five times as large.
 MAX_BYTES = 1 << 30
 _HARMLESS_BYTES = 1 << 22
 _MOST_SHRUNK = 100
 _STREAMED = 5
-# Bytes of a text that is not UTF-8, which is read at once.
-MAX_AT_ONCE = 96 << 20
 # Bytes of a text that becomes passages or nodes, which take up to fifty times its size; characters of a line.
 MAX_TEXT = 1 << 22
 MAX_LINE = 1 << 24
 
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
-_SAMPLE = 1 << 20
 # What Python's cp932 lets pass though Windows does not write it.
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
 # What a file begins with that is no text, whatever its name says.
@@ -80,6 +78,8 @@ _BINARY = (
     (b"\xd0\xcf\x11\xe0", _("an old or password-protected Excel or Word file")),
     (b"%PDF", "a PDF"),
 )
+_LONGEST_MAGIC = 4
+_CHUNK = 1 << 20
 
 
 def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int = MAX_BYTES) -> str:
@@ -87,19 +87,7 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
 
     Encodings: UTF-8 (with or without BOM), UTF-16 with BOM, and CP932, the Windows form of Shift_JIS.
     """
-    path = Path(path)
-    text = _decode(path, read_bytes(path, most_bytes)).removeprefix("\ufeff")
-    if (nul := text.find("\0")) >= 0:
-        msg = _(
-            "{path}, line {line:d}: a NUL byte, so this is not plain text; {advice}.",
-            path=path,
-            line=len(re.findall(r"\r\n|\r|\n", text[:nul])) + 1,
-            advice=_("save it as UTF-8"),
-        )
-        raise CaseFileError(msg)
-    if not may_be_empty and not text.strip():
-        raise CaseFileError(_("{path}: the file is empty.", path=path))
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(open_pieces(Path(path), most_bytes, may_be_empty=may_be_empty))
 
 
 def max_unpacked_bytes(packed: int, most_bytes: int = MAX_BYTES) -> int:
@@ -169,57 +157,82 @@ def _unreadable(path: Path, error: Exception) -> CaseFileError:
     return CaseFileError(_("{path}: {why}.", path=path, why=why))
 
 
-def _decode(path: Path, data: bytes) -> str:
-    for magic, what in _BINARY:
-        if data.startswith(magic):
-            msg = _(
-                "{path}: this is {what}, not text; name it by its kind (.xlsx), or export it as CSV.",
-                path=path,
-                what=what,
-            )
-            raise CaseFileError(msg)
-    decoders: tuple[Callable[[bytes], str], ...] = (bytes.decode, _cp932)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        decoders = (lambda data: data.decode("utf-16"),)
-    furthest = 0
-    for decoder in decoders:
-        try:
-            return decoder(data)
-        except UnicodeDecodeError as error:
-            # In a file with one bad byte, the right encoding is the one that reads furthest.
-            furthest = max(furthest, error.start)
-    line = data.count(b"\n", 0, furthest) + 1
+def _encoding(path: Path, most_bytes: int) -> str:
+    """How a text is encoded, for which all of it is looked at. Raises CaseFileError for what is no text."""
+    zipped = path.suffix.lower() == ".gz"
+    _refuse_pipe(path)
+    try:
+        if zipped:
+            most_bytes = min(most_bytes, _STREAMED * max_unpacked_bytes(path.stat().st_size))
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            head = file.read(_LONGEST_MAGIC)
+            if what := next((what for magic, what in _BINARY if head.startswith(magic)), None):
+                msg = _(
+                    "{path}: this is {what}, not text; name it by its kind (.xlsx), or export it as CSV.",
+                    path=path,
+                    what=what,
+                )
+                raise CaseFileError(msg)
+            is_utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            furthest = 0
+            for encoding in ("utf-16",) if is_utf16 else ("utf-8-sig", "cp932"):
+                file.seek(0)
+                line = _fault_line(path, iter(partial(file.read, _CHUNK), b""), encoding, most_bytes)
+                if not line:
+                    return encoding
+                # In a file with one bad byte, the right encoding is the one that reads furthest.
+                furthest = max(furthest, line)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from None
     msg = _(
-        "{path}, line {line:d}: neither UTF-8 nor CP932 (Shift_JIS); save it as UTF-8.", path=path, line=line
+        "{path}, line {line:d}: neither UTF-8 nor CP932 (Shift_JIS); save it as UTF-8.",
+        path=path,
+        line=furthest,
     )
     raise CaseFileError(msg)
 
 
-def _cp932(data: bytes) -> str:
-    """Decodes CP932 strictly: without bytes that Python lets pass, and without other encodings that fit."""
-    text = data.decode("cp932")
-    stray = _NO_CP932.search(text)
-    if stray or _is_foreign(data, text):
-        start = len(text[: stray.start()].encode("cp932")) if stray else 0
-        raise UnicodeDecodeError("cp932", data, start, start + 1, "not meant as CP932")
-    return text
+def _fault_line(path: Path, blocks: Iterator[bytes], encoding: str, most_bytes: int) -> int:
+    """The line on which a file is not text of this encoding; 0 where all of it is."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line, size = 1, 0
+    for number, block in enumerate(itertools.chain(blocks, [b""])):
+        size += len(block)
+        if size > most_bytes:
+            raise too_large(path, most_bytes, unpacked=path.suffix.lower() == ".gz")
+        try:
+            text = decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            return line + error.object.count(b"\n", 0, error.start)
+        if (nul := text.find("\0")) >= 0:
+            msg = _(
+                "{path}, line {line:d}: a NUL byte, so this is not plain text; {advice}.",
+                path=path,
+                line=line + text.count("\n", 0, nul),
+                advice=_("save it as UTF-8"),
+            )
+            raise CaseFileError(msg)
+        if encoding == "cp932" and (stray := _NO_CP932.search(text)):
+            return line + text.count("\n", 0, stray.start())
+        if encoding == "cp932" and number == 0 and _is_foreign(block, text):
+            return line
+        line += text.count("\n")
+    return 0
 
 
 def _is_foreign(data: bytes, text: str) -> bool:
-    """Whether this is another encoding that CP932 can decode.
+    """Whether the beginning of a file is in another encoding that CP932 can decode.
 
     Western text (cp1252) gives single kanji among Latin letters ("don稚" for "don't"), EUC-JP gives rows of
-    half-width kana. The beginning tells. Without this, such a file would be read as nonsense without an
-    error.
+    half-width kana. Without this, such a file would be read as nonsense without an error.
     """
-    text = text[:_SAMPLE]
     runs = re.findall(r"[^\x00-\x7f]+", text)
     if all(len(run) == 1 for run in runs) and not _KANA.search(text):
         return any(KANA_OR_KANJI.match(run) or _HALF_WIDTH.match(run) for run in runs)
     if len(_HALF_WIDTH.findall(text)) * 2 <= sum(map(len, runs)):
         return False
     with contextlib.suppress(UnicodeDecodeError):
-        return bool(data.decode("euc_jp"))
+        return bool(codecs.getincrementaldecoder("euc_jp")().decode(data))
     return False
 
 
@@ -344,18 +357,47 @@ class Spool:
 # Returns an iterator over all lines with their line ends, each time it is called.
 Lines = Callable[[], Iterator[str]]
 
-_CHUNK = 1 << 20
-
 
 def open_lines(path: Path) -> Lines:
-    r"""The lines of a file with `\n` line ends. Raises CaseFileError for a file that is not text.
+    r"""The lines of a file with `\n` line ends. Raises CaseFileError for a file that is not text."""
+    lines = partial(_lines, path, _encoding(path, MAX_BYTES))
+    if not any(map(str.strip, lines())):
+        raise _empty(path)
+    return lines
 
-    UTF-8 is read line by line; any other file is read at once by `read_text`, which also reports errors.
-    """
-    if _is_clean_utf8(path):
-        return lambda: _streamed(path)
-    text = read_text(path, most_bytes=MAX_AT_ONCE)
-    return lambda: _lines_of(text)
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    with _open_text(path, encoding) as file:
+        for number in itertools.count(1):
+            line = file.readline(MAX_LINE)
+            if len(line) == MAX_LINE and not line.endswith("\n"):
+                msg = _(
+                    "{path}, line {line:d}: longer than {n} characters.", path=path, line=number, n=MAX_LINE
+                )
+                raise CaseFileError(msg)
+            if not line:
+                return
+            yield line
+
+
+def open_pieces(path: Path, most_bytes: int = MAX_BYTES, *, may_be_empty: bool = False) -> Iterator[str]:
+    """The text of a file like `open_lines`, in pieces that begin and end anywhere."""
+    with _open_text(path, _encoding(path, most_bytes)) as file:
+        while piece := file.read(_CHUNK):
+            may_be_empty = may_be_empty or not piece.isspace()
+            yield piece
+    if not may_be_empty:
+        raise _empty(path)
+
+
+def _open_text(path: Path, encoding: str) -> TextIO:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding=encoding)
+    return path.open(encoding=encoding)
+
+
+def _empty(path: Path) -> CaseFileError:
+    return CaseFileError(_("{path}: the file is empty.", path=path))
 
 
 _LONGEST_HEAD = 4096
@@ -376,61 +418,3 @@ def is_page(path: Path) -> bool:
         return False
     with readable_or_error(path, "HTML"), path.open("rb") as file:
         return bool(_PAGE.match(file.read(_LONGEST_HEAD).decode("utf-8-sig", errors="replace")))
-
-
-def open_pieces(path: Path) -> Iterator[str]:
-    """The text of a file like `open_lines`, in pieces that begin and end anywhere."""
-    if _is_clean_utf8(path):
-        with _open_utf8(path) as file:
-            while piece := file.read(_CHUNK):
-                yield piece
-    else:
-        text = read_text(path, most_bytes=MAX_AT_ONCE)
-        yield from (text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK))
-
-
-def _lines_of(text: str) -> Iterator[str]:
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
-
-
-def _streamed(path: Path) -> Iterator[str]:
-    with _open_utf8(path) as file:
-        for number in itertools.count(1):
-            line = file.readline(MAX_LINE)
-            if len(line) == MAX_LINE and not line.endswith("\n"):
-                msg = _(
-                    "{path}, line {line:d}: longer than {n} characters.", path=path, line=number, n=MAX_LINE
-                )
-                raise CaseFileError(msg)
-            if not line:
-                return
-            yield line
-
-
-def _open_utf8(path: Path) -> TextIO:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig")
-    return path.open(encoding="utf-8-sig")
-
-
-def _is_clean_utf8(path: Path) -> bool:
-    """Whether a file is UTF-8 throughout, not blank, and without NUL. Raises CaseFileError when too large."""
-    filled = False
-    zipped = path.suffix.lower() == ".gz"
-    _refuse_pipe(path)
-    try:
-        most = min(MAX_BYTES, _STREAMED * max_unpacked_bytes(path.stat().st_size)) if zipped else MAX_BYTES
-        with _open_utf8(path) as file:
-            while chunk := file.read(_CHUNK):
-                if "\0" in chunk or (not filled and chunk.startswith(("PK\x03\x04", "%PDF"))):
-                    return False
-                if file.buffer.tell() > most:
-                    raise too_large(path, most, unpacked=zipped)
-                filled = filled or not chunk.isspace()
-    except (OSError, ValueError, EOFError, zlib.error):
-        return False
-    return filled

@@ -25,7 +25,6 @@ import csv
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import cache
-from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -272,6 +271,10 @@ def _records(path: Path) -> Iterator[Any]:
         yield row if isinstance(row, RowFault) else row.values
 
 
+# The line behind the last one of a table: in no file is NUL, and within an open quotation mark it is no row.
+_BEHIND = "\0"
+
+
 def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
     """The rows of a table; of two columns with one name the first counts: pandas writes its index twice.
 
@@ -283,16 +286,14 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
     head = next((line for line in lines() if line.strip()), "")
     delimiter = max((usual, ",", "\t", ";"), key=head.count)
     header: list[str] = []
-    held = StringIO()
     start = 1
     try:
-        reader = csv.reader(_kept(lines(), held), delimiter=delimiter)
+        reader = csv.reader(chain(lines(), [_BEHIND]), delimiter=delimiter)
         for cells in reader:
             line, start = start, reader.line_num + 1
-            row = held.getvalue()
-            held.seek(0)
-            held.truncate()
-            if row.count('"') % 2 and _is_open(row, delimiter):
+            if cells == [_BEHIND]:
+                return
+            if cells and cells[-1].endswith(_BEHIND):
                 cut = _("The file ends in the middle of this: it was cut off. Export or copy it again.")
                 raise CutOff(path, line, cut)
             if not header:
@@ -308,23 +309,6 @@ def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
                 yield values
     except csv.Error as error:
         raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
-
-
-def _kept(lines: Iterator[str], held: StringIO) -> Iterator[str]:
-    """The lines, each of which is held as well: as one text, since millions of short ones take much room."""
-    for line in lines:
-        held.write(line)
-        yield line
-
-
-def _is_open(row: str, delimiter: str) -> bool:
-    """Whether a quotation mark is open at the end of a row."""
-    try:
-        for _cells in csv.reader([row], delimiter=delimiter, strict=True):
-            pass
-    except csv.Error as error:
-        return str(error) == "unexpected end of data"
-    return False
 
 
 def rows_of_file(path: Path) -> Iterator[Row] | None:
