@@ -49,7 +49,7 @@ from simulator.cases.headings import (
     is_missing,
     normalised,
 )
-from simulator.cases.row import MAX_CELL, LeftOut, Row, RowFault, longest_text
+from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, quote
 from simulator.core.tool_calls import tool_calls_of
@@ -672,7 +672,6 @@ def case_of(
     Columns of choices become one list first, with the right one as label. An error in the log replaces the
     recorded answer to turn 1. The language is that of the row, `language`, or that of the question's script.
     """
-    _check_texts(path, row)
     # Before the cells are read: of A, B, C and Answer, `answer` is the right choice, not what a bot said.
     if has_choices(tuple(row.values)) and (reader := choice_rows()):
         row = reader.row(path, row)
@@ -740,22 +739,6 @@ def _check_question(path: Path, row: Row, names: Collection[str]) -> None:
     raise _no_question(path, row, questions)
 
 
-def _check_texts(path: Path, row: Row) -> None:
-    """Raises RowFault for a text that is longer than a cell of a table may be.
-
-    Cells of tables were held to that when they were read.
-    """
-    for column, value in () if row.cells else row.values.items():
-        if (n := longest_text(value)) > MAX_CELL:
-            what = _(
-                "column {column}: a text of {n:,} characters; at most {most:,} are read.",
-                column=quote(column),
-                n=n,
-                most=MAX_CELL,
-            )
-            raise RowFault(path, row, what)
-
-
 def _values(row: Row, columns: Mapping[str, str]) -> dict[str, str]:
     """The columns that fill no field, as text (lists and objects as JSON).
 
@@ -798,7 +781,7 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
         column for column in unknown if any(word in normalised(column) for word in _OF_CUSTOMERS)
     ] or unknown
     called = {column.strip().upper(): column for column in unknown}
-    example = f"question={max(unknown, key=lambda column: longest_text(row.values[column]), default='...')}"
+    example = f"question={max(unknown, key=lambda column: len(str(row.values[column])), default='...')}"
     if {"Q", "A"} <= called.keys():
         example = f"question={called['Q']},references={called['A']}"
     what = _(

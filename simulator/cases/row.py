@@ -15,7 +15,7 @@ from simulator.cases.headings import choice_columns, field_of
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, printable, quote
 
-# Columns of a row, and characters of a text in it, which a run holds many times.
+# Columns of a row, and characters of a cell or of a text in a log, which a run holds many times.
 MAX_COLUMNS = 1 << 14
 MAX_CELL = 1 << 21
 # NUL, and halves of a pair of surrogates: SQLite, UTF-8 and JSON of others cannot carry them.
@@ -108,20 +108,6 @@ def check_columns(path: Path, row: Row | int, n: int) -> None:
     """Raises RowFault for more columns than a spreadsheet has."""
     if n > MAX_COLUMNS:
         raise RowFault(path, row, _("{n} columns; at most {most} are read.", n=n, most=MAX_COLUMNS))
-
-
-def longest_text(value: JsonValue) -> int:
-    """How many characters the longest text in a value has, at any depth."""
-    longest, pending = 0, [value]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            longest = max(longest, len(item))
-        elif isinstance(item, list):
-            pending.extend(item)
-        elif isinstance(item, dict):
-            pending.extend(item.values())
-    return longest
 
 
 def is_storable(value: JsonValue) -> bool:

@@ -8,7 +8,6 @@ import pytest
 
 from simulator import ToolCall
 from simulator.cases.cases import read_cases
-from simulator.cases.logs import rows_of_file
 
 ORDER = '{"order": "A-1"}'
 CALLED = (ToolCall(name="refund", arguments=ORDER, result="done"),)
@@ -91,17 +90,3 @@ def test_a_log_without_tools_says_nothing_of_them(tmp_path: Path) -> None:
     )
 
     assert (plain.recorded[0].tools, offered.recorded[0].tools) == (None, ())
-
-
-def test_a_response_of_openai_with_its_call(tmp_path: Path) -> None:
-    """The call stands beside the message in the output."""
-    output = [
-        {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": ORDER},
-        {"type": "message", "content": [{"type": "output_text", "text": "返金しました。"}]},
-    ]
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({"id": "r", "object": "response", "input": "返金して", "output": output}))
-    [row] = list(rows_of_file(path) or [])
-
-    turns: Any = row.values["turns"]
-    assert turns[0]["tool_calls"] == [{"name": "refund", "arguments": ORDER, "result": None}]

@@ -28,7 +28,6 @@ ANSWERS = ["月額4,180円です。", "月額5,280円です。"]
 BESIDES: dict[str, dict[str, Any]] = {
     "langfuse.jsonl": {"tags": ["user-feedback=1", "user-feedback=0"]},
     "messages.jsonl": {"id": "1", "history": ["いらっしゃいませ"]},
-    "thread.json": {},
     "sharegpt.json": {},
     "table.csv": {"tags": ["満足度=5", "handed-over"], "more": 1},
 }  # fmt: skip
@@ -68,7 +67,7 @@ WRAPPED: dict[str, Callable[[list[Any]], str]] = {
 
 
 @pytest.mark.parametrize("kind", WRAPPED)
-@pytest.mark.parametrize("name", [name for name in BESIDES if name != "thread.json"])
+@pytest.mark.parametrize("name", BESIDES)
 def test_a_log_is_read_in_whatever_it_is_wrapped(kind: str, name: str, tmp_path: Path) -> None:
     """Pages, lines of a logger, UTF-16 and gzip say the same as the file as it was exported."""
     check_wrapped(kind, name, tmp_path)

@@ -52,7 +52,7 @@ _MOST_SAMPLED = 2000
 
 
 LANGFUSE = Format("Langfuse", langfuse.is_langfuse, of_each(langfuse.langfuse))
-MESSAGES = Format("OpenAI messages / ShareGPT", messages.matches, messages.parts)
+MESSAGES = Format("OpenAI messages / ShareGPT", messages.matches, of_each(messages.parts))
 TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
 
 

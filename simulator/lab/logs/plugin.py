@@ -1,7 +1,7 @@
 """The room of logs that fewer desks have: tracing tools, chat platforms, helpdesks."""
 
 from simulator.cases.formats import Format, of_each
-from simulator.lab.logs import chats, traces
+from simulator.lab.logs import chats, openai, traces
 from simulator.plugins import Plugin
 
 FORMATS = (
@@ -34,6 +34,7 @@ FORMATS = (
     ),
     Format("Salesforce", chats.is_salesforce, chats.salesforce),
     Format("Zendesk", chats.is_zendesk, chats.zendesk),
+    Format("OpenAI threads and responses", openai.is_piece, openai.pieces),
 )  # fmt: skip
 
 PLUGIN = Plugin(name="logs", readers=FORMATS)

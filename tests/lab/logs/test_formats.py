@@ -1,5 +1,6 @@
 """Conversations in the files of chat platforms, helpdesks and tracing tools, read as they are."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.cases.cases import read_cases
-from simulator.cases.logs import format_of, formats
+from simulator.cases.logs import format_of, formats, rows_of_file
 from simulator.runner.labelled_answers import read_labels
 from tests.cases.test_log_tables import read, written
 from tests.cases.test_log_tables import said as heard
@@ -50,6 +51,7 @@ BESIDES: dict[str, dict[str, Any]] = {
     "connect.json": {"tags": ["handed-over"]},
     "lex.jsonl": {},
     "line.jsonl": {"answers": []},
+    "thread.json": {},
 }  # fmt: skip
 
 
@@ -60,7 +62,7 @@ def test_a_log_is_read_as_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", WRAPPED)
-@pytest.mark.parametrize("name", BESIDES)
+@pytest.mark.parametrize("name", [name for name in BESIDES if name != "thread.json"])
 def test_a_log_is_read_in_whatever_it_is_wrapped(kind: str, name: str, tmp_path: Path) -> None:
     """Pages, lines of a logger, UTF-16 and gzip say the same as the file as it was exported."""
     check_wrapped(kind, name, tmp_path)
@@ -219,3 +221,17 @@ TRACES: dict[str, list[Any]] = {
 def test_the_tools_of_a_log_stand_with_its_answers(kind: str, tmp_path: Path) -> None:
     """A turn of the same conversation without a call has none."""
     check_calls(TRACES[kind], tmp_path / "log.jsonl")
+
+
+def test_a_response_of_openai_with_its_call(tmp_path: Path) -> None:
+    """The call stands beside the message in the output."""
+    output = [
+        {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": ORDER},
+        {"type": "message", "content": [{"type": "output_text", "text": "返金しました。"}]},
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"id": "r", "object": "response", "input": "返金して", "output": output}))
+    [row] = list(rows_of_file(path) or [])
+
+    turns: Any = row.values["turns"]
+    assert turns[0]["tool_calls"] == [{"name": "refund", "arguments": ORDER, "result": None}]
