@@ -28,6 +28,7 @@ from simulator.results.figures import Summary
 from simulator.results.gate import as_json, gate_of
 from simulator.results.history import last_comparable
 from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
+from simulator.results.standing import with_standings
 from simulator.results.summary import figures_of
 from simulator.runner.masking import masks_of
 from simulator.storage.results import report_language, without_superseded
@@ -110,7 +111,9 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
 
     `settings` may be today's: `report --target 90` decides anew on the figures of an old run.
     """
-    summary, language = figures_of(results, settings), report_language(results)
+    # The runs beside this one have labels, too.
+    summary = with_standings(figures_of(results, settings), settings, path.parent.parent)
+    language = report_language(results)
     # Stand-ins that counted words are not judged.
     notes = results.notes.keys() - {RELEASE_DECISION}
     is_plain = not (

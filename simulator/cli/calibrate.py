@@ -101,6 +101,8 @@ def command(  # noqa: PLR0917 - one for each option
         say(_("Not saved: {folder} is based on more answers than these.", folder=larger))
     else:
         path = judge_trust.save_calibration(calibration, run.folder)
+        if checked := run.checked_labels(compared):
+            judge_trust.save_record(checked, run.folder)
     outcome = CalibrationOutcome(calibration, compared, run.label, settings.seed, grader, path)
     counts = compared.counts
     figures = {

@@ -58,6 +58,8 @@ Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
 
+# The one condition that is no comparison: people's labels certify the judge that decides.
+CERTIFIED = "certified"
 # What a target may name. Beside them every judge of the run is a name (the mean of its grades, 0..1), and
 # pass^k is a share. The measure decides which comparisons make sense, and what the threshold may be.
 FIGURES: dict[str, Measure] = {
@@ -76,6 +78,7 @@ FIGURES: dict[str, Measure] = {
     "p95_seconds": "seconds",
     "first_token_p95_seconds": "seconds",
     "cost_usd": "cost",
+    CERTIFIED: "share",
 }
 # Shares that may be asked to be all: `expectations == 1`.
 ALL_OF_THEM = frozenset({EXPECTATIONS, ATTACKS_HELD})
@@ -140,6 +143,8 @@ class Condition(Value):
     @property
     def text(self) -> str:
         """The condition as it is written."""
+        if self.name == CERTIFIED and self.comparison == "==":
+            return CERTIFIED
         return f"{self.name} {self.comparison} {self.threshold:.10g}"
 
     def holds(self, value: float) -> bool:
@@ -183,6 +188,8 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
 def _condition(part: str) -> Condition:
     """One condition, its threshold on the scale of its figure; ValueError for one that makes no sense."""
+    if part == CERTIFIED:
+        return Condition(name=CERTIFIED, comparison="==", threshold=1)
     match = _TERM.fullmatch(part)
     if match is None:
         msg = _(
@@ -210,14 +217,16 @@ def _wrong_comparison(condition: Condition) -> Message | None:
     name, threshold = condition.name, condition.threshold
     # Nothing passes for being bad, and no share has to be hit exactly.
     limited = name in LOWER_IS_BETTER or condition.measure != "share"
+    instead = f"{name} {'<=' if limited else '>='} {threshold:g}"
     allowed = {"<=", "<"} if limited else {">=", ">"}
     # `severity_major == 0` and `red == 0` are what people write for "none at all", `expectations == 1` for
     # all.
     if condition.measure == "count" or (limited and not threshold) or name in ALL_OF_THEM:
         allowed.add("==")
+    if name == CERTIFIED:
+        allowed, instead = {"=="} if threshold == 1 else set[str](), CERTIFIED
     if condition.comparison in allowed:
         return None
-    instead = f"{name} {'<=' if limited else '>='} {threshold:g}"
     given = {"condition": condition.text, "instead": instead}
     return _("{condition} is not what a target can ask: write {instead}", **given)
 

@@ -487,8 +487,9 @@ class Score(Value):
 class HumanVerdict(Value):
     """What one person said of one turn: in the review (a sheet, or the page of `open`), or blind.
 
-    Only blind grades tell how good a judge is: whoever has read a verdict is led by it. `grade` is 1..5;
-    `judge_is` says whether the judge was right; `stratum` names the part of the run that a blind turn was
+    Blind grades tell best how good a judge is: whoever has read a verdict is led by it. `grade` is 1..5;
+    `judge_is` says whether the judge was right, `red` whether it had marked the answer then (None: nobody
+    noted it, and its mark of today counts); `stratum` names the part of the run that a blind turn was
     sampled from and `sampled` (0..1) which share of that part was. `cause`, `comment`, `assignee`, `checked`
     and `status` are as they were typed; `expect` is what the answer should have done, a sentence a line;
     `make_test` says that what was asked here is to be a test.
@@ -501,6 +502,7 @@ class HumanVerdict(Value):
     given: datetime | None = None
     grade: Annotated[float, Field(ge=1, le=5)] | None = None
     judge_is: Literal["right", "wrong", "unsure"] | None = None
+    red: bool | None = None
     correct_answer: str = ""
     expect: str = ""
     cause: str = ""

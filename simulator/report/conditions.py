@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from simulator.core.document import Cell, Table, Text
 from simulator.core.messages import Message, _, ngettext, pgettext
-from simulator.core.settings import MAJOR
+from simulator.core.settings import CERTIFIED, MAJOR
 from simulator.results.conditions import (
     condition_name,
     condition_text,
@@ -39,6 +39,11 @@ _LIMITS: dict[str, Message] = {
     "<=": _("{amount} allowed"),
     "<": _("less than {amount} allowed"),
     "==": _("{amount} allowed"),
+}
+# What these came to, in words of their own.
+_PHRASES: Mapping[str, Message] = {
+    MAJOR: _("{value} of the questions have a serious error ({limit})"),
+    CERTIFIED: _("the judge is {value}"),
 }
 
 
@@ -77,8 +82,8 @@ def _phrase(checked: CheckedCondition) -> Message:
         of = checked.n + checked.failed
         return _("{name}: values missing {failed} of {of}", name=name, failed=checked.failed, of=of)
     value, between = value_text(checked), range_text(checked)
-    if condition.name == MAJOR:
-        return _("{value} of the questions have a serious error ({limit})", value=value, limit=limit)
+    if own_words := _PHRASES.get(condition.name):
+        return own_words.format(value=value, limit=limit)
     if checked.decision == "undecided" and between:
         return _(
             "{name} {value}, perhaps between {range} ({limit})",

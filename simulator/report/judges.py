@@ -181,13 +181,6 @@ def trust_section(trusts: JudgeTrusts) -> Section | None:
     return Section("trust", _("How far to trust the judges"), blocks, folded=len(facts) > OPEN_AT_MOST)
 
 
-def worth(trust: JudgeTrust | None) -> Text:
-    """What people's grades say of a judge's, in a line for who acts on them."""
-    if trust is None or trust.level == "not_calibrated":
-        return _("What these grades are worth: nobody has compared them with people's yet.")
-    return _("What these grades are worth: {level}.", level=_TRUST[trust.level])
-
-
 def family_notes(settings: Mapping[str, Any], models: Mapping[str, str]) -> list[Line]:
     """A warning where the judge grades a bot of its own family."""
     judge = models.get("judge", "")

@@ -57,6 +57,7 @@ from simulator.report.sections import (
     customers_section,
 )
 from simulator.report.verdict import verdict, verdict_tone
+from simulator.results.certificate import standing_text
 from simulator.results.figures import JudgeSummary, Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
@@ -81,6 +82,8 @@ def run_report(context: ReportContext) -> Report:
         lead=(
             Line(_("{parts:dots}", parts=tuple(score_lines(context))), "strong"),
             Line(_("{first} · {second}", first=line, second=red), verdict_tone(gate, trial=summary.trial)),
+            # Of a trial its notice says that nothing is certain.
+            *(() if summary.trial else (Line(standing_text(summary.standing), "soft"),)),
             Notes(context.notes),
         ),
         sections=tuple(filter(None, _sections(context))),

@@ -45,12 +45,12 @@ from simulator.core.types import (
 )
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
-from simulator.report.judges import worth
 from simulator.report.painters.html import render
 from simulator.report.people import corrected_line, decision_text
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
+from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK, red_marks, red_questions, verdicts_on, worst_severity
 from simulator.sheets.model import answer_key
@@ -197,7 +197,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.
-        worth="" if summary.offline else worth(context.trusts.judges.get(summary.scores.primary)),
+        standing="" if summary.trial else standing_text(summary.standing),
         cards=fixes.cards(context, mends, anchors) if improvements else [],
         cards_shown=CARDS_SHOWN,
         fixes=len(improvements.fixes) + improvements.left_out if improvements else 0,

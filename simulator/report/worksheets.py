@@ -74,6 +74,7 @@ from simulator.report.tables import (
 )
 from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.results.causes import standing_name
+from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, turn_failure
 from simulator.results.findings import Gate
 from simulator.results.history import PastRun
@@ -188,7 +189,13 @@ def summary_sheet(context: ReportContext) -> Worksheet:
         picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
         typed = zip(("decision", "approver", "decided", "why"), (picked, *decided.details), strict=True)
         decision |= {column: text_cell(context.text(text)) for column, text in typed if text}
-    rows = [SheetRow(key=context.key("decision"), cells=decision)]
+    standing = {"item": _("Judge"), "explanation": standing_text(context.summary.standing)}
+    rows = [
+        SheetRow(key=context.key("decision"), cells=decision),
+        SheetRow(
+            key="standing", cells={name: SheetCell(text=context.text(t)) for name, t in standing.items()}
+        ),
+    ]
     if context.change:
         since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)
         texts = {"item": _("Last run"), "explanation": since}

@@ -26,9 +26,10 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from simulator.core.document import Text, points, target_points
-from simulator.core.messages import Message, _, pgettext
+from simulator.core.messages import Message, _, pgettext, sentences
 from simulator.core.settings import (
     ALL_OF_THEM,
+    CERTIFIED,
     FIGURES,
     MAJOR,
     MIN_GRADED,
@@ -41,6 +42,7 @@ from simulator.core.titles import title
 from simulator.core.types import ATTACKS_HELD, EXPECTATIONS, TURN, Results
 from simulator.results.answerability import answer_place, handover_place
 from simulator.results.attacks import attacks_of
+from simulator.results.certificate import standing_text
 from simulator.results.figures import CorrectedScore, ScoreFigures, Summary
 from simulator.results.findings import (
     MIN_QUESTIONS,
@@ -91,6 +93,7 @@ _FIGURES: dict[str, Message] = {
     "p95_seconds": _("Seconds to answer (95 %)"),
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
+    CERTIFIED: _("Certified judge"),
 }
 _SECONDS = ("p95_seconds", FIRST_WORDS)
 
@@ -424,6 +427,13 @@ def conditions_gate(
         conditions = tuple(dict.fromkeys((*conditions, of_major)))
     checked, too_thin = [], dict[str, Finding]()
     for condition in conditions:
+        if condition.name == CERTIFIED:
+            is_certified = bool(summary.standing and summary.standing.certified)
+            decided = {"decision": "passed" if is_certified else "undecided", "value": float(is_certified)}
+            checked.append(
+                CheckedCondition(condition=condition, lack="" if is_certified else "standing", **decided)
+            )
+            continue
         figure = measure_condition(condition, results, summary)
         thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
         figure, too_thin = figure._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
@@ -469,7 +479,7 @@ def decide_conditions(
     findings = [
         *thin,
         *(
-            Finding(problem="condition", message=_condition_message(condition))
+            Finding(problem="condition", message=_condition_message(condition, summary))
             for condition in conditions
             # What is thin has been said.
             if condition.decision != "passed" and condition.lack != "thin"
@@ -513,6 +523,8 @@ def threshold_text(checked: CheckedCondition) -> Text:
 def condition_text(checked: CheckedCondition) -> Message:
     """A condition as people read it: 'Score ≥ 90', '点数が90以上'."""
     condition = checked.condition
+    if condition.name == CERTIFIED:
+        return sentences(condition_name(condition))
     return _SAID[condition.comparison].format(name=condition_name(condition), amount=threshold_text(checked))
 
 
@@ -520,6 +532,8 @@ def value_text(checked: CheckedCondition) -> Text:
     """The figure of a condition as people read it; a share never looks like the threshold it misses."""
     if checked.value is None or math.isinf(checked.value):
         return "–"
+    if checked.condition.name == CERTIFIED:
+        return pgettext("a judge", "certified") if checked.value else pgettext("a judge", "not certified")
     is_all = checked.condition.name in ALL_OF_THEM and checked.condition.comparison == "=="
     if checked.condition.measure == "share" and (checked.condition.rises or is_all):
         return _percent(checked, points(checked.value, against=checked.condition.threshold))
@@ -586,9 +600,11 @@ _LACKS: Mapping[Lack, Message] = {
 }
 
 
-def _condition_message(checked: CheckedCondition) -> Message:
+def _condition_message(checked: CheckedCondition, summary: Summary) -> Message:
     """Why a condition has not passed."""
     condition = checked.condition
+    if condition.name == CERTIFIED:
+        return _("The target takes a certified judge. {standing}", standing=standing_text(summary.standing))
     # The sentence that a plain target has for it, with --max-major in it.
     if checked.decision == "missed" and condition.name == MAJOR:
         major = round((checked.value or 0.0) * checked.n)

@@ -20,6 +20,7 @@ from pydantic import Field
 from simulator.core.titles import Titles
 from simulator.core.types import LEXICAL, Language, RedRules, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
+from simulator.results.certificate import Standing
 from simulator.results.rows import Key, Mark, RunTurns
 from simulator.users.faults import CustomerFault
 
@@ -457,7 +458,8 @@ class Summary(Value):
     `planned` counts conversations, of which `finished` came to their end (or failed), `ended` how many in
     which way. `turns` are those that were spoken, `unrecorded` those of which a log does not tell what the
     bot said; `bot_failures` counts turns without an answer by kind; `reasoned` answers whose bot thought
-    aloud first, which was left out. `rows`: of a single-turn data set, without personas.
+    aloud first, which was left out. `rows`: of a single-turn data set, without personas. `standings` say of
+    each judge how good it is known to be, where `with_standings` (results/standing.py) looked.
     """
 
     run: str
@@ -478,6 +480,12 @@ class Summary(Value):
     red: RedFigures
     customers: CustomerFigures
     money: MoneyFigures
+    standings: dict[str, Standing] = Field(default={})
+
+    @property
+    def standing(self) -> Standing | None:
+        """What is known of the judge that decides; None where nobody asked, or several rubrics graded."""
+        return self.standings.get(self.scores.primary)
 
     @property
     def trial(self) -> bool:

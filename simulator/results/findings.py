@@ -17,7 +17,7 @@ from simulator.results.red import worst_severity
 
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by. Without repeats pass^k is missed.
-Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", "unasked", ""]
+Lack = Literal["close", "few", "nothing", "ungraded", "thin", "repeats", "unasked", "standing", ""]
 # Judges whose low grades make a turn red, whichever decides about the score.
 _REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION, EXPECTATIONS)
 # On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.

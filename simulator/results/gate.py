@@ -18,6 +18,7 @@ from typing import Any
 
 from simulator.core.document import points, target_points
 from simulator.core.settings import (
+    CERTIFIED,
     MAJOR,
     MAX_MAJOR,
     MIN_GRADED,
@@ -49,6 +50,7 @@ from simulator.results.findings import (
     missing_findings,
     too_little,
 )
+from simulator.results.standing import with_standings
 from simulator.results.summary import figures_of
 
 # Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
@@ -132,11 +134,18 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     may have one, unless the target itself says how many such turns there may be. Where several models play
     the customers, it is undecided unless they agree.
     """
+    if summary.standing is None and any(c.name == CERTIFIED for c in target_conditions(settings.target)):
+        summary = with_standings(summary, settings, settings.runs)
     # Where the whole run cannot be judged, its parts by simulator cannot either.
     gate = _gate_of(results, summary, settings)
     if gate.decision is not None and not gate.incomplete and len(summary.scores.simulators) > 1:
         gate = agreed_gate(
-            gate, results, summary, lambda part: _gate_of(part, figures_of(part, settings), settings)
+            gate,
+            results,
+            summary,
+            lambda part: _gate_of(
+                part, figures_of(part, settings).model_copy(update={"standings": summary.standings}), settings
+            ),
         )
     return gate
 
@@ -195,6 +204,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
                 if (n := getattr(judge, key))
             }
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
+            | ({"standing": summary.standings[name].as_json()} if name in summary.standings else {})
             for name, judge in summary.scores.judges.items()
         },
         "total": rounded(summary.scores.total.model_dump()),

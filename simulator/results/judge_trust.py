@@ -173,7 +173,43 @@ class StoredBias(Value):
         }
 
 
-Stored = TypeVar("Stored", Calibration, StoredBias)
+class CheckedLabels(Value):
+    """Labelled answers that a judge graded outside a run, for its standing: (question, bad, marked) of each.
+
+    `source` is where the labels are from: a label file, or the answers that `learn` kept aside.
+    """
+
+    judge: str
+    rubric: str
+    model: str
+    source: str
+    date: date
+    answers: tuple[tuple[str, bool, bool], ...]
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from the others of a folder, and is its file name."""
+        return ("checked", self.judge, self.source, self.rubric, self.model)
+
+
+class ProbedJudge(Value):
+    """What `doctor --judge` found: of `n` probes, by name, those that a judge with this rubric failed."""
+
+    judge: str
+    rubric: str
+    model: str
+    date: date
+    n: int
+    failed: tuple[str, ...]
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells it from the others of a folder, and is its file name."""
+        return ("probes", self.judge, self.rubric, self.model)
+
+
+Record = TypeVar("Record", CheckedLabels, ProbedJudge)
+Stored = TypeVar("Stored", Calibration, StoredBias, CheckedLabels, ProbedJudge)
 
 
 def short_number(value: float | None) -> str:
@@ -246,6 +282,21 @@ def calibration_for(
     return max(
         calibrations, key=lambda calibration: (calibration.language == language, calibration.n), default=None
     )
+
+
+def save_record(record: Record, folder: Path = FOLDER) -> Path:
+    """Stores what is known of a judge, in the place of what was known from the same source."""
+    return _write(_place(record, folder)[0], record)
+
+
+def labels_of(judge: str, rubric: str, folder: Path = FOLDER) -> list[CheckedLabels]:
+    """The labelled answers that a judge with exactly this rubric graded outside runs."""
+    return list(_vouching(CheckedLabels, judge, [rubric], folder))
+
+
+def probes_of(judge: str, rubric: str, folder: Path = FOLDER) -> ProbedJudge | None:
+    """What its probes said of a judge with exactly this rubric; None where it was not tried."""
+    return next(_vouching(ProbedJudge, judge, [rubric], folder), None)
 
 
 def _vouching(kind: type[Stored], judge: str, rubrics: Collection[str], folder: Path) -> Iterator[Stored]:

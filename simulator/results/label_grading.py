@@ -26,7 +26,7 @@ from simulator.grading.rubric import JudgeName, Rubric
 from simulator.models.pricing import Ledger
 from simulator.results import judge_trust
 from simulator.results.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
-from simulator.results.judge_trust import Calibration
+from simulator.results.judge_trust import Calibration, CheckedLabels
 from simulator.results.red import is_red_alone
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
@@ -171,6 +171,24 @@ class CalibrationRun:
             # Six decimals: enough to tell an equal grade from a shifted one, and the file stays readable.
             rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
             scale=compared.figures.scale,
+        )
+
+    def checked_labels(self, compared: LabelComparison) -> CheckedLabels | None:
+        """What the judge's standing counts; None where only a part of its verdict was compared."""
+        if self.name.field or self.grader()[0] != "by_model":
+            return None
+        rules, label = self.settings.red, self.label
+        return CheckedLabels(
+            judge=self.title,
+            rubric=compared.rubric,
+            model=self.grader()[1],
+            source=f"{self.file.dataset}-{label.name}",
+            date=judge_trust.today(),
+            answers=tuple(
+                (grade.row.group, people.mean < label.good_from, is_red_alone(grade.score, rules))
+                for grade in compared.grades
+                if (people := label.human_grade(grade.row)) and grade.score.rubric == compared.rubric
+            ),
         )
 
     def forecast(self) -> Spending:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
-from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
+from simulator.core.types import Conversation, HumanVerdict, RedRules, Results, Turn, Value
 from simulator.results.agreement import auroc, quadratic_kappa
 from simulator.results.draws import RESAMPLES, Draws, interval
 from simulator.results.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum, Summary, rounded
@@ -473,7 +473,7 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
     # Sampling rates count only where all are known.
     weights = np.array([b.weight for b in both] if all(b.weight for b in both) else [1.0] * len(both))
     human, judge = np.array([b.human for b in both]), np.array([b.judge for b in both])
-    line = TOP_GRADE * (RED_LINE if summary.red.rules.overall is None else summary.red.rules.overall) - _SAME
+    line = TOP_GRADE * red_line(summary.red.rules)
     # People call good what would not be red if they were the deciding judge.
     good, red = human >= line, np.array([b.red for b in both])
     missed = ~red & (human <= LOW)
@@ -495,6 +495,11 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
         overcalled=tuple(b for b in both if b.red and b.human >= HIGH),
         between=_between([b.verdicts for b in both]),
     )
+
+
+def red_line(rules: RedRules) -> float:
+    """The grade (0..1) below which people call an answer bad: that below which it would be red."""
+    return (RED_LINE if rules.overall is None else rules.overall) - _SAME
 
 
 def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:

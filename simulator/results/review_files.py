@@ -417,7 +417,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
             # In turn: a row of an answer; a turn to be graded blind; rows of other runs, which sheets keep;
             # and rows whose key somebody lost or made up.
             if name == "review" and (same := answers.get(key)):
-                _take_review(cells, place, same, verdict, taken)
+                _take_review(cells, place, same, partial(verdict, red=key.endswith(RED)), taken)
             elif name == "blind" and (at := turns.get(key)):
                 if drawn := sample.get(at):
                     verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)

@@ -413,6 +413,23 @@ def read_newest(folder: Path) -> Iterator[Run]:
             yield run_of(file)
 
 
+def labelled_runs(runs: Path, rubric: str) -> Iterator[Results]:
+    """The runs of a folder that people labelled and that a rubric (by its hash) graded, by their ids.
+
+    Unreadable ones are left out.
+    """
+    for path in sorted(runs.glob(f"*/{RUN_FILE}")):
+        with contextlib.suppress(RunFileError):
+            with schema.snapshot(path) as file, contextlib.closing(file):
+                has_both = file.execute(
+                    """SELECT EXISTS (SELECT 1 FROM verdicts)
+                      AND EXISTS (SELECT 1 FROM scores WHERE json_extract(body, '$.rubric') = ?)""",
+                    (rubric,),
+                ).fetchone()[0]
+            if has_both:
+                yield read_run(path)
+
+
 def replay_of(run: Run) -> str | None:
     """The id of the run whose customers' lines were replayed; None for a run that replays none."""
     replay = run.settings.get("replay")

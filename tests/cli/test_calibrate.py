@@ -124,8 +124,9 @@ def test_what_was_graded_before_a_refusal_is_kept(command: Any, server: OpenAISe
         "run the same command again to continue, and only the rest is paid for."
     )
     assert (done.code, done.json["n"], server.counts["chat"]) == (0, 36, 24)
-    assert [path.name for path in Path("calibrations").iterdir()] == [
-        f"groundedness-faithfulness-shop-{done.json['rubric']}-gpt-4.1.json"
+    assert sorted(path.name for path in Path("calibrations").iterdir()) == [
+        f"checked-groundedness-shop-faithfulness-{done.json['rubric']}-gpt-4.1.json",
+        f"groundedness-faithfulness-shop-{done.json['rubric']}-gpt-4.1.json",
     ]
 
 

@@ -38,7 +38,7 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
 
 
 def test_there_is_more_and_there_is_less() -> None:
-    """--verbose prints every warning, table and total besides, --quiet the score and the verdict."""
+    """--verbose prints every warning, table and total besides, --quiet score, verdict and the judge."""
     report = report_of("en")
     whole, brief, verdict = (
         terminal(report, 120),
@@ -46,7 +46,7 @@ def test_there_is_more_and_there_is_less() -> None:
         terminal(report, 120, "verdict"),
     )
 
-    first = [line for line in brief.splitlines() if line.startswith(("Score", "Failed"))]
+    first = [line for line in brief.splitlines() if line.startswith(("Score", "Failed", "Judge:"))]
     assert verdict.splitlines() == first
     assert brief.count("\n!") == 4
     assert whole.count("\n!") == 3 + int(brief.partition("Further warnings: ")[2][0])
