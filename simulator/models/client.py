@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from simulator.core.errors import MalformedReply, ModelFailure, RehearsalError
+from simulator.core.errors import MalformedReply, ModelFailure, OutOfPatience, RehearsalError
 from simulator.core.messages import _
 from simulator.core.roles import Endpoint
 from simulator.core.types import Usage, usage_told
@@ -32,14 +32,7 @@ from simulator.models.cache import ResponseCache, request_key
 from simulator.models.completion import Unusable, text_in
 from simulator.models.connections import Connections
 from simulator.models.context import tokens_read
-from simulator.models.embedding import (
-    Embeddings,
-    NoEmbeddings,
-    may_be_of_the_form,
-    rows_of,
-    shows_none,
-    vector_of,
-)
+from simulator.models.embedding import Embeddings, NoEmbeddings, rows_of, vector_of
 from simulator.models.failures import failure_at, failure_of, words_of
 from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.limiter import DIALOGUE
@@ -47,7 +40,7 @@ from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
 from simulator.models.rates import Permit
 from simulator.models.reading import parse_reply
-from simulator.models.refusals import NoAnswer, Refused, is_transient, status_of, wait_of
+from simulator.models.refusals import CallError, NoAnswer, Refused
 
 Reply = TypeVar("Reply", bound=BaseModel)
 Messages = list[dict[str, str]]
@@ -58,9 +51,6 @@ CHAT, EMBEDDINGS = "/chat/completions", "/embeddings"
 # that thinks aloud before the form needs that much, and one that repeats itself for ever is ended all the
 # same.
 LONGER = 4
-# Statuses of an endpoint that takes no more calls now (529 is Anthropic's "overloaded"), and of one that did
-# not answer in time.
-BUSY, LATE = frozenset({429, 503, 529}), frozenset({408, 504})
 # The most tokens of a reply that nobody reads.
 FEW_TOKENS = 16
 # What a model is asked that answers nobody, to tell whether it is the model or the request.
@@ -296,8 +286,8 @@ class Model:
                 # Where a proxy may have answered instead, it is tried once more.
                 if data is not None or (empty > 1 and await self._is_no_json_final(path, patience)):
                     return data, usage
-            except (Refused, NoAnswer) as error:
-                if not is_transient(error) or await self._is_at_fault(path, patience):
+            except CallError as error:
+                if not error.is_transient or await self._is_at_fault(path, patience):
                     answers = self._availability.answers if answers is None else answers
                     if (wait := self._pause_after(error, patience)) is None:
                         return await self._given_up(path, body, error, patience, answers)
@@ -308,12 +298,12 @@ class Model:
             if pause:
                 await patience.sleep(pause)
 
-    def _pause_after(self, error: Refused | NoAnswer, patience: Patience) -> float | None:
+    def _pause_after(self, error: CallError, patience: Patience) -> float | None:
         """Seconds until the next attempt, with a notice where they are many; None for no further one."""
         attempts = self.connections.attempts
         # Of an endpoint that is only busy, patience alone decides.
-        is_enough = patience.tries >= attempts and (attempts == 1 or status_of(error) not in BUSY)
-        if is_enough or not is_transient(error):
+        is_enough = patience.tries >= attempts and (attempts == 1 or not error.is_busy)
+        if is_enough or not error.is_transient:
             return None
         pause = patience.fitting(self.connections.wait(error, patience.tries), error)
         if pause is not None:
@@ -322,7 +312,7 @@ class Model:
         return pause
 
     async def _given_up(
-        self, path: str, body: Body, error: Refused | NoAnswer, patience: Patience, answers: int
+        self, path: str, body: Body, error: CallError, patience: Patience, answers: int
     ) -> tuple[Any, Usage]:
         """Raises the call's failure, or Outage where no other one was answered since the first error.
 
@@ -333,7 +323,7 @@ class Model:
             # Told to wait for longer, it asks for nothing in between.
             if patience.is_told or not await self._answers_at_all(path):
                 raise self._availability.lost(failure) from error
-            with contextlib.suppress(Refused, NoAnswer):
+            with contextlib.suppress(CallError):
                 return await self._attempt(path, body, Patience(self.connections.patience))
         raise failure from error
 
@@ -366,7 +356,7 @@ class Model:
         if path != EMBEDDINGS:
             asked = {"messages": [{"role": "user", "content": SHORTEST}]}
         before, body = self._availability.answers, {"model": self.endpoint.model} | asked
-        with contextlib.suppress(Exception):  # of whichever client
+        with contextlib.suppress(CallError, RehearsalError, _Learnt):
             _data, usage = await self._attempt(path, body, Patience(self.connections.patience))
             if path == EMBEDDINGS:
                 self.ledger.charge(self.endpoint.role, usage, sent=body)
@@ -391,9 +381,10 @@ class Model:
                 before = patience.spent
                 try:
                     data = await self._exchange(path, body, patience)
-                except Exception as error:  # of whichever client
+                except CallError as error:
                     self._rates.spent(permit)
                     if isinstance(error, Refused) and self._abilities.learn(error.refusal, body):
+                        self._availability.answered()
                         raise _Learnt from error
                     self._relieve(error, permit, patience, before)
                     if isinstance(error, NoAnswer) and error.was_sent:
@@ -405,12 +396,11 @@ class Model:
                 self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
                 if is_chat:
                     self.ledger.charge(role, usage, sent=body)
-        except Exception as error:  # of whichever client
-            if is_transient(error):
-                failure = failure_of(self.endpoint, error)  # type: ignore[arg-type]
-                self._availability.failed(failure, wait_of(error))
-            # Without patience, or money, it was not even asked.
-            elif not (isinstance(error, RehearsalError) or patience.gave_up):
+        except CallError as error:
+            if error.is_transient:
+                self._availability.failed(failure_of(self.endpoint, error), error.wait)
+            # Without patience it was not even asked.
+            elif not patience.gave_up:
                 self._availability.answered()
             raise
         if data is None:
@@ -423,21 +413,18 @@ class Model:
         lacks = self.endpoint.missing_of_address
         return self._failure(kind, _("the reply is no JSON"), advice=lacks or "")
 
-    def _relieve(self, error: Exception, permit: Permit, patience: Patience, before: float) -> None:
+    def _relieve(self, error: CallError, permit: Permit, patience: Patience, before: float) -> None:
         """Fewer calls at once, or none for a while, where the endpoint is busy or late."""
-        status = status_of(error)
-        is_late = status in LATE or (isinstance(error, NoAnswer) and error.kind == "timeout")
-        if is_late and self._limiter.was_crowded_out(permit):
+        if error.is_late and self._limiter.was_crowded_out(permit):
             patience.forgive(before)
-        if is_late or status in BUSY - {429}:
-            self._limiter.overloaded(permit, is_late=is_late)
-        if status == 429:
+        if error.status == 429:
             self._limiter.refused(permit)
-            seconds = wait_of(error) or 0.0
             # After a 429 all calls to this model wait. None waits beyond its patience: each one gives up by
             # itself.
-            if seconds < self.connections.patience:
+            if (seconds := error.wait or 0.0) < self.connections.patience:
                 self._limiter.hold(self._rates, seconds)
+        elif error.is_late or error.is_busy:
+            self._limiter.overloaded(permit, is_late=error.is_late)
 
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
@@ -479,7 +466,8 @@ class Model:
         try:
             return await self._embedded(texts, abilities.embedding_form)
         except ModelFailure as error:
-            if shows_none(error):
+            refusal = error.__cause__.refusal if isinstance(error.__cause__, Refused) else None
+            if refusal and refusal.has_no_embeddings:
                 # No other call is lost by it: it ends only the judges that compare meanings.
                 advice = _(
                     "Judges that need embeddings (cosine) grade nothing: use --embed-model lexical, or name"
@@ -487,7 +475,8 @@ class Model:
                 )
                 words = words_of(self.endpoint, error.__cause__)  # type: ignore[arg-type]
                 raise NoEmbeddings("error", self._failure("error", words, advice=advice).message) from error
-            if abilities.embeds or not may_be_of_the_form(error):
+            is_final = isinstance(error, OutOfPatience) or not refusal or not refusal.may_be_of_form
+            if abilities.embeds or is_final:
                 raise
             for form in EMBEDDING_FORMS[1:] if len(texts) == 1 else EMBEDDING_FORMS[1:-1]:
                 with contextlib.suppress(ModelFailure):

@@ -15,7 +15,6 @@ one is over.
 import asyncio
 import base64
 import itertools
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -30,13 +29,6 @@ TICK = 0.005
 MOST_TEXTS, MOST_CHARACTERS = 64, 60_000
 # The kinds of failure after which a smaller request may succeed: one of the texts was too long, or empty.
 _SPLIT = ("error", "malformed", "refused", "timeout")
-# Statuses of an endpoint that has no embeddings, and what one says whose model is for chats, whatever its
-# status.
-_NOT_THERE = (403, 404, 405, 410, 501)
-_SAYS_NONE = re.compile(
-    r"embeddings?\b.*\b(?:not|n[o']t|unsupported|disabled)|(?:not|n't|unsupported|without|no)\b.*\bembedding",
-    re.IGNORECASE,
-)
 
 
 class NoEmbeddings(ModelFailure):
@@ -214,16 +206,3 @@ def vector_of(embedding: Any) -> list[float]:
     if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
         raise ValueError(_("not a vector of numbers"))
     return vector.tolist()  # type: ignore[no-any-return]
-
-
-def shows_none(error: ModelFailure) -> bool:
-    """Whether an endpoint that refuses embeddings has none, or none by this model."""
-    status = getattr(error.__cause__, "status_code", None)
-    return status in _NOT_THERE or bool(status and _SAYS_NONE.search(str(error.__cause__)))
-
-
-def may_be_of_the_form(error: ModelFailure) -> bool:
-    """Whether a request may have failed for its form: it was refused, not for its key, pace or length."""
-    status = getattr(error.__cause__, "status_code", None)
-    is_final = isinstance(error, AccessDenied | OutOfPatience)
-    return status not in (None, 408, 409, 413, 429) and error.failure.kind == "error" and not is_final

@@ -17,7 +17,6 @@ each would otherwise cost as much again as sending it.
 
 import contextlib
 import json
-import re
 import ssl
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -35,7 +34,7 @@ from simulator.models.network import (
     proxy_for,
     through,
 )
-from simulator.models.refusals import NoAnswer, Refused, refusal_in
+from simulator.models.refusals import NoAnswer, Refused, refused_within
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -115,8 +114,8 @@ class Transport:
         if not 200 <= status < 300:
             raise Refused(status, headers, text)
         data = _json(content)
-        if (said := _error_within(data)) is not None:
-            raise Refused(_status_of(said), headers, json.dumps({"error": said}, ensure_ascii=False))
+        if refused := refused_within(data, headers):
+            raise refused
         return data
 
     async def close(self) -> None:
@@ -182,55 +181,6 @@ def _json(content: bytes) -> Any:
         with contextlib.suppress(ValueError, RecursionError):
             return json.loads(content)
         return None
-
-
-# What an error without a status is called by its code or type, and the status that it would have. Anything
-# else may pass, like most of what a provider behind a gateway fails of.
-_NAMED_STATUS = (
-    (re.compile(r"rate.?limit|too.?many|exhausted|throttl"), 429),
-    (re.compile(r"authent|api.?key|permission|unauthori[sz]ed"), 401),
-    (re.compile(r"unexpected endpoint|(?:unknown|no such) (?:endpoint|path|url|route)|page not found"), 404),
-    (re.compile(r"invalid|bad.?request|unsupported|not.?found|content.?(?:filter|policy)|context"), 400),
-)
-
-
-# What an answer without an error has that has no choices either.
-_OF_REPLIES = ("id", "object", "created", "model", "usage", "system_fingerprint")
-
-
-def _error_within(data: Any) -> Any:
-    """The error of an answer with status 200 that holds nothing else; None where there is none.
-
-    OpenRouter and other gateways have sent the status before their provider fails. Then there are no choices,
-    only words, in whichever shape; or the only choice has an error in it, or ends by one.
-    """
-    if isinstance(data, list):
-        return next((item.get("error") for item in data[:1] if isinstance(item, dict)), None)
-    if not isinstance(data, dict) or data.get("data"):
-        return None
-    choices = data.get("choices")
-    if not choices:
-        # A message that is a text is the error's; one that is an object is of another program's API.
-        said = {name: value for name, value in data.items() if name not in _OF_REPLIES}
-        said.pop("message" if not isinstance(data.get("message"), str) else "", None)
-        return data.get("error") or (said if refusal_in(200, json.dumps(said)).words else None)
-    first = choices[0] if isinstance(choices, list) else None
-    if not isinstance(first, dict):
-        return None
-    has_failed = first.get("finish_reason") == "error"
-    return first.get("error") or ("the provider failed (finish_reason error)" if has_failed else None)
-
-
-def _status_of(error: Any) -> int:
-    """The status that an error has within an answer, or would have by its name; else 500."""
-    said = error if isinstance(error, dict) else {}
-    codes = [str(said.get(key) or "").lower() for key in ("code", "status", "status_code", "type")]
-    if isinstance(error, str):
-        codes.append(error[:200].lower())
-    for code in codes:
-        if re.fullmatch(r"[45]\d\d", code):
-            return int(code)
-    return next((status for name, status in _NAMED_STATUS if name.search(" ".join(codes))), 500)
 
 
 def _has_timed_out(error: BaseException | None) -> bool:

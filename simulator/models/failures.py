@@ -12,10 +12,8 @@ from simulator.core.messages import Message, _, changed, encodable, sentences
 from simulator.core.roles import Endpoint
 from simulator.models.abilities import DROPPABLE
 from simulator.models.network import OF_PROXIES, proxy_for, through
-from simulator.models.refusals import NoAnswer, Refused, reason_of
+from simulator.models.refusals import CallError, Refused, reason_of
 
-# Statuses that concern every call to a model.
-_DENIED = (401, 402, 403, 404, 405)
 # Of a refusal: a header that it wants, a field of the request that it wants, and how fields are named.
 _NAMES_HEADER = re.compile(r"subscription.?key|api-key|x-[a-z-]+|\bheaders?\b", re.IGNORECASE)
 _ASKS_FOR_FIELD = re.compile(
@@ -59,19 +57,15 @@ def failure_at(
     return (AccessDenied if kind == "denied" else ModelFailure)(kind, text)
 
 
-def failure_of(endpoint: Endpoint, error: Refused | NoAnswer, gave_up: Message | str = "") -> ModelFailure:
+def failure_of(endpoint: Endpoint, error: CallError, gave_up: Message | str = "") -> ModelFailure:
     """The failure for an error of the endpoint; OutOfPatience when `gave_up` says why nobody waits."""
-    if isinstance(error, NoAnswer):
-        # A proxy or a certificate that stands in between has nothing to do with the key.
-        advice = "" if error.kind == "denied" else None
-        failure = failure_at(endpoint, error.kind, error.args[0], advice=advice)
+    if isinstance(error, Refused):
+        kind, words, advice = error.refusal.kind, words_of(endpoint, error), _advice(endpoint, error)
     else:
-        # A content filter refuses one text; a redirect, a 401, 402, 403, 404 or 405 concern every call.
-        kind = "refused" if error.refusal.is_filtered else "error"
-        moved = 300 <= error.status_code < 400  # not followed: the key is sent to no other address
-        if moved or error.status_code in _DENIED or error.refusal.is_denied:
-            kind = "denied"
-        failure = failure_at(endpoint, kind, words_of(endpoint, error), advice=_advice(endpoint, error, kind))
+        kind, words = getattr(error, "kind", "error"), error.args[0]
+        # A proxy or a certificate that stands in between has nothing to do with the key.
+        advice = "" if kind == "denied" else None
+    failure = failure_at(endpoint, kind, words, advice=advice)
     if not gave_up:
         return failure
     message = failure.message
@@ -82,8 +76,8 @@ def failure_of(endpoint: Endpoint, error: Refused | NoAnswer, gave_up: Message |
 
 def words_of(endpoint: Endpoint, error: Refused) -> Message | str:
     """The status and the endpoint's reason, with the proxy that may have said it."""
-    words = _("{status:d}: {reason}", status=error.status_code, reason=reason_of(error))
-    proxy = proxy_for(endpoint.url) if error.status_code in OF_PROXIES else None
+    words = _("{status:d}: {reason}", status=error.refusal.status, reason=reason_of(error))
+    proxy = proxy_for(endpoint.url) if error.refusal.status in OF_PROXIES else None
     # Within TLS nobody but the endpoint answers.
     return through(proxy if endpoint.url.startswith("http:") else None, words)
 
@@ -92,16 +86,20 @@ def _check(endpoint: Endpoint) -> Message:
     return _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=endpoint.role.upper())
 
 
-def _advice(endpoint: Endpoint, error: Refused, kind: str) -> Message | str | None:
+def _advice(endpoint: Endpoint, error: Refused) -> Message | str | None:
     """What to do about a refusal; None for what is said of every one of its kind."""
     reason, name = str(reason_of(error)), endpoint.role.upper()
-    if error.status_code in (404, 405) and "model" not in reason.lower():
+    if error.refusal.status in (404, 405) and "model" not in reason.lower():
         lacks = endpoint.missing_of_address
         return sentences(lacks, _check(endpoint)) if lacks else None
-    if error.status_code in (401, 403) and _NAMES_HEADER.search(reason):
+    if error.refusal.status in (401, 403) and _NAMES_HEADER.search(reason):
         headers = _("Headers are set in REHEARSAL_{name}_HEADERS='api-key: ${{VARIABLE}}'.", name=name)
         return sentences(headers, _check(endpoint))
-    if kind == "error" and error.status_code in (400, 422) and (field := _field_of(endpoint, error, reason)):
+    if (
+        error.refusal.kind == "error"
+        and error.status in (400, 422)
+        and (field := _field_of(endpoint, error, reason))
+    ):
         return _(
             "Request fields are set in REHEARSAL_{name}_EXTRA='{{\"{field}\": ...}}'.",
             name=name,

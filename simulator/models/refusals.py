@@ -110,6 +110,11 @@ FILTERED = re.compile(
     r"|\bsafety|block_?list|recitation|sensitive|\brefus",
     re.IGNORECASE,
 )
+# What one says whose model is for chats, whatever its status.
+_NO_EMBEDDINGS = re.compile(
+    r"embeddings?\b.*\b(?:not|n[o']t|unsupported|disabled)|(?:not|n't|unsupported|without|no)\b.*\bembedding",
+    re.IGNORECASE,
+)
 
 
 class Refusal(NamedTuple):
@@ -132,14 +137,47 @@ class Refusal(NamedTuple):
 
     @property
     def is_denied(self) -> bool:
-        """Whether it says that the key is none, or that nothing is left to pay with."""
-        return bool(_DENIED.search(f"{self.code} {self.words}"))
+        """Whether every call is refused: the key, the account, the address, or one that has moved.
+
+        A redirect is not followed: the key is sent to no other address.
+        """
+        is_of_all = 300 <= self.status < 400 or self.status in (401, 402, 403, 404, 405)
+        return is_of_all or bool(_DENIED.search(f"{self.code} {self.words}"))
 
     @property
     def is_filtered(self) -> bool:
         """Whether the text was refused for what it says."""
         said = self.words if self.status in (400, 422) and "exists risk" in self.words.lower() else ""
         return bool(FILTERED.search(f"{self.code} {said}"))
+
+    @property
+    def kind(self) -> str:
+        """Of the failure that it is: denied concerns every call, refused this text alone."""
+        return "denied" if self.is_denied else "refused" if self.is_filtered else "error"
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether another attempt may succeed: after 408, 409, 429 or 5xx.
+
+        The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken
+        (505) there. An empty account is not transient, nor what a 500 says is not supported; a form that the
+        model did not fill in this once (Groq's `json_validate_failed`) is.
+        """
+        may_pass = self.status in (408, 409, 425, 429) or (
+            self.status >= 500 and self.status not in (501, 505)
+        )
+        is_final = self.is_denied or (self.status == 500 and self.is_unsupported)
+        return self.is_passing or (may_pass and not is_final)
+
+    @property
+    def has_no_embeddings(self) -> bool:
+        """Whether an endpoint that refuses embeddings has none, or none by this model."""
+        return self.status in (403, 404, 405, 410, 501) or bool(_NO_EMBEDDINGS.search(self.words))
+
+    @property
+    def may_be_of_form(self) -> bool:
+        """Whether a request may be refused for its form, and not for its key, pace or length."""
+        return self.kind == "error" and self.status not in (408, 409, 413, 429)
 
 
 def refusal_in(status: int, body: str) -> Refusal:
@@ -197,7 +235,25 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:_MOST_WORDS]
 
 
-class NoAnswer(Exception):
+class CallError(Exception):
+    """A request without a reply; `status` is that of an answer, `wait` the seconds that it asks for."""
+
+    status: int | None = None
+    wait: float | None = None
+    is_transient: bool
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the endpoint takes no more calls now (529 is Anthropic's "overloaded")."""
+        return self.status in (429, 503, 529)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether there was no answer in time."""
+        return self.status in (408, 504)
+
+
+class NoAnswer(CallError):
     """No readable HTTP answer. `kind` is that of a Failure; `is_transient`: another attempt may succeed.
 
     `denied` is of what stands between this machine and the endpoint: no other call can succeed either.
@@ -210,42 +266,80 @@ class NoAnswer(Exception):
         super().__init__(message)
         self.kind, self.is_transient, self.was_sent = kind, is_transient, was_sent
 
+    @property
+    def is_late(self) -> bool:
+        """Whether there was no answer in time."""
+        return self.kind == "timeout"
 
-class Refused(Exception):
+
+class Refused(CallError):
     """An answer other than a reply: its status, headers and text, and the refusal that is in it."""
 
-    def __init__(self, status_code: int, headers: Mapping[str, str], text: str) -> None:
-        self.status_code, self.headers, self.text = status_code, headers, text
-        self.refusal = refusal_in(status_code, text)
+    def __init__(self, status: int, headers: Mapping[str, str], text: str) -> None:
+        self.status, self.headers, self.refusal = status, headers, refusal_in(status, text)
+        self.wait, self.is_transient = wait_asked_for(headers, text), self.refusal.is_transient
         super().__init__(self.refusal.words)
 
 
-def is_transient(error: BaseException) -> bool:
-    """Whether another attempt may succeed: after no answer, a timeout, 408, 409, 429 or 5xx.
+def refused_within(data: Any, headers: Mapping[str, str]) -> Refused | None:
+    """The refusal that an answer with status 200 is, with the status of its error; None for a reply."""
+    if (error := _error_within(data)) is None:
+        return None
+    return Refused(_status_of(error), headers, json.dumps({"error": error}, ensure_ascii=False))
 
-    The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken (505)
-    there. An empty account is not transient, nor what a 500 says is not supported; a form that the model did
-    not fill in this once (Groq's `json_validate_failed`) is.
+
+# What an error without a status is called by its code or type, and the status that it would have. Anything
+# else may pass, like most of what a provider behind a gateway fails of.
+_NAMED_STATUS = (
+    (re.compile(r"rate.?limit|too.?many|exhausted|throttl"), 429),
+    (re.compile(r"authent|api.?key|permission|unauthori[sz]ed"), 401),
+    (re.compile(r"unexpected endpoint|(?:unknown|no such) (?:endpoint|path|url|route)|page not found"), 404),
+    (re.compile(r"invalid|bad.?request|unsupported|not.?found|content.?(?:filter|policy)|context"), 400),
+)
+
+
+# What an answer without an error has that has no choices either.
+_OF_REPLIES = ("id", "object", "created", "model", "usage", "system_fingerprint")
+
+
+def _error_within(data: Any) -> Any:
+    """The error of an answer with status 200 that holds nothing else; None where there is none.
+
+    OpenRouter and other gateways have sent the status before their provider fails. Then there are no choices,
+    only words, in whichever shape; or the only choice has an error in it, or ends by one.
     """
-    if isinstance(error, Refused):
-        status, refusal = error.status_code, error.refusal
-        transient = status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505))
-        is_final = refusal.is_denied or (status == 500 and refusal.is_unsupported)
-        return refusal.is_passing or (transient and not is_final)
-    return isinstance(error, NoAnswer) and error.is_transient
+    if isinstance(data, list):
+        return next((item.get("error") for item in data[:1] if isinstance(item, dict)), None)
+    if not isinstance(data, dict) or data.get("data"):
+        return None
+    choices = data.get("choices")
+    if not choices:
+        # A message that is a text is the error's; one that is an object is of another program's API.
+        said = {name: value for name, value in data.items() if name not in _OF_REPLIES}
+        said.pop("message" if not isinstance(data.get("message"), str) else "", None)
+        return data.get("error") or (said if refusal_in(200, json.dumps(said)).words else None)
+    first = choices[0] if isinstance(choices, list) else None
+    if not isinstance(first, dict):
+        return None
+    has_failed = first.get("finish_reason") == "error"
+    return first.get("error") or ("the provider failed (finish_reason error)" if has_failed else None)
 
 
-def status_of(error: BaseException | None) -> int | None:
-    """The status of an answer that a client's error came of, if any."""
-    status = getattr(error, "status_code", None) or getattr(
-        getattr(error, "response", None), "status_code", None
-    )
-    return status if isinstance(status, int) else None
+def _status_of(error: Any) -> int:
+    """The status that an error has within an answer, or would have by its name; else 500."""
+    said = error if isinstance(error, dict) else {}
+    codes = [str(said.get(key) or "").lower() for key in ("code", "status", "status_code", "type")]
+    if isinstance(error, str):
+        codes.append(error[:200].lower())
+    for code in codes:
+        if re.fullmatch(r"[45]\d\d", code):
+            return int(code)
+    return next((status for name, status in _NAMED_STATUS if name.search(" ".join(codes))), 500)
 
 
 def reason_of(error: Refused) -> Message | str:
     """The endpoint's reason for a refusal; for a redirect, its target."""
-    if 300 <= error.status_code < 400:
+    if 300 <= error.refusal.status < 400:
         moved = error.headers.get("location", "").partition("?")[0] or _("another address")
         return _("the endpoint has moved to {address}, which is not followed.", address=moved)
     return error.refusal.words or _("no reason is given")
@@ -279,8 +373,9 @@ def refused_in(error: BaseException | None) -> Refused | None:
     """The refusal that an error is, or that one of another client holds as its answer; None without any."""
     if isinstance(error, Refused):
         return error
-    status, response = status_of(error), getattr(error, "response", None)
-    if status is None:
+    response = getattr(error, "response", None)
+    status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    if not isinstance(status, int):
         return None
     text = ""
     # Of a body that was not read, clients have no text.
@@ -292,7 +387,7 @@ def refused_in(error: BaseException | None) -> Refused | None:
 def wait_of(error: BaseException | None) -> float | None:
     """The seconds that the answer of a client's error asks for, in its headers or its body."""
     refused = refused_in(error)
-    return wait_asked_for(refused.headers, refused.text) if refused else None
+    return refused.wait if refused else None
 
 
 def _wait_in(body: str) -> float | None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.models.abilities import Abilities, without_system
-from simulator.models.refusals import Refusal, Refused, is_transient, refusal_in
+from simulator.models.refusals import Refusal, Refused, refusal_in
 
 SYSTEM = [{"role": "system", "content": "Grade."}, {"role": "user", "content": "Hi"}]
 SCHEMA = {"type": "json_schema", "json_schema": {}}
@@ -232,7 +232,7 @@ def test_a_key_or_an_account_that_is_refused_at_any_status(status: int, body: An
     error = Refused(status, {}, json.dumps(body))
 
     assert error.refusal.is_denied is is_denied
-    assert is_transient(error) is (status == 429 and not is_denied)
+    assert error.is_transient is (status == 429 and not is_denied)
 
 
 @pytest.mark.parametrize(
