@@ -125,19 +125,15 @@ _NONE = frozenset(("", "-", "none", "(none)", "n/a", "nothing", "なし", "(な�
 _VERDICTS = {
     "supported": "supported", "support": "supported", "entailed": "supported",
     "contradicted": "contradicted", "contradiction": "contradicted", "refuted": "contradicted",
-    "not_found": "not_found", "not found": "not_found", "notfound": "not_found",
-    "unsupported": "not_found", "not_supported": "not_found", "neutral": "not_found",
+    "not_found": "not_found", "notfound": "not_found", "unsupported": "not_found",
+    "not_supported": "not_found", "neutral": "not_found",
 }  # fmt: skip
-
-
 _STATES = {
-    "resolved": "resolved", "fully resolved": "resolved", "yes": "resolved",
-    "partly": "partly", "partial": "partly", "partially": "partly", "partly resolved": "partly",
-    "partially resolved": "partly",
-    "not": "not", "no": "not", "not resolved": "not", "unresolved": "not",
+    "resolved": "resolved", "fully_resolved": "resolved", "yes": "resolved",
+    "partly": "partly", "partial": "partly", "partially": "partly", "partly_resolved": "partly",
+    "partially_resolved": "partly",
+    "not": "not", "no": "not", "not_resolved": "not", "unresolved": "not",
 }  # fmt: skip
-
-
 # What goes wrong between turns. One lapse is of one kind, the first of these that fits.
 LapseKind = Literal[
     "mixups", "contradictions", "promises", "loops", "forgotten", "closures", "overlooked",
@@ -265,13 +261,9 @@ def _weight(value: Any) -> int | None:
     return int(match[1]) if match and not isinstance(value, bool) else None
 
 
-def _request_state(value: Any) -> Any:
-    word = _plain(value)
-    return _STATES.get(word.replace("_", " "), value) if isinstance(word, str) else value
-
-
-def _outcome(value: Any) -> Any:
-    return _OUTCOMES.get(as_key(value), value) if isinstance(value, str) else value
+def _term(terms: Mapping[str, str]) -> BeforeValidator:
+    """One of the program's words, which `terms` has by other words; the rest is left for the check."""
+    return BeforeValidator(lambda value: terms.get(as_key(value), value) if isinstance(value, str) else value)
 
 
 def _lapse_kind(value: Any) -> str | None:
@@ -307,11 +299,6 @@ def _response(value: Any) -> Any:
     # "answered (partly)" may be either.
     others = (other for other in get_args(Response) if other != word and other in as_key(plain))
     return value if word is None or any(others) else word
-
-
-def _verdict(value: Any) -> Any:
-    word = _plain(value)
-    return _VERDICTS.get(word.replace("-", "_"), value) if isinstance(word, str) else value
 
 
 def _passage_id(value: Any) -> str:
@@ -394,7 +381,7 @@ Responded = Annotated[
     BeforeValidator(_response),
     WithJsonSchema({"type": "string", "enum": list(get_args(Response))}),
 ]
-ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
+ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], _term(_VERDICTS)]
 PassageId = Annotated[str, BeforeValidator(_passage_id)]
 
 
@@ -490,7 +477,7 @@ class Request(Reply):
     turn: TurnNumber
     # How much it matters to the customer; None where the model does not say so.
     weight: Weight = None
-    state: Annotated[Literal["resolved", "partly", "not"], BeforeValidator(_request_state)]
+    state: Annotated[Literal["resolved", "partly", "not"], _term(_STATES)]
     by: TurnNumber = 0
 
 
@@ -520,7 +507,7 @@ class Expectation(Reply):
     why: Text = ""
     state: Annotated[
         Literal["met", "unmet", "open"],
-        BeforeValidator(_outcome),
+        _term(_OUTCOMES),
         WithJsonSchema({"type": "string", "enum": ["met", "unmet", "open"]}),
     ]
 
