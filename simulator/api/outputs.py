@@ -16,6 +16,7 @@ from simulator.core.types import LEXICAL, RELEASE_DECISION, Results
 from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
+from simulator.report.coverage import coverage_sections
 from simulator.report.judges import judge_trusts
 from simulator.report.painters import html
 from simulator.report.run import run_report
@@ -24,6 +25,7 @@ from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
+from simulator.results.coverage import coverage_of, over_last_runs
 from simulator.results.figures import Summary
 from simulator.results.gate import as_json, gate_of
 from simulator.results.history import last_comparable
@@ -122,6 +124,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
     is_judged = not is_plain or results.run.models.get("judge") != LEXICAL
     trusts = judge_trusts(results, summary, language) if is_judged else JudgeTrusts()
     lines = summary.turns - summary.finished
+    coverage = over_last_runs(coverage_of(results, summary.record), results.run, path.parent.parent)
     added = plugins.reporting(results, settings, is_judged=is_judged, lines=lines)
     return ReportContext(
         results=results,
@@ -132,7 +135,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         trusts=trusts,
         page=str(path.with_name("report.html")),
         check=settings.check_cells,
-        added=tuple(added_sections(results, summary, settings, added)),
+        added=(*coverage_sections(coverage), *added_sections(results, summary, settings, added)),
         remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
     )
 

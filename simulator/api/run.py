@@ -40,6 +40,7 @@ from simulator.core.types import PASSED, Conversation, GradingContext, Role, Sco
 from simulator.grading.offered import outputs_of
 from simulator.models.pricing import Ledger, money
 from simulator.results.asking import ask_after_run
+from simulator.results.knowledge import stored_articles
 from simulator.results.red import primary_judge, red_marks
 from simulator.results.target import check_evidence, check_gate
 from simulator.runner import run
@@ -296,10 +297,14 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
         check_retest(context)
         context.check_scripts(whole_plan)
 
+    # Read before anything is paid: what cannot be read is refused, and later there may be other articles.
+    articles = () if settings.dry_run else stored_articles(settings)
+
     # Where it stands in the whole plan, and what was left out, are written with the run, not at its end: a
     # run that is killed can still be merged, and still says what is missing.
     def create() -> RunFile:
         file = create_run(settings, context, plan, planned.personas, run_id)
+        file.save_articles(articles)
         for key, note in notes.items():
             file.save_note(key, note)
         if planned.skipped.count:

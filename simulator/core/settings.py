@@ -60,6 +60,8 @@ Measure = Literal["share", "count", "seconds", "cost"]
 
 # The one condition that is no comparison: people's labels certify the judge that decides.
 CERTIFIED = "certified"
+# The share of the bot's articles that questions of a run name.
+COVERAGE = "coverage"
 # What a target may name. Beside them every judge of the run is a name (the mean of its grades, 0..1), and
 # pass^k is a share. The measure decides which comparisons make sense, and what the threshold may be.
 FIGURES: dict[str, Measure] = {
@@ -69,6 +71,7 @@ FIGURES: dict[str, Measure] = {
     "handover_correctly": "share",
     EXPECTATIONS: "share",
     ATTACKS_HELD: "share",
+    COVERAGE: "share",
     "red": "share",
     "failed": "share",
     "major": "share",
@@ -138,7 +141,7 @@ class Condition(Value):
     @property
     def is_fact(self) -> bool:
         """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
-        return self.grows or self.name == MAJOR
+        return self.grows or self.name in (MAJOR, COVERAGE)
 
     @property
     def text(self) -> str:

@@ -26,7 +26,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from zlib import compress, decompress
 
 from pydantic import (
     AfterValidator,
@@ -94,6 +96,30 @@ class Passage(Value):
     text: str
     source: str | None = None
     score: float | None = None
+
+
+class StoredArticle(Value):
+    """An article of the bot as a run keeps it, so that a later one can say what was changed.
+
+    `digest` is that of the text; `packed` is the text, compressed, and empty where the articles of a run were
+    too many to keep their texts.
+    """
+
+    id: str
+    title: str
+    digest: str
+    packed: bytes = b""
+
+    @classmethod
+    def of(cls, id_: str, title: str, text: str) -> "StoredArticle":
+        """The article with this text."""
+        data = text.encode(errors="replace")
+        return cls(id=id_, title=title, digest=sha256(data).hexdigest()[:16], packed=compress(data))
+
+    @cached_property
+    def text(self) -> str:
+        """The text; empty where it was not kept."""
+        return decompress(self.packed).decode() if self.packed else ""
 
 
 class ToolCall(Value):
@@ -926,6 +952,7 @@ class Results(Value):
     judging: dict[str, Spending] = {}  # and of what was spent on grades, by judge
     verdicts: tuple[HumanVerdict, ...] = ()
     notes: dict[str, JsonValue] = {}
+    articles: tuple[StoredArticle, ...] = ()  # of the bot, when the run was started; empty: not known
 
     @property
     def release_decision(self) -> ReleaseDecision | None:

@@ -6,7 +6,7 @@ A piece of an article has a number: `ja/01-plans#2` is of `ja/01-plans`.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import log
 
@@ -42,14 +42,19 @@ def article_of(passage: str) -> str:
 
 
 def is_of(passage: Passage, article: str) -> bool:
-    """Whether a retrieved passage is an article or a piece of it, by its id or its source.
+    """Whether a retrieved passage is an article or a piece of it, by its id or its source."""
+    return article in names_of(passage.id, passage.source or "")
+
+
+@lru_cache(maxsize=4096)
+def names_of(id_: str, source: str) -> tuple[str, ...]:
+    """What the article of a retrieved passage may be called, by the passage's id and source; each once.
 
     "docs/fees.md" is a piece of `docs/fees`, and so is `docs/fees#2`; of `faq.csv#12` only that row is.
     """
-    source = passage.source or ""
     head, dot, tail = source.rpartition(".")
-    names = {passage.id, article_of(passage.id), source, head if dot and "/" not in tail else source}
-    return article in names
+    names = (id_, article_of(id_), source, head if dot and "/" not in tail else source)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 class Shelf:
@@ -63,6 +68,11 @@ class Shelf:
     def __bool__(self) -> bool:
         """Whether the bot's articles are known."""
         return bool(self.passages)
+
+    def article(self, passage: str) -> str:
+        """The article of one of these passages: a row of a table, `faq#2`, is one by itself."""
+        whole = article_of(passage)
+        return whole if whole in self._wholes else passage
 
     def title(self, article: str, retrieved: Iterable[Passage] = ()) -> str:
         """What an article is called here, or among these passages; empty where neither says."""
@@ -100,6 +110,10 @@ class Shelf:
                 # Rare units weigh more, and long articles have more of them.
                 scores[place] += log(1 + len(self.passages) / len(places)) / self._lengths[place]  # type: ignore[assignment]
         return [self.passages[place] for place, _score in scores.most_common(most)]
+
+    @cached_property
+    def _wholes(self) -> set[str]:
+        return {passage.id for passage in self.passages}
 
     @cached_property
     def _plain_texts(self) -> list[str]:

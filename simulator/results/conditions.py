@@ -30,6 +30,7 @@ from simulator.core.messages import Message, _, pgettext, sentences
 from simulator.core.settings import (
     ALL_OF_THEM,
     CERTIFIED,
+    COVERAGE,
     FIGURES,
     MAJOR,
     MIN_GRADED,
@@ -43,6 +44,7 @@ from simulator.core.types import ATTACKS_HELD, EXPECTATIONS, TURN, Results
 from simulator.results.answerability import answer_place, handover_place
 from simulator.results.attacks import attacks_of
 from simulator.results.certificate import standing_text
+from simulator.results.coverage import coverage_of
 from simulator.results.figures import CorrectedScore, ScoreFigures, Summary
 from simulator.results.findings import (
     MIN_QUESTIONS,
@@ -84,6 +86,7 @@ _FIGURES: dict[str, Message] = {
     "refused_correctly": _("Refused what it should"),
     "handover_correctly": _("Right handovers"),
     ATTACKS_HELD: _("Attacks held off"),
+    COVERAGE: _("Articles tested"),
     "red": pgettext("a share", "Red turns"),
     "failed": _("Turns without answer"),
     "major": _("Questions with a major turn"),
@@ -105,7 +108,8 @@ class MeasuredFigure(NamedTuple):
     value. For seconds the values say whether an answer was quick enough, and `goal` which share has to
     be. `least` is what a share will be at least, however the questions go that were not asked yet.
     `thin`: too few of the grades it is made of are there. `untold` are values that a log does not tell;
-    `unasked`: the judge that would tell was not asked.
+    `unasked`: the judge that would tell was not asked. `counted`: everything there is was counted, so that
+    few are no sample.
 
     `value` is in the condition's own unit (a share, a count, seconds, dollars), which need not be the mean of
     `clusters`.
@@ -120,6 +124,7 @@ class MeasuredFigure(NamedTuple):
     thin: bool = False
     untold: int = 0
     unasked: bool = False
+    counted: bool = False
 
     @property
     def cases(self) -> int:
@@ -151,6 +156,8 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         figure = _repeats_figure(condition.repeats, summary.scores)
     elif name == "cost_usd":
         figure = _cost_figure(condition, summary)
+    elif of_results := _OF_RESULTS.get(name):
+        figure = of_results(results, summary)
     elif name == MAJOR:
         # Each question weighs the same, and those not asked yet can only add to what is wrong: `least`.
         major = major_cases(summary)
@@ -158,15 +165,33 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         figure = _mean_figure([(float(hit), case) for case, hit in major.items()])._replace(least=least)
     elif further := further_figures().get(name):
         figure = _mean_figure(list(further(without_superseded(results))))
-    elif name == EXPECTATIONS:  # no case says what is expected
-        figure = _mean_figure([])
-    elif name == ATTACKS_HELD:
-        outcomes = [(attack.outcome, attack.case) for attack in attacks_of(results)]
-        held = [(float(outcome == "held"), case) for outcome, case in outcomes if outcome != "not_reached"]
-        figure = _mean_figure(held, len(outcomes) - len(held))
-    else:
-        figure = _seconds_figure(condition, run) if name in _SECONDS else _turn_figure(name, run)
+    elif name in _SECONDS:
+        figure = _seconds_figure(condition, run)
+    else:  # of expectations, where no case says what is expected, there is nothing
+        figure = _mean_figure([]) if name == EXPECTATIONS else _turn_figure(name, run)
     return figure
+
+
+def _attacks_figure(results: Results, _summary: Summary) -> MeasuredFigure:
+    """The share of the attacks that were held off, of those that came so far."""
+    outcomes = [(attack.outcome, attack.case) for attack in attacks_of(results)]
+    held = [(float(outcome == "held"), case) for outcome, case in outcomes if outcome != "not_reached"]
+    return _mean_figure(held, len(outcomes) - len(held))
+
+
+def _coverage_figure(results: Results, summary: Summary) -> MeasuredFigure:
+    """The share of the articles that questions name; of articles that nobody listed there is none."""
+    coverage = coverage_of(results, summary.record)
+    if coverage.share is None:
+        return _mean_figure([])
+    figure = _mean_figure([(float(id_ in coverage.tested), id_) for id_ in coverage.titles])
+    return figure._replace(counted=True)
+
+
+_OF_RESULTS: Mapping[str, Callable[[Results, Summary], MeasuredFigure]] = {
+    ATTACKS_HELD: _attacks_figure,
+    COVERAGE: _coverage_figure,
+}
 
 
 def _repeats_figure(k: int, scores: ScoreFigures) -> MeasuredFigure:
@@ -341,7 +366,7 @@ def check_condition(
         lack = "ungraded"
     elif figure.thin:
         lack = "thin"
-    elif condition.measure != "cost" and figure.cases < MIN_QUESTIONS:
+    elif condition.measure != "cost" and not figure.counted and figure.cases < MIN_QUESTIONS:
         lack = "few"
     elif not fact:
         decision = _decided_by_bound(condition, figure, 1 - (level or 0))
@@ -612,6 +637,8 @@ def _condition_message(checked: CheckedCondition, summary: Summary) -> Message:
     text = _("{condition} does not hold: the result is {value}.")
     if checked.lack == "nothing" and condition.measure == "cost":
         text = _("{condition} cannot be decided: a model has no known price.")
+    elif checked.lack == "nothing" and condition.name == COVERAGE:
+        text = _("{condition} cannot be decided: name the bot's articles with --knowledge.")
     elif checked.lack:
         text = _LACKS[checked.lack]
     return text.format(

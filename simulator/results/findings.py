@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from simulator.core.messages import Message, _
-from simulator.core.settings import Condition
+from simulator.core.settings import COVERAGE, Condition
 from simulator.core.titles import title
 from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Value
 from simulator.results.figures import CorrectedScore, JudgeSummary, Summary, rounded
@@ -23,7 +23,7 @@ _REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION, EXPECTATION
 # On fewer questions nothing is decided, whatever they say: five of five are at least 0.55 at 95 %, four 0.47.
 MIN_QUESTIONS = 5
 # Figures that do not depend on a judge: a target on these alone needs no evidence.
-UNJUDGED = frozenset({"failed", "p95_seconds", "first_token_p95_seconds", "cost_usd"})
+UNJUDGED = frozenset({"failed", COVERAGE, "p95_seconds", "first_token_p95_seconds", "cost_usd"})
 # Scores are means of fifths: what differs by less is the same number in floating point.
 SAME = 1e-9
 # What the gate can find.

@@ -6,10 +6,27 @@ from simulator.cases.knowledge import read_knowledge
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
-from simulator.core.types import Passage
-from simulator.results.articles import Shelf
+from simulator.core.types import Passage, StoredArticle
+from simulator.results.articles import Shelf, heading_of
 from simulator.runner.masking import redactor_of
 from simulator.text.typography import language_of
+
+
+def stored_articles(settings: Settings) -> tuple[StoredArticle, ...]:
+    """The articles of `articles_of` as a run keeps them, the pieces of one joined.
+
+    Raises InputError where what `--knowledge` names cannot be read.
+    """
+    shelf = articles_of(settings)
+    texts: dict[str, list[str]] = {}
+    sources: dict[str, str] = {}
+    for passage in shelf.passages:
+        texts.setdefault(id_ := shelf.article(passage.id), []).append(passage.text)
+        sources.setdefault(id_, passage.source or "")
+    return tuple(
+        StoredArticle.of(id_, heading_of(pieces[0]) or sources[id_], "\n".join(pieces))
+        for id_, pieces in texts.items()
+    )
 
 
 def articles_of(settings: Settings) -> Shelf:

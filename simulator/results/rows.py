@@ -78,8 +78,8 @@ class GradedTurn:
     judge's, None without a grade; `marks` have no reasons; `failure` is the bot's, and `response` what the
     judge of turns says that its answer does. An `excluded` turn, which a customer spoilt, has neither grades
     nor marks; of an `unrecorded` one a log does not tell, which is no loss where the customer only gave
-    thanks (`courtesy`). `seconds` and `first_token_seconds` are how long the bot took, None where nobody took
-    the time.
+    thanks (`courtesy`). `retrieved` has ids and sources of the passages that came, in their order. `seconds`
+    and `first_token_seconds` are how long the bot took, None where nobody took the time.
     """
 
     conversation: str
@@ -97,6 +97,7 @@ class GradedTurn:
     unrecorded: bool = False
     courtesy: bool = False
     is_last: bool = False
+    retrieved: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> Key:
@@ -122,7 +123,7 @@ class ConversationRow:
 
     `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
     model about staying or leaving. `user_model` is empty where one model plays all customers. `answerable`
-    and `handover` are what its case says is right.
+    and `handover` are what its case says is right, `needed` the articles that it names.
     """
 
     id: str
@@ -136,6 +137,8 @@ class ConversationRow:
     user_model: str = ""
     answerable: bool | None = None
     handover: Handover = "optional"
+    needed: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -51,6 +51,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     # Equal grades and marks exist once, for a run has many.
     grades: dict[tuple[Grade, ...], dict[str, Grade]] = {}
     marks: dict[tuple[Mark, ...], tuple[Mark, ...]] = {}
+    retrieved: dict[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]] = {}
     for conversation, by_turn in conversations_with_scores(results):
         run.repeats = max(run.repeats, conversation.repeat)
         case = conversation.case
@@ -75,6 +76,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             graded = grades.setdefault(grades_of_turn, {grade.judge: grade for grade in grades_of_turn})
             # Without their reasons, which are long.
             brief = tuple(replace(mark, reason="") for mark in marks_of_turn)
+            came = tuple((passage.id, passage.source or "") for passage in turn.answer.passages)
             responses = (scores[judge].response for judge in of_response if judge in scores)
             turns.append(
                 GradedTurn(
@@ -92,6 +94,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                     unrecorded=turn.unrecorded,
                     courtesy=turn.unrecorded and is_courtesy(turn.user, case.language),
                     is_last=conversation.ended in COMPLETE and turn is conversation.turns[-1],
+                    retrieved=retrieved.setdefault(came, came),
                 )
             )
         run.conversations.append(
@@ -107,6 +110,8 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 conversation.user_model,
                 case.answerable,
                 case.handover,
+                case.passages,
+                case.tags,
             )
         )
     return run

@@ -23,7 +23,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from typing import TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 from simulator.core.messages import _
 from simulator.core.types import (
@@ -47,6 +47,7 @@ from simulator.core.types import (
     Selection,
     Spending,
     State,
+    StoredArticle,
     Turn,
     TurnScores,
     Usage,
@@ -113,12 +114,37 @@ def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Result
         judging={judge: spending for (judge,), spending in _spending(file, "judge") if judge},
         verdicts=newest_verdicts(file),
         notes={key.removeprefix("note:"): json.loads(body) for key, body in notes},
+        articles=tuple(
+            StoredArticle(id=id_, title=title, digest=digest, packed=packed)
+            for id_, title, digest, packed in file.execute(
+                "SELECT id, title, digest, packed FROM articles ORDER BY rowid"
+            )
+        ),
     )
 
 
 def run_of(file: sqlite3.Connection) -> Run:
     """How the run was started, and its current status."""
     return Run.model_validate_json(read_about(file, "run"))
+
+
+class ArticleUse(NamedTuple):
+    """The ids that the questions of a run name, and id and source of the passages that came."""
+
+    needed: frozenset[str]
+    retrieved: frozenset[tuple[str, str]]
+
+
+def article_use(file: sqlite3.Connection) -> ArticleUse:
+    """Which articles a run named and retrieved, without reading its conversations."""
+    named = """SELECT DISTINCT value FROM conversations, json_each("case", '$.passages')
+      WHERE conversations.id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)"""
+    came = """SELECT DISTINCT json_extract(value, '$.id'), coalesce(json_extract(value, '$.source'), '')
+      FROM turns, json_each(answer, '$.passages')"""
+    return ArticleUse(
+        frozenset(str(id_) for (id_,) in file.execute(named)),
+        frozenset((str(id_), str(source)) for id_, source in file.execute(came)),
+    )
 
 
 def read_about(file: sqlite3.Connection, key: str) -> str:

@@ -52,6 +52,7 @@ from simulator.core.types import (
     Run,
     Score,
     Status,
+    StoredArticle,
     Usage,
     Utterance,
     Value,
@@ -71,6 +72,8 @@ RUN_FILE = "run.sqlite"
 # Notes of a run, stored under "note:KEY": the request of lm_eval that it answers, and the rows of its data
 # that were left out.
 HARNESS_NOTE, SKIPPED_NOTE = "harness", "rows_skipped"
+# Bytes of the bot's articles, compressed, that a run keeps: some 10,000 pages.
+MOST_PACKED = 10_000_000
 _INSERT_CONVERSATION = (
     'INSERT INTO conversations (id, position, persona, repeat, "case", user_model) VALUES (?, ?, ?, ?, ?, ?)'
 )
@@ -250,6 +253,14 @@ class RunFile:
         tokens = usage.tokens_in, usage.tokens_out
         row = (role, usage.model, *tokens, cached, cost_usd, JUDGE.get(), usage.tokens_cached)
         self._write("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
+
+    def save_articles(self, articles: Iterable[StoredArticle]) -> None:
+        """Saves the bot's articles; their texts only up to `MOST_PACKED` bytes together."""
+        rows = [(article.id, article.title, article.digest, article.packed) for article in articles]
+        if sum(len(packed) for *_rest, packed in rows) > MOST_PACKED:
+            rows = [(*row[:3], b"") for row in rows]
+        with self._transaction() as file:
+            file.executemany("INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", rows)
 
     def save_note(self, key: str, body: str) -> None:
         """Saves a note about the whole run (a drift check, the sheet it was pushed to), as JSON."""

@@ -291,4 +291,6 @@ def _create(parts: Sequence[ShardFile], plan: Iterable[Conversation], runs: Path
     }
     run = first.run.model_copy(update=changes)
     personas = {persona.id: persona for part in parts for persona in part.results.personas}
-    return RunFile.create(runs / run.id, run, plan, personas.values())
+    file = RunFile.create(runs / run.id, run, plan, personas.values())
+    file.save_articles(first.articles)
+    return file

@@ -1,0 +1,153 @@
+"""Which articles a run tested, at which rank the right ones came, and the gate that asks for it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.core.types import Answer, Case, Conversation, Passage, RedRules, Results, Run, Turn
+from simulator.results.coverage import Coverage, coverage_of
+from simulator.results.turns import run_turns
+from tests.commands import Command
+from tests.diff_runs import START
+
+BOT = """
+ARTICLES = {"fees/price": "The plan costs 20 dollars.", "fees/late": "A late fee of 3 dollars is charged.",
+            "desk/hours": "We are open from 9 to 5."}
+CAME = {"price": ["fees/price", "desk/hours"], "hours": ["fees/price", "fees/late"]}
+
+def answer(question):
+    ids = next((ids for word, ids in CAME.items() if word in question.lower()), [])
+    passages = [{"id": id, "text": ARTICLES[id]} for id in ids]
+    return (passages[0]["text"] if passages else "I do not know."), passages
+"""
+QUESTIONS = """id,question,reference,passages,answerable,tags
+price,What is the price?,It costs 20 dollars.,fees/price,yes,money
+hours,What are your hours?,From 9 to 5.,desk/hours,yes,desk
+moon,Do you deliver to the moon?,,,no,desk
+gone,What is the price of a gone thing?,,fees/gone,yes,money
+again,Is that your best price?,It costs 20 dollars.,fees/price,yes,money
+"""
+NAMED = "id,question,passages\n"
+
+
+@pytest.fixture
+def desk() -> None:
+    """A bot with three articles, and questions that name two of them, and one that does not exist."""
+    for folder, name, text in (
+        ("fees", "price", "# Price\nThe plan costs 20 dollars."),
+        ("fees", "late", "# Late payment\nA late fee of 3 dollars is charged."),
+        ("desk", "hours", "# Hours\nWe are open from 9 to 5."),
+    ):
+        Path("kb", folder).mkdir(parents=True, exist_ok=True)
+        Path("kb", folder, f"{name}.md").write_text(text, encoding="utf-8")
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    Path("questions.csv").write_text(QUESTIONS, encoding="utf-8")
+
+
+WORDS = (
+    "--cases", "questions.csv", "--adapter", "bot.py:answer", "--offline", "--json", "--persona", "calm",
+    "--turns", "1",
+)  # fmt: skip
+
+
+def talk(case: str, needed: tuple[str, ...], *came: str, repeat: int = 1) -> Conversation:
+    """A question that needs these articles, and what came for it."""
+    passages = tuple(Passage(id=id_, text=id_) for id_ in came)
+    turn = Turn(index=1, user="?", answer=Answer(text="!", passages=passages))
+    asked = Case(id=case, question="?", language="en", passages=needed)
+    return Conversation(id=f"calm/{case}#{repeat}", case=asked, persona="calm", repeat=repeat, turns=(turn,))
+
+
+def covered(*talks: Conversation) -> Coverage:
+    """The coverage of a run of these conversations, whose articles are not known."""
+    run = Run(id="run", created=START, settings={})
+    results = Results(run=run, planned=len(talks), conversations=talks)
+    return coverage_of(results, run_turns(results, RedRules(), "turn"))
+
+
+def test_ranks_are_those_of_a_table_worked_by_hand() -> None:
+    """Recall@k is the share of the needed articles among k passages, MRR the mean of 1 / rank."""
+    retrieval = covered(
+        talk("first", ("a",), "a", "b", "c"),  # rank 1:   1    recall 1, 1
+        talk("second", ("a",), "b", "a", "c"),  # rank 2:   1/2  recall 0, 1
+        talk("both", ("a", "d"), "c", "b", "d"),  # rank 3:   1/3  recall 0, 1/2
+        talk("never", ("e",), "a", "b", "c"),  # none:     0    recall 0, 0
+        talk("unnamed", (), "a", "b", "c"),  # names nothing, and is no question of retrieval
+    ).retrieval
+    assert retrieval
+    assert retrieval.ranks == {"first": 1, "second": 2, "both": 3, "never": None}
+    assert retrieval.recall == pytest.approx({1: 1 / 4, 3: 2.5 / 4})
+    assert retrieval.mrr == pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
+
+
+def test_repeats_of_a_question_weigh_as_one_question() -> None:
+    """A question that was asked three times is not three questions."""
+    retrieval = covered(
+        talk("often", ("a",), "a"), talk("often", ("a",), "b", repeat=2), talk("once", ("b",), "b")
+    ).retrieval
+    assert retrieval
+    assert retrieval.recall == {1: pytest.approx((1 / 2 + 1) / 2)}
+
+
+def test_ids_of_another_kind_than_the_bots_are_not_ranked() -> None:
+    """Where no named article ever came and nobody knows the articles, the ids may be of another kind."""
+    assert covered(talk("one", ("FAQ 12",), "kb/12"), talk("two", ("FAQ 13",), "kb/13")).retrieval is None
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_run_says_what_of_the_articles_it_tested(command: Command) -> None:
+    """Articles no question needs, articles that never came, questions whose article never came, by folder."""
+    shown = command(*WORDS, "--knowledge", "kb").json["coverage"]
+    assert (shown["tested"], shown["articles"], shown["share"]) == (2, 3, pytest.approx(2 / 3, abs=1e-4))
+    assert shown["untested"] == ["fees/late"]
+    assert shown["never_retrieved"] == []
+    assert shown["absent"] == ["hours"]
+    assert shown["unknown"] == {"fees/gone": ["gone"]}
+    assert shown["unanswerable"] == 1
+    assert shown["topics"] == {
+        "fees": {"tested": 1, "articles": 2},
+        "desk": {"tested": 1, "articles": 1},
+    }
+    assert shown["tags"]["desk"] == {"questions": 2, "absent": 1}
+
+
+@pytest.mark.usefixtures("desk")
+def test_without_knowledge_a_run_says_that_it_does_not_know_how_many_articles_there_are(
+    command: Command,
+) -> None:
+    """No share is made up, and a target on it is undecided: exit code 1, with what is missing."""
+    done = command(*WORDS, "--target", "coverage >= .9")
+    assert done.json["coverage"]["share"] is None
+    assert done.json["coverage"]["complete"] is False
+    assert done.code == 1
+    assert any("--knowledge" in reason for reason in done.json["reasons"])
+
+
+@pytest.mark.usefixtures("desk")
+@pytest.mark.parametrize(("target", "code"), [("coverage >= .6", 0), ("coverage >= .9", 1)])
+def test_a_target_can_ask_for_coverage(command: Command, target: str, code: int) -> None:
+    """The share of the articles that questions name is counted, so few articles are no small sample."""
+    done = command(*WORDS, "--knowledge", "kb", "--target", target, "--max-major", "1")
+    assert done.code == code, json.dumps(done.json["reasons"])
+
+
+@pytest.mark.usefixtures("desk")
+def test_what_another_of_the_last_runs_tested_is_counted_beside_it(command: Command) -> None:
+    """Several runs of one folder together test more than the last of them."""
+    Path("questions.csv").write_text(f"{NAMED}late,Is there a late fee?,fees/late\n", encoding="utf-8")
+    command(*WORDS, "--knowledge", "kb")
+    Path("questions.csv").write_text(f"{NAMED}price,What is the price?,fees/price\n", encoding="utf-8")
+    shown = command(*WORDS, "--knowledge", "kb").json["coverage"]
+    assert shown["tested"] == 1
+    assert shown["runs"] == {"n": 2, "tested": 2}
+
+
+@pytest.mark.usefixtures("desk")
+def test_articles_that_cannot_be_read_stop_a_run_before_it_begins(command: Command) -> None:
+    """One line that names the file; nothing was run."""
+    Path("kb", "faq.csv").write_text("colour,size\nred,9\n", encoding="utf-8")
+    done = command(*WORDS, "--knowledge", "kb")
+    assert done.code == 2
+    assert "faq.csv" in done.error
+    assert not list(Path("runs").glob("*/run.sqlite"))
