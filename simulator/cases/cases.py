@@ -26,7 +26,6 @@ from simulator.cases.files import Spool
 from simulator.cases.headings import choice_columns, field_of, has_question, is_extra
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.cases.row import (
-    Fits,
     LeftOut,
     Reason,
     Row,
@@ -35,7 +34,7 @@ from simulator.cases.row import (
     WorksheetRow,
     raise_faults,
 )
-from simulator.cases.rows import read_rows, rows_by_field, rows_of
+from simulator.cases.rows import rows_by_field, rows_of
 from simulator.cases.structured import object_rows
 from simulator.cases.workbooks import WorkbookSheet, worksheet_rows
 from simulator.core.errors import CaseFileError
@@ -109,20 +108,17 @@ class SkippedRows:
         )
         return cls(note["rows"], note["count"], tuple(listed))
 
-    def as_json(self) -> dict[str, Any]:
-        """The output of `--json`; rows are in the order of the file."""
-        return self._as_dict(str)
-
-    def as_note(self) -> dict[str, Any]:
-        """The note of a run, from which `of` reads it."""
-        return self._as_dict(stored)
-
-    def _as_dict(self, text: Callable[[Message | str], Any]) -> dict[str, Any]:
+    def as_json(self, text: Callable[[Message | str], Any] = str) -> dict[str, Any]:
+        """The output of `--json`, rows in the order of the file; `text` says how sentences are written."""
         listed = [
             {"place": text(row.place), "line": row.line, "why": text(row.why)}
             for row in sorted(self.listed, key=lambda row: row.line)
         ]
         return {"rows": self.rows, "count": self.count, "listed": listed}
+
+    def as_note(self) -> dict[str, Any]:
+        """The note of a run, from which `of` reads it."""
+        return self.as_json(stored)
 
 
 class DatasetRequest(NamedTuple):
@@ -444,26 +440,32 @@ def read_dataset(source: Path | CaseObjects, request: DatasetRequest) -> DataSet
 
     Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """
-    if isinstance(source, Path):
-        return _filled(DataSet(source, request), rows_of(source, request.fits, request.columns))
-    if not source:
+    if not isinstance(source, Path) and not source:
         raise CaseFileError(_("the list of cases is empty."))
     if cases := _cases_among(source):
         return dataset_of(GIVEN, cases, request)
-    return _filled(DataSet(Path(GIVEN), request), _rows_of_objects(source, request.fits, request.columns))
+    return _filled(DataSet(_path(source), request), _rows(source, request))
 
 
-def _cases_among(source: CaseObjects) -> list[Case]:
-    """The cases, where the objects are cases. Raises CaseFileError where only some are."""
-    cases = [item for item in source if isinstance(item, Case)]
-    if cases and len(cases) < len(source):
+def _cases_among(source: Path | CaseObjects) -> list[Case]:
+    """The cases, where objects are given that are cases. Raises CaseFileError where only some are."""
+    given = () if isinstance(source, Path) else source
+    cases = [item for item in given if isinstance(item, Case)]
+    if cases and len(cases) < len(given):
         raise CaseFileError(_("a list of cases holds Case objects or tables of columns, not both."))
     return cases
 
 
-def _rows_of_objects(source: CaseObjects, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
+def _path(source: Path | CaseObjects) -> Path:
+    """The file, or what errors call objects."""
+    return source if isinstance(source, Path) else Path(GIVEN)
+
+
+def _rows(source: Path | CaseObjects, request: DatasetRequest) -> Rows:
+    if isinstance(source, Path):
+        return rows_of(source, request.fits, request.columns)
     path = Path(GIVEN)
-    return rows_by_field(path, lambda _fits: object_rows(path, source), fits, columns)
+    return rows_by_field(path, lambda _fits: object_rows(path, source), request.fits, request.columns)
 
 
 def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
@@ -504,23 +506,16 @@ def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Ro
 
 def valid_cases(source: Path | CaseObjects, request: DatasetRequest) -> Iterator[Case]:
     """The cases of the valid rows of a file or of objects; other rows are left out silently."""
-    if isinstance(source, Path):
-        path, rows = source, rows_of(source, request.fits, request.columns)
-    elif cases := _cases_among(source):
+    if cases := _cases_among(source):
         return iter(cases)
-    else:
-        path, rows = Path(GIVEN), _rows_of_objects(source, request.fits, request.columns)
-    pairs = _cases(path, rows, request)
+    pairs = _cases(_path(source), _rows(source, request), request)
     return (pair[1] for pair in pairs if not isinstance(pair, RowFault))
 
 
 def columns_of(source: Path | CaseObjects, columns: Mapping[str, str] | None = None) -> ColumnUse:
-    """How the columns of a file or of objects are used; empty for a file that `read_rows` cannot read."""
+    """How the columns of a file or of objects are used; empty for a file that cannot be read."""
     try:
-        if isinstance(source, Path):
-            rows = read_rows(source, has_question, columns)
-        else:
-            rows = raise_faults(_rows_of_objects(source, has_question, columns))
+        rows = raise_faults(_rows(source, QUESTIONS._replace(columns=columns)))
         return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
     except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
         return ColumnUse()

@@ -30,7 +30,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -342,7 +342,12 @@ def role_of(name: Any) -> str:
 
     By the words of headings.toml, without spaces, case, "message" and "chunk" at the end.
     """
-    word = re.sub(r"[\s_-]", "", str(name or "")).casefold()
+    return _role_of_word(str(name)) if name else ""
+
+
+@lru_cache(maxsize=4096)
+def _role_of_word(name: str) -> str:
+    word = re.sub(r"[\s_-]", "", name).casefold()
     return _ROLES.get(word) or _ROLES.get(word.removesuffix("chunk").removesuffix("message"), "")
 
 

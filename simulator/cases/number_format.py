@@ -17,8 +17,9 @@ from 27 on as dates with 年, 月 and 日.
 Written from ECMA-376, part 1, 18.8.30 and 18.8.31 (number formats).
 """
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
@@ -75,6 +76,12 @@ _COLOUR = re.compile(
     r"(?:black|blue|cyan|green|magenta|red|white|yellow|黒|青|水|緑|紫|赤|白|黄|colou?r\s*\d+|色\s*\d+)$",
     re.IGNORECASE,
 )
+_COMPARED: dict[str, Callable[[Decimal, Decimal], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "=": operator.eq, "<>": operator.ne,
+}  # fmt: skip
+# What stands in a place for a digit that there is none for.
+_EMPTY = {"0": "0", "?": " ", "#": ""}
 _ELAPSED = re.compile(r"(h+|m+|s+)$", re.IGNORECASE)
 
 
@@ -102,10 +109,6 @@ class _Section(NamedTuple):
     def has(self, *kinds: str) -> bool:
         return any(token.kind in kinds for token in self.tokens)
 
-    @property
-    def is_moment(self) -> bool:
-        return self.has("date", "elapsed")
-
 
 def shown_number(value: float, number_format: str, epoch: datetime) -> str:
     """The text of a number in this format; `epoch` is day 0 of the workbook's dates.
@@ -117,7 +120,7 @@ def shown_number(value: float, number_format: str, epoch: datetime) -> str:
     section, is_negated = _section(sections, value)
     if section is None or abs(value) >= _LARGEST:
         return general(value)
-    if section.is_moment:
+    if section.has("date", "elapsed"):
         return _moment(section, value, epoch)
     return _number(section, value, is_negated=is_negated)
 
@@ -141,63 +144,46 @@ def general(value: float) -> str:
 
 @lru_cache(maxsize=1024)
 def _sections(number_format: str) -> tuple[_Section, ...]:
-    builders = [_Builder()]
+    sections: list[list[_Token]] = [[]]
     for match in _TOKEN.finditer(number_format):
         kind, text = match.lastgroup or "", match[match.lastgroup or 0]
-        if kind == "other" and text == ";":
-            builders.append(_Builder())
-        elif kind != "bracket":
-            builders[-1].add(kind, text)
-        elif system := _SYSTEM.get(text.partition("-")[2].casefold()):
+        if kind == "bracket" and (system := _SYSTEM.get(text.partition("-")[2].casefold())):
             return _sections(system)
+        if (kind, text) == ("other", ";"):
+            sections.append([])
         else:
-            builders[-1].add_bracket(text)
-    return tuple(builder.section() for builder in builders)
+            sections[-1].append(_Token(kind, text))
+    return tuple(map(_section_of, sections))
 
 
-class _Builder:
-    """A section while its format is read."""
+def _section_of(written: Sequence[_Token]) -> _Section:
+    """The section of these tokens, of which fills and colours are left out.
 
-    def __init__(self) -> None:
-        self.tokens: list[_Token] = []
-        self.condition: tuple[str, Decimal] | None = None
-        self.is_japanese = self.first_year = False
-
-    def add(self, kind: str, text: str) -> None:
-        if kind in ("quoted", "escaped", "other"):
-            self.tokens.append(_Token("literal", text))
+    Brackets hold a condition, a currency with a locale, an elapsed time or a colour.
+    """
+    tokens: list[_Token] = []
+    condition: tuple[str, Decimal] | None = None
+    is_japanese = first_year = False
+    # Without digits a dot or a comma is one like any other letter.
+    letters = {"quoted", "escaped", "other"}
+    letters |= set() if any(token.kind == "digit" for token in written) else {"comma", "dot", "percent"}
+    for kind, text in written:
+        if kind == "bracket" and (match := _CONDITION.fullmatch(text)):
+            condition = match[1], Decimal(match[2])
+        elif kind == "bracket" and text.startswith("$"):
+            currency, _dash, locale = text[1:].casefold().partition("-")
+            is_japanese |= locale.endswith("411") or locale.startswith("ja")
+            first_year |= "gannen" in locale
+            tokens.append(_Token("literal", text[1 : 1 + len(currency)]))
+        elif kind == "bracket":
+            if not _COLOUR.match(text):
+                tokens.append(_Token("elapsed" if _ELAPSED.match(text) else "unsupported", text.lower()))
         elif kind == "blank":  # as wide as the character behind it
-            self.tokens.append(_Token("literal", " "))
+            tokens.append(_Token("literal", " "))
         elif kind != "fill":
-            is_word = kind in ("date", "noon", "exponent")
-            self.tokens.append(_Token(kind, text.lower() if is_word else text))
-
-    def add_bracket(self, text: str) -> None:
-        """A condition, a currency with a locale, an elapsed time, or a colour, which is left out."""
-        if condition := _CONDITION.fullmatch(text):
-            self.condition = (condition[1], Decimal(condition[2]))
-        elif text.startswith("$"):
-            currency, _dash, locale = text[1:].partition("-")
-            self.is_japanese |= locale.endswith("411") or locale.casefold().startswith("ja")
-            self.first_year |= "gannen" in locale.casefold()
-            self.tokens.append(_Token("literal", currency))
-        elif _ELAPSED.match(text):
-            self.tokens.append(_Token("elapsed", text.lower()))
-        elif not _COLOUR.match(text):
-            self.tokens.append(_Token("unsupported", text))
-
-    def section(self) -> _Section:
-        return _Section(tuple(_joined(self.tokens)), self.condition, self.is_japanese, self.first_year)
-
-
-def _joined(tokens: Sequence[_Token]) -> list[_Token]:
-    """The tokens; in a section without digits a dot or a comma is one like any other letter."""
-    if any(token.kind == "digit" for token in tokens):
-        return list(tokens)
-    return [
-        _Token("literal", token.text) if token.kind in ("comma", "dot", "percent") else token
-        for token in tokens
-    ]
+            plain = text.lower() if kind in ("date", "noon", "exponent") else text
+            tokens.append(_Token("literal" if kind in letters else kind, plain))
+    return _Section(tuple(tokens), condition, is_japanese, first_year)
 
 
 def _section(sections: Sequence[_Section], value: float) -> tuple[_Section | None, bool]:
@@ -208,26 +194,17 @@ def _section(sections: Sequence[_Section], value: float) -> tuple[_Section | Non
     if not numeric:
         return None, False
     if any(part.condition for part in numeric):
+        number = Decimal(repr(value))
         for part in numeric:
-            if part.condition is None or _holds(part.condition, value):
-                return part, bool(
-                    part.condition and part.condition[0] in ("<", "<=") and part.condition[1] <= 0
-                )
+            sign, limit = part.condition or (">=", number)
+            if _COMPARED[sign](number, limit):
+                return part, bool(part.condition) and sign in ("<", "<=") and limit <= 0
         return numeric[-1], False
     if value < 0 and len(numeric) > 1:
         return numeric[1], True
     if value == 0 and len(numeric) > 2:
         return numeric[2], False
     return numeric[0], False
-
-
-def _holds(condition: tuple[str, Decimal], value: float) -> bool:
-    sign, limit = condition
-    number = Decimal(repr(value))
-    return {
-        "<": number < limit, "<=": number <= limit, ">": number > limit, ">=": number >= limit,
-        "=": number == limit, "<>": number != limit,
-    }[sign]  # fmt: skip
 
 
 def _number(section: _Section, value: float, *, is_negated: bool) -> str:
@@ -271,29 +248,22 @@ def _number(section: _Section, value: float, *, is_negated: bool) -> str:
 def _filled_whole(
     tokens: Sequence[_Token], places: Sequence[int], digits: str, *, grouped: bool
 ) -> dict[int, str]:
-    filled: dict[int, str] = {}
-    for position, place in enumerate(reversed(places)):
-        is_last = position == len(places) - 1
-        rest = digits[: len(digits) - position] if position < len(digits) else ""
-        taken = rest if is_last else rest[-1:]
-        if not taken:
-            taken = {"0": "0", "?": " ", "#": ""}[tokens[place].text]
-        if grouped:
-            pieces = []
-            for offset, digit in enumerate(reversed(taken)):
-                at = position + offset
-                pieces.append(f"{digit}," if at and at % 3 == 0 and digit.strip() else digit)
-            taken = "".join(reversed(pieces))
-        filled[place] = taken
-    return filled
+    """The digits in their places from the right; the first place has all that are left."""
+    cells = [*(_EMPTY[tokens[place].text] for place in places[: max(0, len(places) - len(digits))]), *digits]
+    if grouped:
+        behind = range(len(cells) - 1, -1, -1)
+        cells = [
+            f"{cell}," if n and n % 3 == 0 and cell.strip() else cell
+            for n, cell in zip(behind, cells, strict=True)
+        ]
+    first = len(cells) - len(places) + 1
+    return dict(zip(places, ["".join(cells[:first]), *cells[first:]], strict=False))
 
 
 def _filled_decimals(tokens: Sequence[_Token], places: Sequence[int], digits: str) -> dict[int, str]:
     significant = len(digits.rstrip("0"))
     return {
-        place: digits[position]
-        if position < significant or tokens[place].text == "0"
-        else {"?": " ", "#": ""}[tokens[place].text]
+        place: digits[position] if position < significant else _EMPTY[tokens[place].text]
         for position, place in enumerate(places)
     }
 
@@ -323,13 +293,17 @@ def _scientific(tokens: Sequence[_Token], value: float) -> str:
 
 def _moment(section: _Section, value: float, epoch: datetime) -> str:
     """A date, a time, or a duration that may exceed 24 hours."""
-    if section.has("unsupported", "percent", "general") or not 0 <= value < _MOST_DAYS:
-        raise UnsupportedFormat
     tokens = section.tokens
-    fraction = _digits_behind_seconds(tokens)
+    fraction = sum(token.kind == "digit" for token in tokens)
+    # Excel knows no part of a second below thousandths.
+    if section.has("unsupported", "percent", "general") or fraction > 3 or not 0 <= value < _MOST_DAYS:
+        raise UnsupportedFormat
     seconds = Decimal(repr(value)) * 86400
     seconds = seconds.quantize(Decimal(1).scaleb(-fraction), ROUND_HALF_UP)
-    moment = _calendar(int(seconds // 86400), epoch) + timedelta(seconds=int(seconds % 86400))
+    days = int(seconds // 86400)
+    # Of the dates from 1900 on, day 60 is a 29 February that never was.
+    days += epoch.year == 1899 and 0 < days < 60
+    moment = epoch + timedelta(days=days, seconds=int(seconds % 86400))
     half_day = section.has("noon")
     out = []
     for place, token in enumerate(tokens):
@@ -346,15 +320,6 @@ def _moment(section: _Section, value: float, epoch: datetime) -> str:
         else:
             out.append(token.text)
     return "".join(out).strip()
-
-
-def _calendar(days: int, epoch: datetime) -> datetime:
-    # Of the dates from 1900 on, day 60 is a 29 February that never was.
-    return epoch + timedelta(days=days + (1 if epoch.year == 1899 and 0 < days < 60 else 0))
-
-
-def _digits_behind_seconds(tokens: Sequence[_Token]) -> int:
-    return min(sum(token.kind == "digit" for token in tokens), 3)
 
 
 def _part(section: _Section, place: int, moment: datetime, *, half_day: bool) -> str:

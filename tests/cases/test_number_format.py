@@ -99,6 +99,7 @@ def test_dates_of_a_workbook_from_1904() -> None:
         (1234, "[DBNum1]General"),
         (1234, "[DBNum3][$-411]0"),
         (-1, "yyyy/m/d"),
+        (0.5, "s.0000"),
         (3_000_000, "yyyy/m/d"),
         (12345, "##0.0E+0"),
     ],

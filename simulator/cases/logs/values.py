@@ -32,8 +32,7 @@ from simulator.core.tool_calls import speaks_for_customer, tool_calls_in
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 # Lists and objects within each other deeper than this hold no text of a conversation.
 _DEEPEST = 12
-# Keys that hold a text of a message, and those that hold a question or an answer, likeliest first.
-_TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
+# Keys that hold a question or an answer, likeliest first.
 _ASKED = (
     "question", "query", "user_input", "user_message", "input", "prompt", "message", "text", "content",
     "inputs", "messages", "contents", "human_input", "chat_input",
