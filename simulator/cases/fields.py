@@ -754,7 +754,9 @@ def _values(row: Row, columns: Mapping[str, str]) -> dict[str, str]:
     for column, value in row.values.items():
         if column == "values" and isinstance(value, dict):
             others |= {key: _text(item) for key, item in value.items()}
-        elif column not in used and not (field_of(column) and is_empty(value)):
+        elif column not in used and not (
+            (field_of(column) or column in Case.model_fields) and is_empty(value)
+        ):
             others[column] = _text(value)
     return others
 
