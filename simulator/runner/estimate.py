@@ -29,7 +29,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -101,6 +101,7 @@ Totals = tuple[float, float, float]
 _NOTHING: Totals = (0.0, 0.0, 0.0)
 
 
+@lru_cache(maxsize=256)  # the rules of a judge are counted with every turn
 def tokens(text: str) -> int:
     """A rough count without a tokenizer: 1.1 characters a token in Japanese, 4 in English.
 
