@@ -7,7 +7,7 @@ cache        a reply that was paid for before; pricing: what one may cost, and w
 patience     whether it is worth another attempt, and whether anybody is answered there
 limiter      a place among the calls in flight; rates: the requests and tokens of a minute
 exchange     one request and its answer; bodies: which cannot fill the memory; network: proxies, certificates
-refusals     what an endpoint says that gives no reply; abilities: what is learnt of it
+refusals     what an endpoint says that gives no reply, and of which kind it is; abilities: what is learnt
 failures     what is said of a call that failed
 forms        a form as it is asked for; reading: the form in a reply; completion: the text in an answer
 context      whether the whole prompt was read
