@@ -23,6 +23,7 @@ FLOORS = (
     ("lab",),
     ("__main__", "pytest_plugin"),
     ("cli",),
+    ("web",),
     ("api",),
     ("rooms",),
     ("plugins",),

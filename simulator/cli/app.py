@@ -71,6 +71,7 @@ COMMANDS = {
         "Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it."
     ),
     "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
+    "open": "Open a run in the browser, to review its answers and decide, by mouse or keys.",
     "report": "Write the reports of a run again: report.html, the summary, and what --to names.",
     "fixes": "Show what to fix first: red turns grouped by their fix, and what each fix would bring.",
     "diff": (
@@ -86,7 +87,7 @@ COMMANDS = {
     "doctor": "Check keys, models, bot and folders with one real call each, before money is spent.",
 }
 # The words that help shows first.
-FIRST = ("simulate", "report", "fixes", "diff", "review", "doctor")
+FIRST = ("simulate", "open", "report", "fixes", "diff", "review", "doctor")
 # Whether help shows everything: --help-all was asked for.
 EVERYTHING = ContextVar("everything", default=False)
 # Names a file that is read in place of rehearsal.toml. `-c` sets it, so that whatever reads settings, in this
@@ -96,7 +97,7 @@ CONFIG = "REHEARSAL_CONFIG"
 OUR_ERRORS = "simulator.cli.our_errors"
 # These decide nothing: whoever stops reading what they print (`list | head`) has not missed a verdict. All
 # others end with 3 then, for a script must not take a verdict that nobody saw for a passed gate.
-_WITHOUT_VERDICT = ("list", "history", "fixes", "compare", "--version")
+_WITHOUT_VERDICT = ("list", "history", "open", "fixes", "compare", "--version")
 # What the system says where nothing more can be written.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # With --help nothing is read but options.

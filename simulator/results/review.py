@@ -615,6 +615,22 @@ def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, T
     return key_of
 
 
+def turns_of_answers(results: Results, summary: Summary) -> dict[str, dict[tuple[str, int], bool]]:
+    """The turns that each row of the review stands for, by its key, and whether they have its mark.
+
+    An answer can be red for one customer and not for another; "the judge is wrong" is about the mark in the
+    row.
+    """
+    turns_by_key = dict[str, dict[tuple[str, int], bool]]()
+    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    key_of = review_keys(results, summary)
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            at, key = (conversation.id, turn.index), key_of(conversation, turn)
+            turns_by_key.setdefault(key, {})[at] = key.endswith(RED) == (at in red)
+    return turns_by_key
+
+
 def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
     """Of turns with the same answer, of which the same was said, the first; red ones come first.
 

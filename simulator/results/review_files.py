@@ -18,7 +18,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -37,12 +37,12 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
-from simulator.results.review import blind_sample, blind_verdicts, review_keys
+from simulator.results.review import blind_sample, blind_verdicts, turns_of_answers
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import target as target_sheet
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
+from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, is_answer_key, layouts
 
 # Blind grades that a program has, and what errors call these.
 GradeRows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -407,7 +407,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
         for row in rows.get("archive", ())
         if row.cells.get("outcome") == "right" and row.cells.get("make_test") == "yes"
     )
-    answers = _answers({row.key.strip() for row in rows.get("review", ())}, target)
+    answers = turns_of_answers(results, target.summary)
     for name in NAMES:
         for row in rows.get(name, ()):
             place = _("{tab}, row {number:d}", tab=TABS[name], number=row.number)
@@ -428,23 +428,6 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
                 taken.faults.append((place, _("its key {key} names no turn of this run", key=quote(key))))
             elif any(map(row.cells.get, (*_TEAM, *_BLIND))):
                 taken.faults.append((place, _("it has no key of its own (a row that was added or copied)")))
-
-
-def _answers(keys: Container[str], target: ReviewTarget) -> dict[str, dict[tuple[str, int], bool]]:
-    """The turns that each of these rows of the review stands for, and whether they have its mark.
-
-    An answer can be red for one customer and not for another; "the judge is wrong" is about the mark in the
-    row.
-    """
-    results, turns_by_key = target.results, dict[str, dict[tuple[str, int], bool]]()
-    red = {(turn.conversation, turn.turn) for turn in target.summary.red.answers}
-    key_of = review_keys(results, target.summary)
-    for conversation in results.conversations:
-        for turn in conversation.turns:
-            at, key = (conversation.id, turn.index), key_of(conversation, turn)
-            if key in keys:
-                turns_by_key.setdefault(key, {})[at] = key.endswith(RED) == (at in red)
-    return turns_by_key
 
 
 def _take_review(

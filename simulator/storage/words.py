@@ -22,7 +22,7 @@ right to write (BEGIN IMMEDIATE) waits for others of its kind, and reads nothing
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -31,7 +31,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
-from simulator.core.types import RELEASE_DECISION, HumanVerdict, ReleaseDecision
+from simulator.core.types import RELEASE_DECISION, HumanVerdict, ReleaseDecision, Run, Status
 from simulator.storage import schema
 
 Word = Literal[
@@ -132,15 +132,15 @@ def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> int:
 
 def save_words(
     path: Path, places: Mapping[Place, bool], changes: Mapping[Word, Change], by: str
-) -> HumanVerdict | None:
-    """Changes fields of what is said of an answer; returns what counts then.
+) -> list[HumanVerdict]:
+    """Changes fields of what is said of an answer; returns what counts then at each of its places.
 
     `places` are all that have this answer, the first of them the one that was looked at. What is said of the
     mark (`judge_is`) counts only for places that are True: those with the same mark.
 
     Raises OtherWord, and writes nothing, where a field no longer says what was seen and would change.
     """
-    given = datetime.now(UTC)
+    given, saved = datetime.now(UTC), list[HumanVerdict]()
     with writing(path) as file:
         counted = {place: words_of(_rows(file, place)) for place in places}
         first = next(iter(counted.values()))
@@ -156,8 +156,8 @@ def save_words(
             fields = row.model_dump() | said | {"source": "page", "reviewer": by, "given": given}
             verdict = HumanVerdict.model_validate(fields)
             file.execute(_INSERT, (conversation, turn, "page", by, verdict.model_dump_json()))
-            counted[conversation, turn] = verdict
-    return next(iter(counted.values()))
+            saved.append(verdict)
+    return saved
 
 
 def _rows(file: sqlite3.Connection, place: Place) -> Iterator[HumanVerdict]:
@@ -166,10 +166,23 @@ def _rows(file: sqlite3.Connection, place: Place) -> Iterator[HumanVerdict]:
         yield HumanVerdict.model_validate_json(body)
 
 
-def read_words(path: Path) -> Sequence[HumanVerdict]:
-    """What counts for each turn of a run at this moment."""
-    with schema.snapshot(path) as file, contextlib.closing(file):
-        return newest_verdicts(file)
+class News(NamedTuple):
+    """What may change in a run while somebody looks at it; `planned` and `ended` count conversations."""
+
+    verdicts: tuple[HumanVerdict, ...]
+    decision: ReleaseDecision | None
+    status: Status
+    planned: int
+    ended: int
+
+
+def read_news(path: Path) -> News:
+    """What people say of a run at this moment, and how far it has come."""
+    with schema.snapshot(path) as file, contextlib.closing(file), schema.undamaged(path):
+        (run,) = file.execute("SELECT body FROM about WHERE key = 'run'").fetchone()
+        planned, ended = file.execute("SELECT count(*), count(ended) FROM conversations").fetchone()
+        status = Run.model_validate_json(run).status
+        return News(newest_verdicts(file), _decision(file, DECISION), status, planned, ended)
 
 
 def save_release_decision(path: Path, decision: ReleaseDecision) -> bool:

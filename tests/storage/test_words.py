@@ -17,7 +17,7 @@ from simulator.storage.words import (
     Change,
     OtherWord,
     decide_release,
-    read_words,
+    read_news,
     save_release_decision,
     save_verdicts,
     save_words,
@@ -41,9 +41,9 @@ def sheet(**said: Any) -> HumanVerdict:
     return HumanVerdict(conversation=FIRST, turn=1, source="review", **said)
 
 
-def say(path: Path, by: str = "Sato", **changes: tuple[Any, Any]) -> HumanVerdict | None:
+def say(path: Path, by: str = "Sato", **changes: tuple[Any, Any]) -> HumanVerdict:
     """Changes fields on the page, each from what was seen to what it is to be."""
-    return save_words(path, {AT: True}, {name: Change(*change) for name, change in changes.items()}, by)  # type: ignore[misc]
+    return save_words(path, {AT: True}, {name: Change(*change) for name, change in changes.items()}, by)[0]  # type: ignore[misc]
 
 
 def rows(path: Path) -> int:
@@ -70,9 +70,9 @@ def test_a_sheet_that_is_read_again_undoes_nothing(path: Path) -> None:
     save_verdicts(path, [sheet(judge_is="right", cause="tone")])
     say(path, judge_is=("right", "wrong"), comment=("", "as documented"))
     save_verdicts(path, [sheet(judge_is="right", cause="tone", assignee="Ito")])
-    (after_reading,) = read_words(path)
+    (after_reading,) = read_news(path).verdicts
     save_verdicts(path, [sheet(judge_is="unsure", cause="tone", assignee="Ito")])
-    (after_change,) = read_words(path)
+    (after_change,) = read_news(path).verdicts
 
     assert (after_reading.judge_is, after_reading.assignee) == ("wrong", "Ito")
     assert (after_change.judge_is, after_change.comment) == ("unsure", "as documented")
@@ -82,7 +82,7 @@ def test_a_word_says_who_wrote_it_last(path: Path) -> None:
     """Reading a sheet that adds nothing leaves the name of whoever wrote on the page."""
     say(path, judge_is=(None, "wrong"))
     save_verdicts(path, [sheet(judge_is="wrong")])
-    (word,) = read_words(path)
+    (word,) = read_news(path).verdicts
 
     assert (word.source, word.reviewer, word.judge_is) == ("page", "Sato", "wrong")
     assert word.given
@@ -97,7 +97,6 @@ def test_nothing_is_overwritten_unseen(path: Path) -> None:
 
     assert isinstance(other.value.current, HumanVerdict)
     assert (other.value.current.reviewer, other.value.current.judge_is) == ("Sato", "right")
-    assert same
     assert (same.judge_is, same.cause, same.comment) == ("right", "", "yes")
 
 
@@ -105,7 +104,7 @@ def test_taking_back_is_one_more_row(path: Path) -> None:
     """What was said stays in the file, and counts no longer."""
     say(path, judge_is=(None, "wrong"), make_test=(False, True))
     say(path, judge_is=("wrong", None), make_test=(True, False))
-    (word,) = read_words(path)
+    (word,) = read_news(path).verdicts
 
     assert not any(getattr(word, name) for name in WORDS)
     assert rows(path) == 2
@@ -120,7 +119,7 @@ def test_a_word_is_about_every_turn_with_the_answer(path: Path) -> None:
         "",
     )
 
-    assert {(word.turn, word.judge_is, word.cause) for word in read_words(path)} == {
+    assert {(word.turn, word.judge_is, word.cause) for word in read_news(path).verdicts} == {
         (1, "wrong", "tone"), (2, None, "tone"),
     }  # fmt: skip
 
@@ -152,7 +151,7 @@ def test_words_are_written_while_the_run_is_held(tmp_path: Path) -> None:
 
     assert failures == []
     assert rows(run.path) == 60
-    assert {word.comment for word in read_words(run.path)} == {"19"}
+    assert {word.comment for word in read_news(run.path).verdicts} == {"19"}
     assert read_run(run.path).notes == {"n": 59}
 
 

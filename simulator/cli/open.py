@@ -1,0 +1,45 @@
+"""`open RUN`: the page of a run to work on, in the browser of this machine, until Ctrl-C.
+
+Which requests are answered, and whose, stands in `web/server.py`.
+"""
+
+import asyncio
+import contextlib
+import sys
+import webbrowser
+from typing import Any
+
+from simulator.cli.options import RUN, option, takes
+from simulator.cli.terminal import ExitCode, say
+from simulator.core.messages import _
+from simulator.core.settings import load_settings
+from simulator.storage.run_file import find_run
+from simulator.web.server import Pages
+
+
+@takes("runs")
+def command(
+    flags: dict[str, Any],
+    run: str = RUN,
+    *,
+    no_browser: bool = option("--no-browser", "Print the address, and open no browser."),
+) -> int:
+    """Open a run in the browser, to review its answers and decide, by mouse or keys.
+
+    What is written is saved in the run at once, as the same words that a sheet or workbook has. Only the
+    browser on this machine can open it. Ctrl-C ends it.
+    """
+    folder = find_run(run, load_settings(flags).runs).parent
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(Pages(folder.parent), folder.name, browser=not no_browser))
+    return ExitCode.DONE
+
+
+async def _serve(pages: Pages, run: str, *, browser: bool) -> None:
+    async with pages:
+        sys.stdout.write(f"{pages.address(run)}\n")
+        sys.stdout.flush()
+        say(_("Ctrl-C ends it."))
+        if browser and not await asyncio.to_thread(webbrowser.open, pages.address(run, once=True)):
+            say(_("No browser was found; open the address above yourself."))
+        await asyncio.Event().wait()

@@ -1,0 +1,271 @@
+"""One run at work: its page, what the team says of its answers, and what is written there.
+
+The page is the report's own; its controls are made in the browser (open.js), which asks for the state of the
+run and writes each word as it is said. A word is about an answer, and counts wherever the bot gave it: for
+the turns that a row of the worksheet Review stands for.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from simulator.api.outputs import BESIDE, RunOutputs, page_html
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, pgettext, safe_text, shown
+from simulator.core.settings import stored_settings
+from simulator.core.types import HumanVerdict, ReleaseDecision, Value
+from simulator.results.red import red_questions
+from simulator.results.review import turns_of_answers
+from simulator.sheets.model import CHOICES, COLUMNS
+from simulator.storage.run_file import read_run
+from simulator.storage.words import WORDS, Change, Place, Word, decide_release, read_news, save_words
+
+# What is typed on a page is no longer than this, in characters.
+LONGEST = 20_000
+Typed = Annotated[str, StringConstraints(max_length=LONGEST)]
+Name = Annotated[str, StringConstraints(max_length=80)]
+# What stays whole in a difference: figures, and words that are parted by blanks. All else is a sign each.
+_PIECE = re.compile(r"\d+(?:[.,]\d+)*|[A-Za-zÀ-ɏ']+|.", re.DOTALL)
+# Pieces; what is longer is not compared sign by sign, which would take seconds.
+_MOST_PIECES = 4_000
+
+# What the controls say, with places that the page fills. What the worksheet Review has is called as there.
+LABELS: Mapping[str, Message | str] = {
+    **{name: COLUMNS[name].title for name in ("judge_is", *WORDS) if name in COLUMNS},
+    "expect": pgettext("a column", "Expectation"),
+    "decision": COLUMNS["decision"].title,
+    "approver": COLUMNS["approver"].title,
+    "why": COLUMNS["why"].title,
+    "say": _("Your word on this answer"),
+    "more": _("Right answer, expectation, comment"),
+    "difference": _("Beside the bot's answer:"),
+    "saving": _("Saving …"),
+    "saved": pgettext("on the page", "Saved: {who}", who="{who}"),
+    "last": _("Written by {who}", who="{who}"),
+    "unsaved": _("Not saved: {why}", why="{why}"),
+    "gone": _("the program has ended. Start it again with: rehearsal open"),
+    "left": _("written before the page was left"),
+    "retry": pgettext("a button", "Save now"),
+    "sheet": pgettext("who wrote a word", "sheet"),
+    "conflict": _("Meanwhile somebody else wrote: {who}", who="{who}"),
+    "nothing_overwritten": _("choose which word counts"),
+    "theirs": _("theirs"),
+    "mine": _("yours"),
+    "keep_theirs": _("Keep theirs"),
+    "write_mine": _("Write yours"),
+    "empty": _("(empty)"),
+    "yes": CHOICES["make_test"]["yes"],
+    "no": CHOICES["make_test"]["no"],
+    "judged": _("{n} of {of} judged", n="{n}", of="{of}"),
+    "here": _("no. {n}", n="{n}"),
+    "none_left": _("There is no other answer under this filter."),
+    "nothing_to_undo": _("There is nothing to undo."),
+    "next": pgettext("a button", "Next"),
+    "previous": pgettext("a button", "Back"),
+    "undo": _("Undo"),
+    "keys": pgettext("a button", "Keys"),
+    "bar": pgettext("a bar of buttons", "Review"),
+    "filter": _("Filter"),
+    "filter_all": _("All answers"),
+    "filter_open": pgettext("answers", "Open"),
+    "filter_mine": pgettext("answers", "Mine"),
+    "filter_disputed": pgettext("answers", "Disputed"),
+    "name": _("Your name"),
+    "no_name": _("Your name?"),
+    "name_title": _("Who reviews?"),
+    "name_why": _("Your name stands beside what you write. It is asked once."),
+    "save": _("Save"),
+    "cancel": _("Cancel"),
+    "close": _("Close"),
+    "decision_saved": _("The decision is saved."),
+    "decision_other": _("Not saved. Meanwhile somebody else decided: {what}", what="{what}"),
+    "key_judge": _("right, wrong, unsure"),
+    "key_leave": _("leave a field; what you typed is saved"),
+    "key_done": _("leave a field, and on to the next answer"),
+}
+
+
+class WrittenChange(Value):
+    """What a page saw in a field, and what it is to be."""
+
+    was: Typed | bool | None
+    now: Typed | bool | None
+
+
+class WrittenWords(Value):
+    """What somebody says of the answer that was given at a place."""
+
+    conversation: str
+    turn: int
+    by: Name = ""
+    changes: Annotated[dict[Word, WrittenChange], Field(min_length=1)]
+
+
+class WrittenDecision(Value):
+    """A decision, and the one that was seen before it."""
+
+    was: ReleaseDecision
+    now: ReleaseDecision
+
+
+class Compared(Value):
+    """A text to be held against the answer that was given at a place."""
+
+    conversation: str
+    turn: int
+    text: Typed
+
+
+class Reading:
+    """A run as it was when it was read: its page, and which turns have which answer."""
+
+    def __init__(self, path: Path) -> None:
+        """The page is drawn when it is asked for."""
+        self.outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
+        context = self.outputs.context
+        self.run, self.language = context.results.run.id, context.language
+        # By the key of their row, with the mark of each; and the key of each turn.
+        self.turns = turns_of_answers(context.results, context.summary)
+        self.keys = {place: key for key, places in self.turns.items() for place in places}
+
+    @cached_property
+    def page(self) -> bytes:
+        """The page of the run, with a link to the one beside it."""
+        context = self.outputs.context
+        return page_html(context, self.outputs.report, BESIDE if context.earlier else "")
+
+    @cached_property
+    def answers(self) -> list[dict[str, Any]]:
+        """Where the answers to look at were given first, worst first, each once."""
+        firsts: dict[str, dict[str, Any]] = {}
+        for turns in red_questions(self.outputs.context.summary):
+            for red in turns:
+                place = {"conversation": red.conversation, "turn": red.turn}
+                firsts.setdefault(self.keys[red.conversation, red.turn], place)
+        return list(firsts.values())
+
+    def text(self, message: Message | str) -> str:
+        """A message in the language of the run."""
+        return shown(message, self.language)
+
+    def answer(self, place: Place) -> str:
+        """What the bot said there."""
+        talk, number = place
+        (conversation,) = self.outputs.context.results.conversations.with_ids([talk])
+        return next(turn.answer.text for turn in conversation.turns if turn.index == number)
+
+
+class Desk:
+    """A run that is worked on; what takes a while is done for one request at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the run file."""
+        self.path = path
+        self._reading: tuple[tuple[int, ...], Reading] | None = None
+
+    @property
+    def mark(self) -> tuple[int, ...]:
+        """Figures that change whenever something is written into the run."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        stats = [file.stat() for file in files if file.exists()]
+        return tuple(figure for stat in stats for figure in (stat.st_mtime_ns, stat.st_size))
+
+    @property
+    def reading(self) -> Reading:
+        """The run as it is now."""
+        mark = self.mark
+        if self._reading is None or self._reading[0] != mark:
+            self._reading = mark, Reading(self.path)
+        return self._reading[1]
+
+    def state(self) -> dict[str, Any]:
+        """What the page asks for first: its labels, the answers to look at, and what is said of them."""
+        reading = self.reading
+        return {
+            "run": reading.run,
+            "language": reading.language,
+            "labels": {name: reading.text(label) for name, label in LABELS.items()},
+            "choices": {
+                name: [[choice, reading.text(title)] for choice, title in CHOICES[name].items()]
+                for name in ("judge_is", "cause", "status", "decision")
+            },
+            "answers": reading.answers,
+            **self.news(),
+        }
+
+    def news(self) -> dict[str, Any]:
+        """What may change while the page is open."""
+        news = read_news(self.path)
+        return {
+            "words": [word_json(word) for word in news.verdicts if word.source != "blind"],
+            "decision": (news.decision or ReleaseDecision()).model_dump(),
+            "running": news.status == "running",
+            "ended": news.ended,
+            "planned": news.planned,
+        }
+
+    def write(self, written: WrittenWords) -> list[dict[str, Any]]:
+        """Saves what somebody says of an answer; returns what counts then, by turn. Raises OtherWord."""
+        place = written.conversation, written.turn
+        places = self._places(place)
+        changes = {
+            name: Change(_plain(change.was), _plain(change.now)) for name, change in written.changes.items()
+        }
+        words = save_words(self.path, {place: True, **places}, changes, str(_plain(written.by)))
+        return list(map(word_json, words))
+
+    def decide(self, written: WrittenDecision) -> None:
+        """Saves the team's decision. Raises OtherWord."""
+        now = {field: _plain(value) for field, value in written.now.model_dump().items()}
+        decide_release(self.path, written.was, ReleaseDecision.model_validate(now))
+
+    def difference(self, compared: Compared) -> list[tuple[str, str]]:
+        """From the bot's answer to a text, in pieces: taken out (`del`), put in (`ins`), or kept ("")."""
+        place = compared.conversation, compared.turn
+        self._places(place)
+        return list(_difference(self._reading[1].answer(place), compared.text)) if self._reading else []
+
+    def _places(self, place: Place) -> dict[Place, bool]:
+        """All turns with the answer of this one, and whether they have its mark.
+
+        Raises InputError for a turn that the run does not have.
+        """
+        # What was read before will do where it has the turn: words change nothing about answers.
+        reading = self._reading[1] if self._reading else self.reading
+        if place not in reading.keys:
+            reading = self.reading
+        if place not in reading.keys:
+            raise InputError(_("{run} has no such turn.", run=reading.run))
+        places = reading.turns[reading.keys[place]]
+        return {other: same == places[place] for other, same in places.items()}
+
+
+def word_json(word: HumanVerdict) -> dict[str, Any]:
+    """What the page knows of a word: its turn, its fields, who wrote it and when."""
+    fields = word.model_dump(mode="json", include={"conversation", "turn", "source", *WORDS})
+    return fields | {"by": word.reviewer, "at": word.given and word.given.isoformat()}
+
+
+def _plain(value: str | bool | None) -> str | bool | None:
+    """A text without control codes and blanks around it."""
+    return safe_text(value).strip() if isinstance(value, str) else value
+
+
+def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:
+    pieces = _PIECE.findall(before), _PIECE.findall(after)
+    if max(map(len, pieces)) > _MOST_PIECES:
+        pieces = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    for kind, start, end, begin, stop in SequenceMatcher(None, *pieces, autojunk=False).get_opcodes():
+        removed, added = "".join(pieces[0][start:end]), "".join(pieces[1][begin:stop])
+        if kind == "equal":
+            yield "", removed
+            continue
+        if removed:
+            yield "del", removed
+        if added:
+            yield "ins", added

@@ -1,0 +1,593 @@
+"use strict";
+// The controls that `open` adds to the page of a run. What stands on the page is found by its data attributes
+// (data-conversation, data-turn, data-key); what the server says and what people typed is text, never markup.
+//
+//   state    what the server said: the answers to look at, labels, choices
+//   words    what the team says, by place (conversation and turn); every write sends what was seen before
+//   panels   the controls below an answer, made when they are needed
+(() => {
+  const JUDGED = ["right", "wrong", "unsure"];
+  const CHOSEN = ["cause", "status"];
+  const TYPED = ["correct_answer", "expect", "comment"];
+  const NOTHING = { judge_is: null, make_test: false };
+  const store = { name: "rehearsal name", undo: "undo" };
+  const words = new Map();
+  const panels = new Map();
+  let state, people, current, dialogs, bar;
+
+  // --- Small tools ---
+
+  const $ = (selector, within = document) => within.querySelector(selector);
+  const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const label = (name, values = {}) =>
+    Object.entries(values).reduce((text, [key, value]) => text.replace(`{${key}}`, value), state.labels[name] || name);
+  const placeOf = (element) => `${element.dataset.turn} ${element.dataset.conversation}`;
+  const place = (answer) => `${answer.turn} ${answer.conversation}`;
+  const said = (at, field) => words.get(at)?.[field] ?? NOTHING[field] ?? (field in NOTHING ? NOTHING[field] : "");
+  const titleOf = (field, value) => state.choices[field]?.find(([id]) => id === value)?.[1] ?? value;
+
+  function make(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (typeof value === "function") element.addEventListener(name, value);
+      else if (value === true) element.setAttribute(name, "");
+      else if (value !== false && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children.filter((child) => child !== undefined));
+    return element;
+  }
+
+  const key = (letter) => make("kbd", { "aria-hidden": "true" }, letter);
+  const button = (name, click, more = {}, ...after) =>
+    make("button", { type: "button", click, ...more }, label(name), ...after);
+
+  function time(moment) {
+    const at = new Date(moment);
+    const day = at.toDateString() === new Date().toDateString() ? {} : { month: "short", day: "numeric" };
+    return at.toLocaleString(state.language, { ...day, hour: "numeric", minute: "2-digit" });
+  }
+
+  const who = (word) => [word.by || label("sheet"), word.at && time(word.at)].filter(Boolean).join(" · ");
+
+  // --- What is typed and not saved yet: it outlives a reload, and a server that has gone ---
+
+  const draftKey = (at, field) => `draft ${state.run} ${at} ${field}`;
+  const draft = (at, field) => JSON.parse(sessionStorage.getItem(draftKey(at, field)) || "null");
+  const forget = (at, field) => sessionStorage.removeItem(draftKey(at, field));
+
+  function keep(at, field, now) {
+    const was = draft(at, field)?.was ?? said(at, field);
+    if (was === now) forget(at, field);
+    else sessionStorage.setItem(draftKey(at, field), JSON.stringify({ was, now }));
+  }
+
+  // --- Writing: one after the other, each with what was seen ---
+
+  let queue = Promise.resolve();
+  const post = (address, body) => fetch(address, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
+  });
+
+  async function askedName() {
+    if (!localStorage.getItem(store.name) && !askedName.done) {
+      askedName.done = true;
+      await dialogs.name.ask();
+    }
+    return localStorage.getItem(store.name) || "";
+  }
+
+  function write(at, changes, isUndo = false) {
+    queue = queue.then(() => written(at, changes, isUndo));
+    return queue;
+  }
+
+  async function written(at, changes, isUndo) {
+    const by = await askedName();
+    const turn = Number(at.slice(0, at.indexOf(" ")));
+    note(at, "saving");
+    let reply;
+    try {
+      reply = await post("words", { conversation: at.slice(at.indexOf(" ") + 1), turn, by, changes });
+    } catch {
+      return unsaved(at, changes, label("gone"));
+    }
+    if (reply.status === 409) return conflict(at, changes, (await reply.json()).word);
+    if (!reply.ok) return unsaved(at, changes, (await reply.json().catch(() => ({}))).error || label("gone"));
+    const { words: counted } = await reply.json();
+    for (const field of Object.keys(changes)) forget(at, field);
+    if (!isUndo) remember({ at, changes });
+    take(counted);
+    note(at, "saved");
+    return true;
+  }
+
+  // Choices are kept like texts that were not saved: nothing that somebody did is gone without a word.
+  function unsaved(at, changes, why) {
+    for (const [field, { now }] of Object.entries(changes)) keep(at, field, now);
+    note(at, "unsaved", why, () => write(at, changes));
+    refresh();
+    return false;
+  }
+
+  function take(counted) {
+    for (const word of counted) words.set(place(word), word);
+    refresh();
+  }
+
+  const stack = () => JSON.parse(sessionStorage.getItem(`${store.undo} ${state.run}`) || "[]");
+  const restack = (steps) => sessionStorage.setItem(`${store.undo} ${state.run}`, JSON.stringify(steps.slice(-200)));
+  const remember = (step) => restack([...stack(), step]);
+
+  function undo() {
+    const steps = stack();
+    const step = steps.pop();
+    if (!step) return announce(label("nothing_to_undo"));
+    restack(steps);
+    const back = Object.entries(step.changes).map(([field, { was, now }]) => [field, { was: now, now: was }]);
+    const there = elementAt(step.at);
+    if (there) go(there);
+    return write(step.at, Object.fromEntries(back), true);
+  }
+
+  // --- The controls below an answer ---
+
+  class Panel {
+    constructor(host) {
+      this.host = host;
+      this.at = placeOf(host);
+      this.fields = new Map();
+      const name = label("say");
+      this.judged = JUDGED.map((value, n) => make("button", {
+        type: "button", "aria-pressed": "false", "data-value": value, class: "work-judge",
+        "aria-keyshortcuts": String(n + 1), click: () => this.judge(value),
+      }, titleOf("judge_is", value), key(n + 1)));
+      this.status = make("p", { class: "work-said", role: "status" });
+      this.conflict = make("div", { class: "work-conflict", hidden: true });
+      this.difference = make("p", { class: "work-difference", hidden: true });
+      this.more = make("details", { class: "work-more" },
+        make("summary", {}, label("more")),
+        ...TYPED.flatMap((field) => [this.typed(field), field === "correct_answer" ? this.difference : undefined]));
+      this.element = make("section", { class: "work", "aria-label": name, lang: state.language },
+        make("div", { class: "work-row", role: "group", "aria-label": label("judge_is") },
+          make("b", {}, label("judge_is")), ...this.judged),
+        make("div", { class: "work-row" },
+          ...CHOSEN.map((field) => this.chosen(field)), this.owner(), this.test()),
+        this.more, this.conflict, this.status);
+      host.append(this.element);
+      panels.set(host, this);
+      for (const field of this.fields.keys()) if (draft(this.at, field) && TYPED.includes(field)) this.more.open = true;
+      this.refresh();
+      offerLeft(this.at);
+      if (draft(this.at, "correct_answer")) this.compare();
+    }
+
+    labelled(field, control, shortcut) {
+      this.fields.set(field, control);
+      control.dataset.field = field;
+      control.setAttribute("aria-keyshortcuts", shortcut);
+      control.addEventListener("change", () => this.save(field));
+      return make("label", { class: `work-${field}` }, make("span", {}, label(field), key(shortcut)), control);
+    }
+
+    chosen(field) {
+      const options = [["", "–"], ...state.choices[field]].map(([value, title]) => make("option", { value }, title));
+      return this.labelled(field, make("select", {}, ...options), SHORTCUT[field]);
+    }
+
+    owner() {
+      return this.labelled("assignee", make("input", {
+        type: "text", list: "work-people", autocomplete: "off", maxlength: "80",
+        input: (event) => keep(this.at, "assignee", event.target.value),
+      }), SHORTCUT.assignee);
+    }
+
+    test() {
+      return this.labelled("make_test", make("input", { type: "checkbox" }), SHORTCUT.make_test);
+    }
+
+    typed(field) {
+      const area = make("textarea", {
+        rows: "2", maxlength: "20000",
+        input: () => {
+          keep(this.at, field, area.value);
+          this.mark(field);
+          if (field === "correct_answer") this.compare(300);
+        },
+      });
+      return this.labelled(field, area, SHORTCUT[field]);
+    }
+
+    judge(value) {
+      const was = said(this.at, "judge_is");
+      return write(this.at, { judge_is: { was, now: value === was ? null : value } });
+    }
+
+    valueOf(field) {
+      const control = this.fields.get(field);
+      return control.type === "checkbox" ? control.checked : control.value;
+    }
+
+    save(field) {
+      const now = this.valueOf(field);
+      const was = draft(this.at, field)?.was ?? said(this.at, field);
+      if (now === was) return forget(this.at, field);
+      keep(this.at, field, now);
+      return write(this.at, { [field]: { was, now } });
+    }
+
+    mark(field) {
+      this.fields.get(field).classList.toggle("work-unsaved", Boolean(draft(this.at, field)));
+    }
+
+    refresh() {
+      const word = words.get(this.at);
+      for (const each of this.judged) each.setAttribute("aria-pressed", String(each.dataset.value === word?.judge_is));
+      for (const [field, control] of this.fields) {
+        if (control === document.activeElement && control.type !== "checkbox") continue;
+        const value = draft(this.at, field)?.now ?? said(this.at, field);
+        if (control.type === "checkbox") control.checked = value;
+        else {
+          if (control.tagName === "SELECT" && value && !$$("option", control).some((option) => option.value === value)) {
+            control.append(make("option", { value }, value));
+          }
+          control.value = value;
+        }
+        this.mark(field);
+      }
+      if (TYPED.some((field) => said(this.at, field)) && !this.shown) this.shown = this.more.open = true;
+      if (said(this.at, "correct_answer") && this.difference.hidden) this.compare();
+      this.element.classList.toggle("work-done", Boolean(word?.judge_is));
+      if (!this.status.dataset.kind || this.status.dataset.kind === "saved") this.tell(word?.at || word?.by ? "last" : "");
+    }
+
+    // What the answer lacks and has too much, beside the right one; the server compares.
+    compare(wait = 0) {
+      clearTimeout(this.waiting);
+      this.waiting = setTimeout(async () => {
+        const text = this.valueOf("correct_answer");
+        const { conversation, turn } = this.host.dataset;
+        this.difference.hidden = !text.trim();
+        if (!text.trim()) return;
+        const reply = await post("difference", { conversation, turn: Number(turn), text }).catch(() => undefined);
+        if (!reply?.ok || text !== this.valueOf("correct_answer")) return;
+        const { pieces } = await reply.json();
+        this.difference.replaceChildren(make("small", {}, `${label("difference")} `),
+          ...pieces.map(([kind, piece]) => (kind ? make(kind, {}, piece) : document.createTextNode(piece))));
+      }, wait);
+    }
+
+    tell(kind, why, again) {
+      this.status.dataset.kind = kind === "last" ? "" : kind;
+      const word = words.get(this.at);
+      const text = { saving: label("saving"), saved: word && label("saved", { who: who(word) }),
+        unsaved: label("unsaved", { why }), last: word && label("last", { who: who(word) }) }[kind] || "";
+      this.status.replaceChildren(text, ...(again ? [" ", button("retry", again)] : []));
+    }
+  }
+
+  const SHORTCUT = {
+    cause: "c", status: "x", assignee: "o", make_test: "t", correct_answer: "a", expect: "e", comment: "m",
+  };
+
+  // Turns of conversations have a button, and controls once it is pressed: a page has thousands of them.
+  function panelOf(host) {
+    if (!panels.has(host)) {
+      $(".work-open", host)?.remove();
+      new Panel(host);
+    }
+    return panels.get(host);
+  }
+
+  function offer(talk) {
+    for (const turn of $$(".turn[data-key]", talk)) {
+      if (panels.has(turn) || $(".work-open", turn)) continue;
+      const opened = () => { select(turn); panelOf(turn).judged[0].focus(); };
+      turn.append(make("button", { type: "button", class: "work-open", click: opened }));
+      summarise(turn);
+    }
+  }
+
+  function summarise(turn) {
+    const opens = $(".work-open", turn);
+    const word = words.get(placeOf(turn));
+    const judged = word?.judge_is ? titleOf("judge_is", word.judge_is) : "";
+    if (opens) opens.textContent = judged ? `${judged} · ${who(word)}` : label("say");
+  }
+
+  // What was not saved when the page was left, choices among it.
+  function offerLeft(at) {
+    const left = ["judge_is", "make_test", "assignee", ...CHOSEN, ...TYPED]
+      .map((field) => [field, draft(at, field)]).filter(([, kept]) => kept);
+    if (left.length) note(at, "unsaved", label("left"), () => write(at, Object.fromEntries(left)));
+  }
+
+  const same = (at, act) => { for (const panel of panels.values()) if (panel.at === at) act(panel); };
+  const note = (at, kind, why, again) => same(at, (panel) => panel.tell(kind, why, again));
+
+  function conflict(at, changes, theirs) {
+    for (const [field, { now }] of Object.entries(changes)) keep(at, field, now);
+    const value = (word, field) => word?.[field] ?? NOTHING[field] ?? "";
+    const text = (field, given) =>
+      (typeof given === "boolean" ? label(given ? "yes" : "no") : titleOf(field, given)) || label("empty");
+    const settle = (own) => {
+      same(at, (panel) => { panel.conflict.hidden = true; panel.tell(""); });
+      for (const field of Object.keys(changes)) forget(at, field);
+      if (theirs) take([theirs]);
+      const mine = Object.entries(changes).map(([field, { now }]) => [field, { was: value(theirs, field), now }]);
+      if (own) write(at, Object.fromEntries(mine));
+      refresh();
+    };
+    const there = elementAt(at);
+    if (there) panelOf(there);
+    same(at, (panel) => {
+      const rows = Object.entries(changes).filter(([field, { was }]) => value(theirs, field) !== was);
+      panel.conflict.replaceChildren(
+        make("p", {}, make("b", {}, label("conflict", { who: theirs ? who(theirs) : "?" }))),
+        ...rows.map(([field, { now }]) => make("dl", {},
+          make("dt", {}, `${label(field)}: ${label("theirs")}`), make("dd", {}, text(field, value(theirs, field))),
+          make("dt", {}, `${label(field)}: ${label("mine")}`), make("dd", {}, text(field, now)))),
+        make("p", { class: "work-row" }, button("keep_theirs", () => settle(false)), button("write_mine", () => settle(true))));
+      panel.conflict.hidden = false;
+      panel.tell("unsaved", label("nothing_overwritten"));
+      panel.conflict.scrollIntoView({ block: "nearest" });
+    });
+    return false;
+  }
+
+  // --- From answer to answer ---
+
+  function elementAt(at) {
+    const turn = $$("[data-key]").find((element) => placeOf(element) === at);
+    if (!turn) return undefined;
+    return $$(".reddest [data-key]").find((card) => card.dataset.key === turn.dataset.key) || turn;
+  }
+
+  function fits(at) {
+    const word = words.get(at);
+    const mine = localStorage.getItem(store.name) || "";
+    return {
+      all: true, open: !word?.judge_is, mine: Boolean(mine) && word?.assignee === mine, disputed: word?.judge_is === "wrong",
+    }[bar.filter.value];
+  }
+
+  function select(host) {
+    current?.classList.remove("work-now");
+    current = host;
+    current.classList.add("work-now");
+    progress();
+  }
+
+  function go(host) {
+    for (let up = host; up; up = up.parentElement) {
+      up.hidden = false;
+      if (up.tagName === "DETAILS") up.open = true;
+    }
+    select(host);
+    panelOf(host);
+    host.tabIndex = -1;
+    host.focus({ preventScroll: true });
+    host.scrollIntoView({ block: host.offsetHeight > innerHeight * 0.7 ? "start" : "center" });
+  }
+
+  // Without a filter the next one of all; a judged answer does not come again under "open".
+  function step(by) {
+    const at = current && placeOf(current);
+    const here = state.answers.findIndex((answer) => answer.at === at);
+    const list = state.answers;
+    for (let n = 1; n <= list.length; n += 1) {
+      const to = (((here < 0 && by < 0 ? 0 : here) + by * n) % list.length + list.length) % list.length;
+      const element = list[to].element;
+      if (element && fits(list[to].at)) return go(element);
+    }
+    return announce(label("none_left"));
+  }
+
+  function refresh() {
+    for (const panel of panels.values()) panel.refresh();
+    for (const opens of $$(".work-open")) summarise(opens.parentElement);
+    people.replaceChildren(...[...new Set([localStorage.getItem(store.name), ...[...words.values()]
+      .flatMap((word) => [word.assignee, word.source === "page" ? word.by : ""])])]
+      .filter(Boolean).map((value) => make("option", { value })));
+    progress();
+  }
+
+  function progress() {
+    const list = state.answers;
+    const judged = list.filter(({ at }) => words.get(at)?.judge_is).length;
+    const here = current ? list.findIndex(({ at }) => at === placeOf(current)) + 1 : 0;
+    bar.at.textContent = label("judged", { n: judged, of: list.length }) + (here ? ` · ${label("here", { n: here })}` : "");
+    bar.name.textContent = localStorage.getItem(store.name) || label("no_name");
+    const decided = state.decision.verdict;
+    bar.decision.replaceChildren(label("decision"), decided ? `: ${titleOf("decision", decided)}` : "", key("d"));
+    for (const { element, at } of list) if (element) element.classList.toggle("work-out", !fits(at));
+  }
+
+  function announce(text) {
+    bar.news.textContent = text;
+    clearTimeout(announce.waiting);
+    announce.waiting = setTimeout(() => { bar.news.textContent = ""; }, 6000);
+  }
+
+  // --- Dialogs, the bar, keys ---
+
+  function dialog(title, fill, save) {
+    const form = make("form", { method: "dialog" }, make("h2", {}, label(title)));
+    const element = make("dialog", { class: "work-dialog", "aria-label": label(title), lang: state.language }, form);
+    fill(form);
+    form.append(make("p", { class: "work-row" },
+      make("button", { value: "save", class: "work-first" }, label(save ? "save" : "close")),
+      save ? make("button", { value: "", formnovalidate: true }, label("cancel")) : undefined));
+    document.body.append(element);
+    return {
+      element,
+      ask: () => new Promise((done) => {
+        element.returnValue = "";
+        element.showModal();
+        element.addEventListener("close", () => {
+          if (element.returnValue === "save" && save) save();
+          done(element.returnValue === "save");
+        }, { once: true });
+      }),
+    };
+  }
+
+  function nameDialog() {
+    const input = make("input", { type: "text", required: true, maxlength: "80", list: "work-people", autocomplete: "name" });
+    return dialog("name_title", (form) => form.append(make("p", {}, label("name_why")), make("label", {}, label("name"), input)),
+      () => { localStorage.setItem(store.name, input.value.trim()); refresh(); });
+  }
+
+  function decisionDialog() {
+    const options = [["", "–"], ...state.choices.decision].map(([value, title]) => make("option", { value }, title));
+    const verdict = make("select", {}, ...options);
+    const by = make("input", { type: "text", maxlength: "80", list: "work-people" });
+    const reason = make("textarea", { rows: "3", maxlength: "20000" });
+    const news = make("p", { class: "work-said", role: "status" });
+    let seen;
+    const decided = dialog("decision", (form) => form.append(news,
+      make("label", {}, label("decision"), verdict), make("label", {}, label("approver"), by),
+      make("label", {}, label("why"), reason)), async () => {
+      const today = new Date();
+      const day = [today.getFullYear(), today.getMonth() + 1, today.getDate()].map((n) => String(n).padStart(2, "0"));
+      const now = verdict.value
+        ? { verdict: verdict.value, by: by.value.trim(), on: day.join("-"), reason: reason.value.trim() }
+        : { verdict: "", by: "", on: "", reason: "" };
+      const reply = await post("decision", { was: seen, now }).catch(() => undefined);
+      if (reply?.ok) {
+        state.decision = now;
+        announce(label("decision_saved"));
+        return progress();
+      }
+      const other = reply?.status === 409 ? (await reply.json()).decision : undefined;
+      if (other) state.decision = other;
+      open(now, other ? label("decision_other", { what: [titleOf("decision", other.verdict), other.by, other.on, other.reason]
+        .filter(Boolean).join(" · ") || label("empty") }) : label("unsaved", { why: label("gone") }));
+      return undefined;
+    });
+    function open(values, why = "") {
+      seen = { ...state.decision };
+      [verdict.value, by.value, reason.value] = [values.verdict, values.by || localStorage.getItem(store.name) || "", values.reason];
+      news.textContent = why;
+      return decided.ask();
+    }
+    return { element: decided.element, ask: () => open(state.decision) };
+  }
+
+  function helpDialog() {
+    return dialog("keys", (form) => form.append(make("dl", { class: "work-keys" },
+      ...Object.entries(HELP).flatMap(([name, letters]) => [
+        make("dt", {}, ...letters.split(" ").map(key)), make("dd", {}, label(name))]))));
+  }
+
+  function makeBar() {
+    const filters = ["all", "open", "mine", "disputed"].map((value) => make("option", { value }, label(`filter_${value}`)));
+    const made = {
+      at: make("output", { class: "work-at" }),
+      news: make("output", { class: "work-news" }),
+      filter: make("select", { "aria-label": label("filter"), "aria-keyshortcuts": "f", change: refresh }, ...filters),
+      decision: button("decision", () => dialogs.decision.ask(), { "aria-keyshortcuts": "d" }),
+      name: make("button", { type: "button", class: "work-name", "aria-label": label("name"), click: () => dialogs.name.ask() }),
+    };
+    made.element = make("aside", { class: "work-bar", "aria-label": label("bar"), lang: state.language },
+      made.news,
+      make("div", { class: "work-row" },
+        button("previous", () => step(-1), { "aria-keyshortcuts": "p" }, key("p")),
+        button("next", () => step(1), { "aria-keyshortcuts": "n", class: "work-first" }, key("n")),
+        made.at, made.filter,
+        button("undo", undo, { "aria-keyshortcuts": "u" }, key("u")), made.decision,
+        button("keys", () => dialogs.help.ask(), { "aria-keyshortcuts": "?" }, key("?")), made.name));
+    document.body.append(made.element);
+    return made;
+  }
+
+  function focusField(field) {
+    if (!current) step(1);
+    if (!current) return;
+    const panel = panelOf(current);
+    if (TYPED.includes(field)) panel.more.open = true;
+    const control = panel.fields.get(field);
+    if (control.type === "checkbox") control.click();
+    else control.focus();
+  }
+
+  function cycleFilter() {
+    const { options } = bar.filter;
+    bar.filter.selectedIndex = (bar.filter.selectedIndex + 1) % options.length;
+    refresh();
+    announce(bar.filter.selectedOptions[0].textContent);
+  }
+
+  const KEYS = {
+    n: () => step(1), p: () => step(-1), u: undo, f: cycleFilter, d: () => dialogs.decision.ask(), "?": () => dialogs.help.ask(),
+    ...Object.fromEntries(JUDGED.map((value, n) => [n + 1, () => (current ? panelOf(current).judge(value) : step(1))])),
+    ...Object.fromEntries(Object.entries(SHORTCUT).map(([field, letter]) => [letter, () => focusField(field)])),
+  };
+  const HELP = {
+    next: "n", previous: "p", key_judge: "1 2 3", cause: "c", correct_answer: "a", expect: "e", comment: "m", assignee: "o",
+    status: "x", make_test: "t", decision: "d", undo: "u", filter: "f", key_leave: "Esc", key_done: "Ctrl+Enter", keys: "?",
+  };
+
+  // Before the page's own keys: its n goes from red turn to red turn in the conversations.
+  function pressed(event) {
+    if (event.isComposing || event.altKey || $("dialog[open]")) return;
+    const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
+    if (typing && typing.closest(".work") && (event.key === "Escape" || (event.key === "Enter" && (event.ctrlKey || event.metaKey)))) {
+      event.preventDefault();
+      typing.blur();
+      const host = typing.closest("[data-key]");
+      if (event.key === "Enter") step(1);
+      else host.focus({ preventScroll: true });
+      return;
+    }
+    if (typing || event.ctrlKey || event.metaKey || !KEYS[event.key]) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    KEYS[event.key]();
+  }
+
+  // --- What others write, and how far a run has come ---
+
+  function listen() {
+    const events = new EventSource("events");
+    events.addEventListener("message", (event) => {
+      const news = JSON.parse(event.data);
+      state.decision = news.decision;
+      const places = new Set(news.words.map(place));
+      for (const at of words.keys()) if (!places.has(at)) words.delete(at);
+      take(news.words);
+    });
+    events.addEventListener("open", () => bar.element.classList.remove("work-gone"));
+    events.addEventListener("error", () => {
+      bar.element.classList.add("work-gone");
+      announce(label("gone"));
+    });
+  }
+
+  async function start() {
+    state = await (await fetch("state")).json();
+    people = make("datalist", { id: "work-people" });
+    document.body.append(people);
+    bar = makeBar();
+    dialogs = { name: nameDialog(), decision: decisionDialog(), help: helpDialog() };
+    for (const word of state.words) words.set(place(word), word);
+    for (const answer of state.answers) {
+      answer.at = place(answer);
+      answer.element = elementAt(answer.at);
+    }
+    for (const card of $$(".reddest [data-key]")) panelOf(card);
+    document.addEventListener("toggle", (event) => {
+      if (event.target.matches?.(".talk") && event.target.open) offer(event.target);
+    }, true);
+    for (const talk of $$(".talk[open]")) offer(talk);
+    document.addEventListener("focusin", (event) => {
+      const host = event.target.closest(".work")?.closest("[data-key]");
+      if (host && host !== current) select(host);
+    });
+    window.addEventListener("keydown", pressed, true);
+    refresh();
+    listen();
+    document.documentElement.classList.add("work-ready");
+  }
+
+  start();
+})();

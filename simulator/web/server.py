@@ -1,0 +1,224 @@
+"""Which requests are answered: those of the browser that was sent here, and no others.
+
+Only who has the token in the address may read and write the runs of the folder: nobody else on this machine,
+no other web page, nobody on a network. So:
+
+- the server listens on 127.0.0.1, and there is no option for another address;
+- every address begins with a random token; without it there is nothing to be found. The browser is opened
+  with a ticket that is good once: others may read with which words a program was started;
+- Host must be ours (a name that somebody else points here is not), and Origin, where one is sent;
+- only POST changes anything, with our Origin, as JSON, which no form of another page can send;
+- a run is one of the names that the folder has, a file one of those below: no path is made of a request;
+- pages load our own script and style alone (`served` in painters/html.py), and are kept nowhere.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import json
+import secrets
+import zlib
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from simulator.core.errors import RehearsalError
+from simulator.core.messages import localised
+from simulator.core.types import HumanVerdict, ReleaseDecision
+from simulator.report.painters.html import served
+from simulator.storage.run_file import RUN_FILE
+from simulator.storage.words import OtherWord
+from simulator.web.desk import Compared, Desk, WrittenDecision, WrittenWords, word_json
+
+HOST = "127.0.0.1"
+ASSETS = {"open.js": "text/javascript", "open.css": "text/css"}
+# Bytes of what a page may send.
+LARGEST = 2**18
+# Seconds between two looks at whether a run has changed.
+LOOK = 0.5
+# Of these the usual one of a folder is taken if it is free, so that a browser knows the page again.
+_PORTS = range(49_152, 65_536)
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Written = TypeVar("Written", bound=BaseModel)
+Result = TypeVar("Result")
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Pages:
+    """The pages of the runs of a folder, to be worked on."""
+
+    def __init__(self, runs: Path) -> None:
+        """Nothing is served yet."""
+        self.runs, self.port = runs, 0
+        self._token, self._ticket = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+        self._desks: dict[str, Desk] = {}
+        self._streams: set[asyncio.Task[Any]] = set()
+        # One thing after the other: a report keeps what it has worked out.
+        self._worker = ThreadPoolExecutor(1, "pages")
+
+    def address(self, run: str = "", *, once: bool = False) -> str:
+        """Of the page of a run, or of the first one; `once`: a ticket in the place of the token."""
+        place = f"{quote(run, safe='')}/" if run else ""
+        return f"http://{HOST}:{self.port}/{self._ticket if once else self._token}/{place}"
+
+    async def __aenter__(self) -> Self:
+        """Answers requests from here on."""
+        app = web.Application(middlewares=[self._guard], client_max_size=LARGEST)
+        run = "/{token}/{run}"
+        app.add_routes([
+            web.get("/{token}/", self._first),
+            *(web.get(f"/{{token}}/{name}", self._asset) for name in ASSETS),
+            web.get(f"{run}/", self._page),
+            *(web.get(f"{run}/{name}", self._asset) for name in ASSETS),
+            web.get(f"{run}/state", self._state),
+            web.get(f"{run}/events", self._events),
+            web.post(f"{run}/words", self._words),
+            web.post(f"{run}/decision", self._decision),
+            web.post(f"{run}/difference", self._difference),
+        ])  # fmt: skip
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await self._listen(self._runner)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for stream in self._streams:
+            stream.cancel()
+        await self._runner.cleanup()
+        self._worker.shutdown()
+
+    async def _listen(self, runner: web.AppRunner) -> None:
+        usual = _PORTS[zlib.crc32(str(self.runs.resolve()).encode()) % len(_PORTS)]
+        try:
+            await web.TCPSite(runner, HOST, usual).start()
+        except OSError:  # taken: whichever is free
+            await web.TCPSite(runner, HOST, 0).start()
+        self.port = runner.addresses[0][1]
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Lets through what may be answered, and words what went wrong."""
+        response = self._refused(request) or await self._answer(request, handler)
+        if not response.prepared:
+            response.headers.update(_HEADERS)
+        return response
+
+    def _refused(self, request: web.Request) -> web.Response | None:
+        """What is answered to a stranger; None for our own browser."""
+        here = f"{HOST}:{self.port}"
+        # A browser names the origin of every POST, and of what another page asks for.
+        usual = f"http://{here}" if request.method == "POST" else None
+        if request.headers.get("Host") != here or request.headers.get("Origin", usual and "") not in (
+            usual, f"http://{here}",
+        ):  # fmt: skip
+            return web.Response(status=403)
+        token = request.match_info.get("token", "")
+        if self._ticket and _same(token, self._ticket):
+            self._ticket = ""
+            place = request.rel_url.raw_path.replace(token, self._token, 1)
+            return web.Response(status=303, headers={"Location": place})
+        return None if _same(token, self._token) else web.Response(status=404)
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            return web.Response(status=error.status)
+        except ValidationError as error:
+            return web.json_response({"error": str(error.errors()[0]["msg"])}, status=400)
+        except RehearsalError as error:
+            return web.json_response({"error": localised(error.message)}, status=400)
+
+    # --- What is asked for ---
+
+    async def _first(self, _request: web.Request) -> web.Response:
+        raise web.HTTPNotFound
+
+    async def _asset(self, request: web.Request) -> web.Response:
+        name = request.path.rpartition("/")[2]
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        return web.Response(text=text, content_type=ASSETS[name])
+
+    async def _page(self, request: web.Request) -> web.Response:
+        desk = self._desk(request)
+        page = await self._apart(lambda: served(desk.reading.page, *ASSETS))
+        return web.Response(body=page, content_type="text/html", charset="utf-8")
+
+    async def _state(self, request: web.Request) -> web.Response:
+        return web.json_response(await self._apart(self._desk(request).state))
+
+    async def _words(self, request: web.Request) -> web.Response:
+        desk, written = self._desk(request), await _read(request, WrittenWords)
+        try:
+            words = await self._apart(lambda: desk.write(written))
+        except OtherWord as other:
+            word = word_json(other.current) if isinstance(other.current, HumanVerdict) else None
+            return web.json_response({"word": word}, status=409)
+        return web.json_response({"words": words})
+
+    async def _decision(self, request: web.Request) -> web.Response:
+        desk, written = self._desk(request), await _read(request, WrittenDecision)
+        try:
+            await self._apart(lambda: desk.decide(written))
+        except OtherWord as other:
+            current = other.current if isinstance(other.current, ReleaseDecision) else ReleaseDecision()
+            return web.json_response({"decision": current.model_dump()}, status=409)
+        return web.json_response({})
+
+    async def _difference(self, request: web.Request) -> web.Response:
+        desk, compared = self._desk(request), await _read(request, Compared)
+        return web.json_response({"pieces": await self._apart(lambda: desk.difference(compared))})
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        """What changes in a run, as it changes (server-sent events)."""
+        desk = self._desk(request)
+        stream = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
+        await stream.prepare(request)
+        if task := asyncio.current_task():
+            self._streams.add(task)
+            task.add_done_callback(self._streams.discard)
+        seen: tuple[int, ...] = ()
+        with contextlib.suppress(ConnectionError):
+            while True:
+                if (mark := desk.mark) != seen:
+                    seen = mark
+                    with contextlib.suppress(RehearsalError):  # purged meanwhile
+                        news = json.dumps(await self._apart(desk.news), ensure_ascii=False)
+                        await stream.write(f"data: {news}\n\n".encode())
+                await asyncio.sleep(LOOK)
+        return stream
+
+    def _desk(self, request: web.Request) -> Desk:
+        """The run that is asked for; nothing but the name of a run of the folder is found."""
+        name = request.match_info["run"]
+        if name not in {path.parent.name for path in self.runs.glob(f"*/{RUN_FILE}")}:
+            raise web.HTTPNotFound
+        return self._desks.setdefault(name, Desk(self.runs / name / RUN_FILE))
+
+    async def _apart(self, work: Callable[[], Result]) -> Result:
+        """The result of what takes a while, on a thread of its own."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+
+def _same(token: str, secret: str) -> bool:
+    return hmac.compare_digest(token.encode(), secret.encode())
+
+
+async def _read(request: web.Request, kind: type[Written]) -> Written:
+    """What a page sent; nothing but JSON of this kind is read."""
+    if request.content_type != "application/json":
+        raise web.HTTPUnsupportedMediaType
+    return kind.model_validate_json(await request.read())

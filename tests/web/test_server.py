@@ -1,0 +1,203 @@
+"""Who is answered, and what changes a run: the browser with the token, and nobody else."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.storage.run_file import read_run
+from simulator.web.server import ASSETS
+from tests.commands import Command
+from tests.web.opened import Opened, opened, word
+
+WRITES = {
+    "words": word(judge_is=(None, "right")),
+    "decision": {"was": {}, "now": {"verdict": "go", "by": "Sato"}},
+}
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Opened]:
+    """The page of the rehearsed run."""
+    with opened(tmp_path / "runs") as served:
+        yield served
+
+
+def test_a_word_is_saved_as_it_is_said(page: Opened) -> None:
+    """In every conversation with the answer, with name and time; what counts then is answered."""
+    reply = page.ask(
+        "words", "POST", word(judge_is=(None, "wrong"), correct_answer=("", "解約料は9,800円です。 "))
+    )
+    (said,) = reply.json["words"]
+
+    assert reply.status == 200
+    assert (said["judge_is"], said["correct_answer"], said["by"]) == (
+        "wrong",
+        "解約料は9,800円です。",
+        "Sato",
+    )
+    assert [(row["source"], row["reviewer"], row["judge_is"]) for row in page.rows] == [
+        ("page", "Sato", "wrong")
+    ]
+    assert page.ask("state").json["words"] == [said]
+
+
+def test_another_word_is_not_overwritten_unseen(page: Opened) -> None:
+    """What is there comes back, with who wrote it; nothing is written."""
+    page.ask("words", "POST", word(judge_is=(None, "right")))
+    reply = page.ask("words", "POST", {**word(judge_is=(None, "wrong")), "by": "Ito"})
+
+    assert reply.status == 409
+    assert (reply.json["word"]["judge_is"], reply.json["word"]["by"]) == ("right", "Sato")
+    assert len(page.rows) == 1
+
+
+def test_a_decision_is_not_overwritten_unseen(page: Opened) -> None:
+    """The one that is there comes back."""
+    first = page.ask("decision", "POST", WRITES["decision"])
+    second = page.ask("decision", "POST", {"was": {}, "now": {"verdict": "no", "by": "Ito"}})
+    decided = read_run(page.path).release_decision
+
+    assert (first.status, second.status) == (200, 409)
+    assert second.json["decision"]["by"] == "Sato"
+    assert decided
+    assert (decided.verdict, decided.by) == ("go", "Sato")
+
+
+@pytest.mark.parametrize(("status", "headers"), [
+    (403, {"Host": "rehearsal.example"}),
+    (403, {"Host": "localhost"}),
+    (403, {"Origin": "https://evil.example"}),
+    (403, {"Origin": "null"}),
+    (403, {"Origin": ""}),
+    (415, {"Content_Type": "text/plain"}),
+    (415, {"Content_Type": "application/x-www-form-urlencoded"}),
+])  # fmt: skip
+@pytest.mark.parametrize("name", WRITES)
+def test_a_forged_request_writes_nothing(
+    page: Opened, name: str, status: int, headers: dict[str, str]
+) -> None:
+    """Under another name, from another page, as a form, or from who knows where."""
+    reply = page.ask(name, "POST", WRITES[name], **headers)
+
+    assert (reply.status, reply.text) == (status, "")
+    assert page.rows == []
+    assert read_run(page.path).release_decision is None
+
+
+@pytest.mark.parametrize("token", ["", "x", "runs", "{}x", "{short}"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_without_the_token_there_is_nothing(page: Opened, token: str, method: str) -> None:
+    """Not even whether the run is there."""
+    known = page.address.split("/")[3]
+    forged = token.format(known, short=known[:-1]) if token else token
+    body = WRITES["words"] if method == "POST" else None
+    for path in ("", "state", "words", "events"):
+        reply = page.ask(f"/{forged}/{page.path.parent.name}/{path}", method, body)
+        assert (reply.status, reply.text) == (404, "")
+    assert page.rows == []
+
+
+def test_a_ticket_opens_once(page: Opened) -> None:
+    """It leads to the page; whoever reads it from a list of processes comes too late."""
+    ticket = page.pages.address(page.path.parent.name, once=True)
+    path = ticket[ticket.index("/", 8) :]
+    first, second = page.ask(path), page.ask(path)
+
+    assert (first.status, second.status) == (303, 404)
+    assert page.address.endswith(first.headers["Location"])
+
+
+def test_another_page_reads_nothing(page: Opened) -> None:
+    """A script elsewhere may send the request, but nothing lets it read the answer, or show it in a frame."""
+    reply = page.ask("state", Origin="https://evil.example")
+    ours = page.ask("")
+
+    assert (reply.status, reply.text) == (403, "")
+    assert not [name for name in ours.headers if name.lower().startswith("access-control")]
+    assert ours.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+    assert ours.headers["Cache-Control"] == "no-store"
+    assert "connect-src &#39;self&#39;" in ours.text
+
+
+def test_looking_changes_nothing(page: Opened) -> None:
+    """Whatever address is asked for with GET, HEAD or another word, every row stays as it is."""
+    before = read_run(page.path).model_dump()
+    for path in ("", "state", *ASSETS, *WRITES, "difference"):
+        for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS"):
+            status = page.ask(path, method, None).status
+            assert status in {200, 404} if method in {"GET", "HEAD"} else status == 404, (
+                path,
+                method,
+                status,
+            )
+
+    assert page.rows == []
+    assert read_run(page.path).model_dump() == before
+
+
+@pytest.mark.parametrize("name", [
+    "..", "%2e%2e", "..%2f..", "%2e%2e%2fsecret", "secret", "../secret", "..%5c", ".", "%00", "*", "[a-z]*",
+    "run.sqlite", "%2fetc%2fpasswd",
+])  # fmt: skip
+def test_nothing_outside_the_folder_is_served(page: Opened, tmp_path: Path, name: str) -> None:
+    """A run is a name that the folder has; no path is made of a request."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "run.sqlite").write_bytes(page.path.read_bytes())
+    token = page.address.split("/")[3]
+    for path in (f"/{token}/{name}/", f"/{token}/{name}/state", f"/{token}/{page.path.parent.name}/{name}"):
+        reply = page.ask(path)
+        assert reply.status in {400, 403, 404}, path
+        assert "会話" not in reply.text
+
+
+def test_it_listens_on_this_machine_alone(page: Opened) -> None:
+    """At one of its own addresses: at another one the port is free."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.2", page.pages.port))
+
+    assert page.address.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("body", [
+    {**word(judge_is=(None, "right")), "turn": 9},
+    {**word(judge_is=(None, "right")), "conversation": "nobody/0"},
+    word(judge_is=(None, "maybe")),
+    word(source=("", "blind")),
+    word(comment=("", "x" * 30_000)),
+    {**word(comment=("", "x")), "by": "x" * 100},
+    {**word(), "changes": {}},
+    {}, [], "x", 7, None,
+])  # fmt: skip
+def test_what_is_no_word_is_refused(page: Opened, body: Any) -> None:
+    """In one line, and nothing is written."""
+    reply = page.ask("words", "POST", body)
+
+    assert reply.status in {400, 415}
+    assert page.rows == []
+
+
+def test_a_body_has_a_limit(page: Opened) -> None:
+    """A megabyte is not read."""
+    assert page.ask("words", "POST", "x" * 2**20).status == 413
+
+
+def test_a_text_is_held_against_the_answer(page: Opened) -> None:
+    """By words and figures, signs of Japanese one by one; joined, both texts are there."""
+    place = {key: value for key, value in word().items() if key in {"conversation", "turn"}}
+    talk = next(talk for talk in read_run(page.path).conversations if talk.id == place["conversation"])
+    pieces = page.ask("difference", "POST", {**place, "text": "解約料は9,900円です。"}).json["pieces"]
+
+    assert "".join(text for kind, text in pieces if kind != "ins") == talk.turns[0].answer.text
+    assert "".join(text for kind, text in pieces if kind != "del") == "解約料は9,900円です。"
+    assert {("del", "9,800"), ("ins", "9,900")} <= set(map(tuple, pieces))
+
+
+def test_an_unknown_run_is_one_line(command: Command) -> None:
+    """Before anything is served."""
+    done = command("open", "nowhere", "--no-browser")
+
+    assert (done.code, done.out) == (2, "")
+    assert done.error
