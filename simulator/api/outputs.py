@@ -84,16 +84,21 @@ class RunOutputs:
 
     def write_pages(self) -> None:
         """Writes the page of the run, and that of its earlier run beside it, to which it links."""
-        context, beside = self.context, ""
-        if context.earlier:
-            runs = PairedRuns(context.earlier, RunFigures(context.results, context.summary))
-            path = self.path.with_name(BESIDE)
-            report = comparison_report(
-                runs, compare_runs(runs), context.language, str(path), gate=context.gate
-            )
-            write_atomically(path, html.page(report))
-            beside = BESIDE
-        write_atomically(Path(context.page), page_html(context, self.report, beside))
+        if beside := self.beside():
+            write_atomically(self.path.with_name(BESIDE), beside)
+        address = BESIDE if beside else ""
+        write_atomically(Path(self.context.page), page_html(self.context, self.report, address))
+
+    def beside(self) -> str:
+        """The page of the run beside the last one that it can be compared with; empty without one."""
+        context = self.context
+        if not context.earlier:
+            return ""
+        runs, path = PairedRuns(context.earlier, RunFigures(context.results, context.summary)), self.path
+        page = str(path.with_name(BESIDE))
+        return html.page(
+            comparison_report(runs, compare_runs(runs), context.language, page, gate=context.gate)
+        )
 
     def write(self, path: Path) -> None:
         """Writes the report that a suffix says.

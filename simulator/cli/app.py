@@ -71,7 +71,7 @@ COMMANDS = {
         "Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it."
     ),
     "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
-    "open": "Open a run in the browser, to review its answers and decide, by mouse or keys.",
+    "open": "Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.",
     "report": "Write the reports of a run again: report.html, the summary, and what --to names.",
     "fixes": "Show what to fix first: red turns grouped by their fix, and what each fix would bring.",
     "diff": (

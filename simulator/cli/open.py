@@ -1,6 +1,7 @@
 """`open RUN`: the page of a run to work on, in the browser of this machine, until Ctrl-C.
 
-Which requests are answered, and whose, stands in `web/server.py`.
+Which requests are answered, and whose, stands in `web/server.py`. Without a run it begins with the list of
+runs.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import sys
 import webbrowser
 from typing import Any
 
-from simulator.cli.options import RUN, option, takes
+from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, say
 from simulator.core.messages import _
 from simulator.core.settings import load_settings
@@ -20,18 +21,21 @@ from simulator.web.server import Pages
 @takes("runs")
 def command(
     flags: dict[str, Any],
-    run: str = RUN,
+    run: str = argument("[RUN]", "A run: id, start of an id, latest, or path. Without one, all of them.", ""),
     *,
     no_browser: bool = option("--no-browser", "Print the address, and open no browser."),
 ) -> int:
-    """Open a run in the browser, to review its answers and decide, by mouse or keys.
+    """Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.
 
     What is written is saved in the run at once, as the same words that a sheet or workbook has. Only the
     browser on this machine can open it. Ctrl-C ends it.
     """
-    folder = find_run(run, load_settings(flags).runs).parent
+    runs = load_settings(flags).runs
+    if run:
+        folder = find_run(run, runs).parent
+        runs, run = folder.parent, folder.name
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(Pages(folder.parent), folder.name, browser=not no_browser))
+        asyncio.run(_serve(Pages(runs), run, browser=not no_browser))
     return ExitCode.DONE
 
 

@@ -42,8 +42,10 @@ _TRENDS: dict[str, tuple[Message, Tone]] = {
 _SCALE = (0, 0.25, 0.5, 0.75, 1)
 
 
-def history_report(history: History, language: Language, page: str = "") -> Report:
+def history_report(history: History, language: Language, page: str = "", *, commands: bool = True) -> Report:
     """The trend first, then the runs, the newest first; `page` is where it is written as a page.
+
+    With `commands` it says how two runs are compared on a command line.
 
     Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
     its end) are listed with a note, and are no part of line and trend.
@@ -61,8 +63,8 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
             _("Conv."): lambda run: run.graded,
             pgettext("the model that grades", "Judge"): lambda run: run.model,
             _("Bot"): lambda run: run.kind.adapter,
-            _("Verdict"): _verdict_of,
-            _("Release decision"): _decision_of,
+            _("Verdict"): run_verdict,
+            _("Release decision"): run_decision,
             _("Note"): lambda run: _note(run, history),
             _("Run"): lambda run: run.run,
         },
@@ -76,14 +78,14 @@ def history_report(history: History, language: Language, page: str = "") -> Repo
         title=_("How the score developed"),
         language=language,
         lead=(
-            Notes.of(_history_notes(history)),
+            Notes.of(_history_notes(history, commands=commands)),
             *([_history_chart(comparable)] if len(comparable) > 1 else []),
         ),
         sections=(runs, *page_section(page)),
     )
 
 
-def _history_notes(history: History) -> Iterator[Text | Line]:
+def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]:
     """The trend, falls, and what could not be read.
 
     A fall is of two kinds: one step that was more than chance (`dropped`), and one that no step shows, from
@@ -103,6 +105,7 @@ def _history_notes(history: History) -> Iterator[Text | Line]:
         if fall:
             run = fall.later if fall is history.dropped else fall.earlier
             yield Line(text.format(run=run, by=points(fall.by), best=points(fall.best)), "alarm")
+        if fall and commands:
             yield _(
                 "Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later
             )
@@ -133,7 +136,7 @@ def _history_chart(runs: list[PastRun]) -> Chart:
     )
 
 
-def _verdict_of(run: PastRun) -> Cell | None:
+def run_verdict(run: PastRun) -> Cell | None:
     """The verdict by the run's own target; None without one."""
     if run.gate is None or run.gate.decision is None:
         return None
@@ -141,7 +144,7 @@ def _verdict_of(run: PastRun) -> Cell | None:
     return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
 
 
-def _decision_of(run: PastRun) -> Message | None:
+def run_decision(run: PastRun) -> Message | None:
     """What the team decided; None where nobody has."""
     return decision_text(run.release_decision) if run.release_decision else None
 

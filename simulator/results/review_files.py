@@ -42,7 +42,7 @@ from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import target as target_sheet
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, is_answer_key, layouts
+from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
 
 # Blind grades that a program has, and what errors call these.
 GradeRows: TypeAlias = Sequence[Mapping[str, Any]]

@@ -25,7 +25,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import JsonValue
 
@@ -97,7 +97,9 @@ def words_of(rows: Iterable[HumanVerdict]) -> HumanVerdict | None:
         if counted is None:
             counted = row
         elif any(value != getattr(counted, name) for name, value in said.items()):
-            counted = row.model_copy(update={name: said.get(name, getattr(counted, name)) for name in WORDS})
+            kept: dict[str, Any] = {name: said.get(name, getattr(counted, name)) for name in WORDS}
+            red = row.red if "judge_is" in said else counted.red
+            counted = row.model_copy(update={**kept, "red": red})
     return counted
 
 
@@ -131,12 +133,17 @@ def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> int:
 
 
 def save_words(
-    path: Path, places: Mapping[Place, bool], changes: Mapping[Word, Change], by: str
+    path: Path,
+    places: Mapping[Place, bool],
+    changes: Mapping[Word, Change],
+    by: str,
+    *,
+    red: bool | None = None,
 ) -> list[HumanVerdict]:
     """Changes fields of what is said of an answer; returns what counts then at each of its places.
 
     `places` are all that have this answer, the first of them the one that was looked at. What is said of the
-    mark (`judge_is`) counts only for places that are True: those with the same mark.
+    mark (`judge_is`) counts only for places that are True: those with the same mark. `red` says which.
 
     Raises OtherWord, and writes nothing, where a field no longer says what was seen and would change.
     """
@@ -153,7 +160,8 @@ def save_words(
                 conversation=conversation, turn=turn, source="page"
             )
             said = {name: change.now for name, change in changes.items() if same_mark or name != "judge_is"}
-            fields = row.model_dump() | said | {"source": "page", "reviewer": by, "given": given}
+            mark = red if "judge_is" in said else row.red
+            fields = row.model_dump() | said | {"source": "page", "reviewer": by, "given": given, "red": mark}
             verdict = HumanVerdict.model_validate(fields)
             file.execute(_INSERT, (conversation, turn, "page", by, verdict.model_dump_json()))
             saved.append(verdict)

@@ -21,7 +21,7 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Value
 from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
-from simulator.sheets.model import CHOICES, COLUMNS
+from simulator.sheets.model import CHOICES, COLUMNS, RED
 from simulator.storage.run_file import read_run
 from simulator.storage.words import WORDS, Change, Place, Word, decide_release, read_news, save_words
 
@@ -69,6 +69,10 @@ LABELS: Mapping[str, Message | str] = {
     "previous": pgettext("a button", "Back"),
     "undo": _("Undo"),
     "keys": pgettext("a button", "Keys"),
+    "runs": _("All runs"),
+    "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
+    "show": _("Show what is new"),
+    "finished": _("The run is over."),
     "bar": pgettext("a bar of buttons", "Review"),
     "filter": _("Filter"),
     "filter_all": _("All answers"),
@@ -140,6 +144,11 @@ class Reading:
         return page_html(context, self.outputs.report, BESIDE if context.earlier else "")
 
     @cached_property
+    def beside(self) -> bytes:
+        """The page of the run beside the one before it; empty where there is none."""
+        return self.outputs.beside().encode()
+
+    @cached_property
     def answers(self) -> list[dict[str, Any]]:
         """Where the answers to look at were given first, worst first, each once."""
         firsts: dict[str, dict[str, Any]] = {}
@@ -170,10 +179,8 @@ class Desk:
 
     @property
     def mark(self) -> tuple[int, ...]:
-        """Figures that change whenever something is written into the run."""
-        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        stats = [file.stat() for file in files if file.exists()]
-        return tuple(figure for stat in stats for figure in (stat.st_mtime_ns, stat.st_size))
+        """What changes whenever something is written into the run."""
+        return mark_of(self.path)
 
     @property
     def reading(self) -> Reading:
@@ -212,11 +219,11 @@ class Desk:
     def write(self, written: WrittenWords) -> list[dict[str, Any]]:
         """Saves what somebody says of an answer; returns what counts then, by turn. Raises OtherWord."""
         place = written.conversation, written.turn
-        places = self._places(place)
+        red, places = self._answer_at(place)
         changes = {
             name: Change(_plain(change.was), _plain(change.now)) for name, change in written.changes.items()
         }
-        words = save_words(self.path, {place: True, **places}, changes, str(_plain(written.by)))
+        words = save_words(self.path, {place: True, **places}, changes, str(_plain(written.by)), red=red)
         return list(map(word_json, words))
 
     def decide(self, written: WrittenDecision) -> None:
@@ -227,11 +234,11 @@ class Desk:
     def difference(self, compared: Compared) -> list[tuple[str, str]]:
         """From the bot's answer to a text, in pieces: taken out (`del`), put in (`ins`), or kept ("")."""
         place = compared.conversation, compared.turn
-        self._places(place)
+        self._answer_at(place)
         return list(_difference(self._reading[1].answer(place), compared.text)) if self._reading else []
 
-    def _places(self, place: Place) -> dict[Place, bool]:
-        """All turns with the answer of this one, and whether they have its mark.
+    def _answer_at(self, place: Place) -> tuple[bool, dict[Place, bool]]:
+        """Whether the answer given there is red; and all turns with it, True where they have the same mark.
 
         Raises InputError for a turn that the run does not have.
         """
@@ -241,8 +248,18 @@ class Desk:
             reading = self.reading
         if place not in reading.keys:
             raise InputError(_("{run} has no such turn.", run=reading.run))
-        places = reading.turns[reading.keys[place]]
-        return {other: same == places[place] for other, same in places.items()}
+        key = reading.keys[place]
+        marked = reading.turns[key]
+        return key.endswith(RED) == marked[place], {
+            other: mark == marked[place] for other, mark in marked.items()
+        }
+
+
+def mark_of(path: Path) -> tuple[int, ...]:
+    """Figures that change whenever something is written into a run file."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    stats = [file.stat() for file in files if file.exists()]
+    return tuple(figure for stat in stats for figure in (stat.st_mtime_ns, stat.st_size))
 
 
 def word_json(word: HumanVerdict) -> dict[str, Any]:

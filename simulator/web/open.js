@@ -147,7 +147,7 @@
       this.more = make("details", { class: "work-more" },
         make("summary", {}, label("more")),
         ...TYPED.flatMap((field) => [this.typed(field), field === "correct_answer" ? this.difference : undefined]));
-      this.element = make("section", { class: "work", "aria-label": name, lang: state.language },
+      this.element = make("div", { class: "work", role: "group", "aria-label": name, lang: state.language },
         make("div", { class: "work-row", role: "group", "aria-label": label("judge_is") },
           make("b", {}, label("judge_is")), ...this.judged),
         make("div", { class: "work-row" },
@@ -237,7 +237,8 @@
       if (TYPED.some((field) => said(this.at, field)) && !this.shown) this.shown = this.more.open = true;
       if (said(this.at, "correct_answer") && this.difference.hidden) this.compare();
       this.element.classList.toggle("work-done", Boolean(word?.judge_is));
-      if (!this.status.dataset.kind || this.status.dataset.kind === "saved") this.tell(word?.at || word?.by ? "last" : "");
+      const { kind, at } = this.status.dataset;
+      if (!kind || (kind === "saved" && at !== word?.at)) this.tell(word?.at || word?.by ? "last" : "");
     }
 
     // What the answer lacks and has too much, beside the right one; the server compares.
@@ -259,6 +260,7 @@
     tell(kind, why, again) {
       this.status.dataset.kind = kind === "last" ? "" : kind;
       const word = words.get(this.at);
+      this.status.dataset.at = word?.at ?? "";
       const text = { saving: label("saving"), saved: word && label("saved", { who: who(word) }),
         unsaved: label("unsaved", { why }), last: word && label("last", { who: who(word) }) }[kind] || "";
       this.status.replaceChildren(text, ...(again ? [" ", button("retry", again)] : []));
@@ -484,18 +486,20 @@
     const made = {
       at: make("output", { class: "work-at" }),
       news: make("output", { class: "work-news" }),
+      run: make("p", { class: "work-run", role: "status", hidden: true }),
       filter: make("select", { "aria-label": label("filter"), "aria-keyshortcuts": "f", change: refresh }, ...filters),
       decision: button("decision", () => dialogs.decision.ask(), { "aria-keyshortcuts": "d" }),
       name: make("button", { type: "button", class: "work-name", "aria-label": label("name"), click: () => dialogs.name.ask() }),
     };
     made.element = make("aside", { class: "work-bar", "aria-label": label("bar"), lang: state.language },
-      made.news,
+      made.run, made.news,
       make("div", { class: "work-row" },
         button("previous", () => step(-1), { "aria-keyshortcuts": "p" }, key("p")),
         button("next", () => step(1), { "aria-keyshortcuts": "n", class: "work-first" }, key("n")),
         made.at, made.filter,
         button("undo", undo, { "aria-keyshortcuts": "u" }, key("u")), made.decision,
-        button("keys", () => dialogs.help.ask(), { "aria-keyshortcuts": "?" }, key("?")), made.name));
+        button("keys", () => dialogs.help.ask(), { "aria-keyshortcuts": "?" }, key("?")), made.name,
+        make("a", { href: "../" }, label("runs"))));
     document.body.append(made.element);
     return made;
   }
@@ -551,7 +555,8 @@
     const events = new EventSource("events");
     events.addEventListener("message", (event) => {
       const news = JSON.parse(event.data);
-      state.decision = news.decision;
+      Object.assign(state, news);
+      follow();
       const places = new Set(news.words.map(place));
       for (const at of words.keys()) if (!places.has(at)) words.delete(at);
       take(news.words);
@@ -561,6 +566,20 @@
       bar.element.classList.add("work-gone");
       announce(label("gone"));
     });
+  }
+
+  // A run in progress: how far it is; the page follows by itself until somebody does something on it.
+  let touched = false;
+  function follow() {
+    const was = follow.ended ?? state.ended;
+    follow.ended = state.ended;
+    bar.run.hidden = !state.running && !follow.running;
+    if (bar.run.hidden) return;
+    bar.run.replaceChildren(state.running ? label("running", { n: state.ended, of: state.planned }) : label("finished"),
+      " ", button("show", () => location.reload()));
+    const isNew = state.ended !== was || (follow.running && !state.running);
+    follow.running = follow.running || state.running;
+    if (isNew && !touched && !document.hidden) location.reload();
   }
 
   async function start() {
@@ -584,7 +603,11 @@
       if (host && host !== current) select(host);
     });
     window.addEventListener("keydown", pressed, true);
+    for (const kind of ["keydown", "pointerdown", "wheel"]) {
+      window.addEventListener(kind, () => { touched = true; }, { capture: true, passive: true });
+    }
     refresh();
+    follow();
     listen();
     document.documentElement.classList.add("work-ready");
   }

@@ -27,13 +27,15 @@ from urllib.parse import quote
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from simulator.api.outputs import BESIDE
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import localised
 from simulator.core.types import HumanVerdict, ReleaseDecision
-from simulator.report.painters.html import served
+from simulator.report.painters import html
 from simulator.storage.run_file import RUN_FILE
 from simulator.storage.words import OtherWord
 from simulator.web.desk import Compared, Desk, WrittenDecision, WrittenWords, word_json
+from simulator.web.runs import Runs
 
 HOST = "127.0.0.1"
 ASSETS = {"open.js": "text/javascript", "open.css": "text/css"}
@@ -64,7 +66,7 @@ class Pages:
         """Nothing is served yet."""
         self.runs, self.port = runs, 0
         self._token, self._ticket = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        self._desks: dict[str, Desk] = {}
+        self._list, self._desks = Runs(runs), dict[str, Desk]()
         self._streams: set[asyncio.Task[Any]] = set()
         # One thing after the other: a report keeps what it has worked out.
         self._worker = ThreadPoolExecutor(1, "pages")
@@ -82,6 +84,8 @@ class Pages:
             web.get("/{token}/", self._first),
             *(web.get(f"/{{token}}/{name}", self._asset) for name in ASSETS),
             web.get(f"{run}/", self._page),
+            web.get(f"{run}/report.html", self._page),  # as pages of two runs call it
+            web.get(f"{run}/{BESIDE}", self._beside),
             *(web.get(f"{run}/{name}", self._asset) for name in ASSETS),
             web.get(f"{run}/state", self._state),
             web.get(f"{run}/events", self._events),
@@ -145,7 +149,15 @@ class Pages:
     # --- What is asked for ---
 
     async def _first(self, _request: web.Request) -> web.Response:
-        raise web.HTTPNotFound
+        page = await self._apart(lambda: html.page(self._list.report()))
+        return web.Response(body=page.encode(), content_type="text/html", charset="utf-8")
+
+    async def _beside(self, request: web.Request) -> web.Response:
+        desk = self._desk(request)
+        page = await self._apart(lambda: desk.reading.beside)
+        if not page:
+            raise web.HTTPNotFound
+        return web.Response(body=page, content_type="text/html", charset="utf-8")
 
     async def _asset(self, request: web.Request) -> web.Response:
         name = request.path.rpartition("/")[2]
@@ -154,7 +166,7 @@ class Pages:
 
     async def _page(self, request: web.Request) -> web.Response:
         desk = self._desk(request)
-        page = await self._apart(lambda: served(desk.reading.page, *ASSETS))
+        page = await self._apart(lambda: html.served(desk.reading.page, *ASSETS))
         return web.Response(body=page, content_type="text/html", charset="utf-8")
 
     async def _state(self, request: web.Request) -> web.Response:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from simulator.core.types import Results, Utterance
+from simulator.core.types import Conversation, Results, Utterance
 from simulator.storage.run_file import RunFile
 from simulator.web.server import Pages
 from tests.sample_runs import rehearsed
@@ -23,14 +23,19 @@ def stored(results: Results, runs: Path) -> Path:
         RunFile.create(folder, results.run, results.conversations, results.personas)
     ) as file:
         for talk in results.conversations:
-            for turn in talk.turns:
-                file.save_utterance(talk.id, turn.index, Utterance(text=turn.user))
-                file.save_answer(talk.id, turn.index, turn.answer)
-            if talk.ended:
-                file.save_ending(talk.id, talk.ended, talk.reason, talk.closing)
-        file.save_scores(results.scores)
+            hold(file, talk, results)
         file.finish("finished", 1.0)
         return file.path
+
+
+def hold(file: RunFile, talk: Conversation, results: Results) -> None:
+    """Saves a conversation as if it were held now, with its grades."""
+    for turn in talk.turns:
+        file.save_utterance(talk.id, turn.index, Utterance(text=turn.user))
+        file.save_answer(talk.id, turn.index, turn.answer)
+    file.save_scores(score for score in results.scores if score.conversation == talk.id)
+    if talk.ended:
+        file.save_ending(talk.id, talk.ended, talk.reason, talk.closing)
 
 
 class Opened(NamedTuple):

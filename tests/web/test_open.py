@@ -1,0 +1,338 @@
+"""The page to work on in a real browser: a review by keys, several tabs, reloads, a server that dies."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.types import Language
+from simulator.results.review import review_findings
+from simulator.storage.run_file import RunFile, read_run
+from simulator.storage.words import Change, save_words
+from simulator.web.server import Pages
+from tests.paths import ROOT
+from tests.report.test_browser import CHROMIUM, watched
+from tests.reviewed_runs import summary_of
+from tests.sample_pages import better, full
+from tests.sample_runs import hostile, rehearsed
+from tests.servers.loopback import on_thread
+from tests.web.opened import Opened, hold, opened, stored
+from tests.xss import PAYLOADS
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
+FIRST = ("angry/cancel-03-ja#0", 1)
+Opening = Callable[..., Opened]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests of the module."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def person(browser: Any) -> Iterator[Callable[..., Any]]:
+    """A tab of a person of this name, on the page at an address; tabs of one person know their name."""
+    contexts: dict[str, Any] = {}
+
+    def tab(address: str, name: str = "佐藤", width: int = 1280) -> Any:
+        if name not in contexts:
+            contexts[name] = browser.new_context(viewport={"width": width, "height": 900})
+            contexts[name].add_init_script(f"localStorage.setItem('rehearsal name', '{name}')")
+        page = watched(contexts[name].new_page())
+        page.set_default_timeout(40_000)
+        page.goto(address)
+        page.wait_for_selector(".work-ready")
+        return page
+
+    yield tab
+    for context in contexts.values():
+        context.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Opened]:
+    """The rehearsed run, served."""
+    with opened(tmp_path / "runs") as served:
+        yield served
+
+
+def saved(tab: Any, n: int = 1) -> None:
+    """Waits until the controls in sight say so."""
+    tab.wait_for_selector(".work-now .work-said[data-kind=saved]")
+
+
+def press(tab: Any, *keys: str) -> None:
+    """One key after the other."""
+    for key in keys:
+        tab.keyboard.press(key)
+
+
+def words(run: Opened) -> dict[tuple[str, int], Any]:
+    """What counts, by place."""
+    return {(word.conversation, word.turn): word for word in read_run(run.path).verdicts}
+
+
+def troubles(tab: Any) -> list[str]:
+    """What the page complained about; that it asks its own server is no trouble."""
+    return [trouble for trouble in tab.troubles if not trouble.startswith("http://127.0.0.1")]
+
+
+def test_a_whole_review_by_keys(run: Opened, person: Any) -> None:
+    """From the worst answer on: opinion, cause, right answer, owner, test and decision, without the mouse."""
+    tab = person(run.address)
+    press(tab, "n", "1")
+    saved(tab)
+    press(tab, "c", "ArrowDown", "ArrowDown", "ArrowDown", "Escape", "a")
+    tab.keyboard.insert_text("解約料は9,800円です。")
+    press(tab, "Escape", "o")
+    tab.keyboard.insert_text("伊藤")
+    press(tab, "Escape", "t", "n", "2")
+    saved(tab)
+    press(tab, "m")
+    tab.keyboard.insert_text("資料どおり")
+    press(tab, "Control+Enter", "3")
+    saved(tab)
+    press(tab, "d", "ArrowDown", "ArrowDown", "Tab", "Tab")
+    tab.keyboard.insert_text("料金が先")
+    press(tab, "Tab", "Enter")
+    tab.locator(".work-bar", has_text="条件付き").wait_for()
+
+    results = read_run(run.path)
+    findings = review_findings(results, summary_of(results))
+    first = words(run)[FIRST]
+    assert findings
+    assert (findings.right, findings.wrong, findings.unsure) == (1, 1, 1)
+    assert (first.judge_is, first.cause, first.correct_answer) == (
+        "right",
+        "retrieval",
+        "解約料は9,800円です。",
+    )
+    assert (first.assignee, first.make_test, first.reviewer) == ("伊藤", True, "佐藤")
+    assert results.release_decision
+    assert (results.release_decision.verdict, results.release_decision.reason) == ("conditional", "料金が先")
+    assert troubles(tab) == []
+
+
+def test_what_was_done_is_undone(run: Opened, person: Any) -> None:
+    """The key u takes back the last change, then the one before; each is one more row."""
+    tab = person(run.address)
+    press(tab, "n", "1")
+    saved(tab)
+    press(tab, "2")
+    tab.wait_for_selector(".work-now [data-value=wrong][aria-pressed=true]")
+    press(tab, "u")
+    tab.wait_for_selector(".work-now [data-value=right][aria-pressed=true]")
+    press(tab, "u")
+    tab.wait_for_selector(".work-now:not(:has([aria-pressed=true]))")
+    press(tab, "u")
+
+    assert tab.inner_text(".work-news") == "取り消せるものはありません。"
+    assert [row["judge_is"] for row in run.rows] == ["right", "wrong", "right", None]
+
+
+def test_a_second_tab_has_it_at_once(run: Opened, person: Any) -> None:
+    """Without a reload, with the name of whoever wrote."""
+    mine, theirs = person(run.address), person(run.address, "伊藤")
+    press(mine, "n", "2")
+    theirs.wait_for_selector(".reddest [data-value=wrong][aria-pressed=true]")
+
+    assert "佐藤" in theirs.locator(".work:has([aria-pressed=true]) .work-said").first.inner_text()
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_both_words_are_shown_before_one_counts(run: Opened, person: Any, own: bool) -> None:
+    """Who typed on what another one has changed meanwhile sees both, and chooses."""
+    tab = person(run.address)
+    press(tab, "n", "m")
+    tab.keyboard.insert_text("自分の言葉")
+    save_words(run.path, {FIRST: True}, {"comment": Change("", "相手の言葉")}, "伊藤")
+    press(tab, "Escape")
+    tab.wait_for_selector(".work-now .work-conflict:not([hidden])")
+    shown = tab.inner_text(".work-now .work-conflict")
+    before = words(run)[FIRST].comment
+    tab.click(f".work-now .work-conflict button:nth-of-type({2 if own else 1})")
+    tab.wait_for_selector(".work-now .work-conflict[hidden]", state="attached")
+    if own:
+        saved(tab)
+
+    assert {"伊藤", "相手の言葉", "自分の言葉"} <= {
+        text for text in ("伊藤", "相手の言葉", "自分の言葉") if text in shown
+    }
+    assert before == "相手の言葉"
+    assert words(run)[FIRST].comment == ("自分の言葉" if own else "相手の言葉")
+    assert tab.input_value(".work-now [data-field=comment]") == words(run)[FIRST].comment
+
+
+def test_what_was_typed_outlives_a_reload(run: Opened, person: Any) -> None:
+    """It stands in its field again, marked as not saved, and one press saves it."""
+    tab = person(run.address)
+    press(tab, "n", "a")
+    tab.keyboard.insert_text("解約料は")
+    tab.reload()
+    tab.wait_for_selector(".work-unsaved")
+    typed = tab.input_value(".reddest .work-unsaved")
+    before = run.rows
+    tab.click(".work-said[data-kind=unsaved] button")
+    tab.wait_for_selector(".work-said[data-kind=saved]")
+
+    assert (typed, before) == ("解約料は", [])
+    assert words(run)[FIRST].correct_answer == "解約料は"
+
+
+def test_filters_leave_what_is_open_mine_or_disputed(run: Opened, person: Any) -> None:
+    """The key f goes through them; n stays within."""
+    tab = person(run.address)
+    visible = (
+        "[...document.querySelectorAll('.reddest > li')].filter((card) => card.checkVisibility()).length"
+    )
+    every = tab.evaluate(visible)
+    press(tab, "n", "2")
+    saved(tab)
+    press(tab, "o")
+    tab.keyboard.insert_text("佐藤")
+    press(tab, "Escape")
+    saved(tab)
+    counts = []
+    for _ in range(4):
+        press(tab, "f")
+        counts.append(tab.evaluate(visible))
+
+    assert counts == [every - 1, 1, 1, every]
+
+
+def test_a_server_that_is_killed_loses_no_word_unsaid(tmp_path: Path, person: Any) -> None:
+    """What it did not save is marked so, and saved by the next one; what it saved is there."""
+    path = stored(rehearsed(), tmp_path / "runs")
+    command = [
+        sys.executable,
+        str(ROOT / "run.py"),
+        "open",
+        path.parent.name,
+        "--no-browser",
+        "--runs",
+        str(tmp_path / "runs"),
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=dict(os.environ)
+    ) as started:
+        assert started.stdout
+        tab = person(started.stdout.readline().strip())
+        press(tab, "n", "1")
+        saved(tab)
+        started.send_signal(signal.SIGKILL)
+    press(tab, "2")
+    tab.wait_for_selector(".work-now .work-said[data-kind=unsaved]")
+    before = [word.judge_is for word in read_run(path).verdicts]
+    with on_thread(Pages(tmp_path / "runs")) as pages:
+        tab.goto(pages.address(path.parent.name))
+        tab.click(".work-said[data-kind=unsaved] button")
+        tab.wait_for_selector(".work-said[data-kind=saved]")
+
+    assert before == ["right"]
+    assert [word.judge_is for word in read_run(path).verdicts] == ["wrong"]
+
+
+@pytest.mark.parametrize(("language", "width"), [("ja", 420), ("en", 1280)])
+def test_axe_finds_nothing_and_nothing_scrolls_sideways(
+    tmp_path: Path, person: Any, language: Language, width: int
+) -> None:
+    """With every control in sight, on a telephone too."""
+    with opened(tmp_path / "runs", rehearsed(language)) as run:
+        tab = person(run.address, width=width)
+        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        press(tab, "n", "1")
+        saved(tab)
+        tab.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+        found = []
+        for key, part in (("", "document"), ("d", "'dialog[open]'"), ("?", "'dialog[open]'")):
+            if key:
+                press(tab, "Escape", key)
+            violations = tab.evaluate(f"axe.run({part}, {{ resultTypes: ['violations'] }})")["violations"]
+            found += [(each["id"], [node["target"] for node in each["nodes"][:3]]) for each in violations]
+        overflow = tab.evaluate("document.documentElement.scrollWidth")
+
+    assert found == []
+    assert overflow <= width
+
+
+def test_texts_of_others_stay_texts(tmp_path: Path, person: Any) -> None:
+    """Of bots and customers, and of whoever writes: no script, no element, no request elsewhere."""
+    payload = " ".join(PAYLOADS[:40]).replace("\x00", "")
+    results = hostile(payload)
+    named = results.model_copy(update={"run": results.run.model_copy(update={"id": "hostile"})})
+    with opened(tmp_path / "runs", named) as run:
+        tab = person(run.address)
+        press(tab, "n", "1")
+        saved(tab)
+        for key in "amoe":
+            press(tab, key)
+            tab.keyboard.insert_text(payload[:70])
+            press(tab, "Escape")
+            saved(tab)
+        tab.reload()
+        tab.wait_for_selector(".work-ready")
+        press(tab, "n", "?")
+
+        assert tab.evaluate("window.hit") is None
+        assert troubles(tab) == []
+        assert tab.url == run.address
+
+
+def test_a_run_in_progress_is_followed(tmp_path: Path, person: Any) -> None:
+    """Its answers and how far it is, while it is held; words are written into it meanwhile."""
+    results = rehearsed(status="running")
+    folder, talks = tmp_path / "runs" / results.run.id, results.conversations
+    with contextlib.closing(RunFile.create(folder, results.run, talks, results.personas)) as file:
+        hold(file, talks[0], results)
+        with on_thread(Pages(tmp_path / "runs")) as pages:
+            run = Opened(file.path, pages)
+            tab = person(run.address)
+            tab.locator(".work-run", has_text="6会話のうち1会話").wait_for()
+            hold(file, talks[1], results)
+            tab.locator(".work-run", has_text="6会話のうち2会話").wait_for()
+            tab.wait_for_selector(".work-ready")
+            press(tab, "n", "1")
+            saved(tab)
+            hold(file, talks[2], results)
+            tab.locator(".work-run", has_text="6会話のうち3会話").wait_for()
+        file.finish("finished", 1.0)
+
+    assert [word.judge_is for word in read_run(file.path).verdicts] == ["right"]
+    assert len(list(read_run(file.path).conversations.select("begun"))) == 3
+
+
+def test_the_first_page_leads_to_every_run(tmp_path: Path, person: Any, browser: Any) -> None:
+    """The newest first, with score, questions to look at, and the page beside the run before."""
+    before, after = full(), better()
+    runs = tmp_path / "runs"
+    stored(before, runs)
+    with opened(runs, after) as run:
+        tab = browser.new_page()
+        tab.goto(run.pages.address())
+        rows = tab.locator("table.usage tbody tr")
+        texts = rows.all_inner_texts()
+        tab.locator("a[href$='side-by-side.html']").click()
+        beside = tab.inner_text("h1")
+        tab.go_back()
+        rows.first.locator("a").first.click()
+        tab.wait_for_selector(".work-ready")
+        tab.locator(".work-bar a").click()
+        tab.wait_for_selector("table.usage")
+        tab.close()
+
+    assert len(texts) == 2
+    assert beside
+    assert tab.url == run.pages.address()
