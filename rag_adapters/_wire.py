@@ -29,8 +29,8 @@ from simulator.extending import (
     changed,
     client_words,
     is_telling,
-    is_this_machine,
     mask_secrets,
+    proxy_for,
     unpacked,
     wait_asked_for,
     whole_body,
@@ -132,7 +132,7 @@ class Credentials:
 
         host = host_of(self.request["url"])
         try:
-            async with session.request(**self.request, ssl=wire.trusted(self.request["url"])) as response:
+            async with session.request(**self.request, **wire.way(self.request["url"])) as response:
                 text = await text_of(response)
                 if response.status >= 300:
                     raise _no_token(host, response.status, wire.environment.masked(text))
@@ -204,7 +204,7 @@ class Wire:
         self.host, self.environment, self.credentials = host, environment, credentials
         self.cookies = Cookies()
         self._session: ClientSession | None = None
-        self._trusted: ssl.SSLContext | None = None
+        self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def json(self, arguments: Mapping[str, Any], session: str, *, or_text: bool = False) -> Any:
         """The JSON reply to a request; with `or_text` also a plain text. Raises BotFailure."""
@@ -264,7 +264,7 @@ class Wire:
         A second refusal is the answer: it is the bot that says no, not the token that is old.
         """
         session, credentials = self._connections(), self.credentials
-        arguments = {**arguments, "ssl": self.trusted(arguments["url"])}
+        arguments = {**arguments, **self.way(arguments["url"])}
         if credentials is None:
             return await session.request(**arguments)
 
@@ -280,17 +280,19 @@ class Wire:
             response.release()
             refused = token
 
-    def trusted(self, address: str) -> "ssl.SSLContext | bool":
-        """The certificates of this machine; plain HTTP does without, for they take 20 ms to read."""
-        if address.startswith("https:") and self._trusted is None:
-            self._trusted = ssl.create_default_context()
-        return self._trusted or True
+    def way(self, address: str) -> dict[str, Any]:
+        """The proxy and the certificates for an address, as arguments of aiohttp's `request`."""
+        where = urlsplit(address)[:2]
+        if where not in self._ways:
+            # Plain HTTP does without certificates, for they take 20 ms to read.
+            trusted = ssl.create_default_context() if where[0] == "https" else True
+            self._ways[where] = {"ssl": trusted, "proxy": proxy_for(address)}
+        return self._ways[where]
 
     def _connections(self) -> "ClientSession":
         import aiohttp
 
         if self._session is None:
-            here = is_this_machine(urlsplit(f"//{self.host}").hostname or "")
             self._session = aiohttp.ClientSession(
                 # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
@@ -301,7 +303,6 @@ class Wire:
                 headers={"Accept-Encoding": ACCEPTED},
                 # The run's --timeout applies.
                 timeout=aiohttp.ClientTimeout(total=None),
-                trust_env=not here,
             )
         return self._session
 

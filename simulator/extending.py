@@ -35,7 +35,7 @@ from simulator.core.types import (
 )
 from simulator.grading.lexical import response_of
 from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
-from simulator.models.network import client_words, is_this_machine
+from simulator.models.network import client_words, is_this_machine, proxy_for
 from simulator.models.patience import Notices
 from simulator.models.refusals import wait_asked_for
 from simulator.text import metrics
@@ -86,6 +86,7 @@ __all__ = [
     "on_a_thread",
     "other_python",
     "passages_of",
+    "proxy_for",
     "read_knowledge",
     "read_text_file",
     "response_of",

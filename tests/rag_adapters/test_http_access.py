@@ -113,9 +113,12 @@ async def test_a_token_endpoint_that_is_not_there(server: TokenServer, unused_tc
     assert said.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
 
 
-async def test_the_proxy_of_the_environment_is_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere it holds, and is told from the bot."""
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "127.0.0.1:9"])
+async def test_the_proxy_of_the_environment_is_not_for_this_machine(
+    proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere it holds, written as curl takes it, too, and is told from the bot."""
+    monkeypatch.setenv("HTTP_PROXY", proxy)
     async with BotServer() as server:
         bot = connect(url=server.url, answer="data.reply")
         assert (await answered(bot)).text
