@@ -194,11 +194,13 @@ def _touched(path: Path, properties: Mapping[str, str]) -> bool:
 def _of_earlier_runs(folders: Iterable[Path]) -> tuple[Path | None, EditedSheets]:
     """The workbook of earlier runs that the team saved last, and what goes on of all that are there.
 
-    Of several workbooks that have a row the one that was saved last counts. That of the last run counts also
-    where nobody wrote in it: what it says is what was red then.
+    `folders` are in the order of their runs, oldest first. Of several workbooks that have a row the one that
+    was saved last counts. That of the last run counts also where nobody wrote in it: what it says is what was
+    red then.
     """
-    paths = _newest_first(folders)[:_LOOKED_AT]
-    last = max(paths, key=lambda path: path.parent.name, default=None)
+    of_folders = [(folder, _newest_first([folder])) for folder in folders]
+    last = next((paths[0] for _folder, paths in reversed(of_folders) if paths), None)
+    paths = _newest_first(folder for folder, _paths in of_folders)[:_LOOKED_AT]
     read, joined = list[tuple[Path, EditedSheets]](), set[str]()
     for path in paths:
         # What has gone into a later workbook as it is now is not looked at again: some of it is over by then.
@@ -267,27 +269,26 @@ def _joined(
         joined.append(_whole(whole, plan, there.get(sheet.name)))
         if plan.deleted:
             properties[DELETED + sheet.name] = " ".join(column.key for column in plan.deleted)
-    team = [column.key for sheet in joined for column in sheet.columns if column.owner == "team"]
     # The program fills in some of the team's columns itself, such as those of the questions.
-    proposed = {
-        (sheet.name, row.key, key): row.cell(key).text
-        for sheet in worksheets
-        for row in sheet.rows
-        for key in team
-    }
-    words = any(
-        text and text != proposed.get((sheet.name, row.key, key))
-        for sheet in joined
-        if sheet.name in merged
-        for row in sheet.rows
-        for key in team
-        for text in [row.cell(key).text]
-    )
+    typed = _team_cells(joined, merged) - _team_cells(worksheets, merged)
     deleted = any(plan.deleted for _sheet, plan in merged.values())
     archived = any(sheet.rows for sheet in joined if sheet.name == "archive")
-    if not (words or deleted or before.foreign or archived):
+    if not (typed or deleted or before.foreign or archived):
         properties[_FRESH] = "yes"
     return tuple(joined), properties
+
+
+def _team_cells(worksheets: Iterable[Worksheet], names: Collection[str]) -> set[tuple[str, str, str, str]]:
+    """The filled cells of the team's columns in these worksheets: worksheet, row, column, text."""
+    cells = (
+        (sheet.name, row.key, column.key, row.cell(column.key).text)
+        for sheet in worksheets
+        if sheet.name in names
+        for column in sheet.columns
+        if column.owner == "team"
+        for row in sheet.rows
+    )
+    return {cell for cell in cells if cell[3]}
 
 
 def _whole(sheet: Worksheet, plan: Merged, edited: EditedSheet | None) -> Worksheet:

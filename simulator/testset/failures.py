@@ -181,8 +181,8 @@ def _passed(results: Results, closed: Collection[str], redactor: Redactor) -> It
     yield from map(_id_of, closed)
     questions = {question_of(key) for key in closed if FIRST in key}
     for conversation in results.conversations:
-        if question_key(conversation.case) in questions:
-            yield _name(conversation, conversation.turns[0], redactor) if conversation.turns else ""
+        if conversation.turns and question_key(conversation.case) in questions:
+            yield _name(conversation, conversation.turns[0], redactor)
 
 
 def _record(case: Case) -> dict[str, Any]:
