@@ -7,20 +7,15 @@ the transcript alone. Without an endpoint the verdicts in benchmarks/conversatio
 which readers gave in the model's place. Of a dialogue each reader saw one version: they are in two parts.
 """
 
-import argparse
-import asyncio
 import random
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from benchmarks.records import read_record, write_record
-from simulator.core.concurrency import for_each
+from benchmarks.readings import Failed, Readings
 from simulator.core.replies import LapseKind, Request, settled_share
-from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import LANGUAGES, fingerprint
 from simulator.core.types import (
     CONVERSATION,
@@ -34,7 +29,6 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.models.pricing import Ledger
 from simulator.results.red import red_marks
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import conversation_context
@@ -90,34 +84,18 @@ def part_of(every: Sequence[Dialogue], part: str) -> list[Dialogue]:
     return random.Random(part).sample(chosen, len(chosen))
 
 
-async def ask(
-    settings: Settings, asked: Sequence[Dialogue], keep: Callable[[str, dict[str, Any]], None]
-) -> None:
-    """Asks the judge's model about each; `keep` gets what it says, by name. Failed grades are told."""
-    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
-
-    async def grade(each: Dialogue) -> None:
-        seen = conversation_context(each.conversation)
-        assert isinstance(seen, GradingContext)  # noqa: S101 - all of them are complete
-        [score] = await context.panel.grade(seen)
-        if score.state == "scored":
-            keep(each.name, dict(score.detail))
-        else:
-            print(f"{each.name}: {score.state}, {score.reason}", file=sys.stderr)
-
-    try:
-        await for_each(asked, grade, settings.calls)
-    finally:
-        await context.close(None)
+async def judge(context: RunContext, dialogue: Dialogue) -> dict[str, Any] | Failed:
+    """What the judge's model finds in a dialogue, or why it says nothing."""
+    seen = conversation_context(dialogue.conversation)
+    assert isinstance(seen, GradingContext)  # noqa: S101 - all of them are complete
+    [score] = await context.panel.grade(seen)
+    return dict(score.detail) if score.state == "scored" else Failed(f"{score.state}, {score.reason}")
 
 
-def prompt_hash(settings: Settings) -> str:
+def prompt_hash(context: RunContext) -> str:
     """A hash of the rubric in both languages, so that verdicts of an earlier prompt are known as such."""
-    frame, [[rubric]] = (
-        (g := RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading).frame,
-        (g.conversation_rubrics),
-    )
-    return fingerprint(*(frame.task(language, [rubric], alone=True) for language in ("ja", "en")))
+    frame, [[rubric]] = context.grading.frame, context.grading.conversation_rubrics
+    return fingerprint(*(frame.task(language, [rubric], alone=True) for language in LANGUAGES))
 
 
 def has_finding(verdict: Mapping[str, Any]) -> bool:
@@ -195,50 +173,25 @@ def _row(name: str, own: Sequence[tuple[Dialogue, Mapping[str, Any]]]) -> str:
     return f"{name:24}{len(own):>4}{counts[0]:>7}{counts[1]:>15}{counts[2]:>5}{mean:>10.2f}"
 
 
+BENCH = Readings(
+    module="conversation_validity",
+    title="judge of whole conversations",
+    recorded=RECORDED,
+    judges=[CONVERSATION],
+    name=lambda dialogue: dialogue.name,
+    prompt=prompt_hash,
+    judge=judge,
+    lines=lines,
+    half=part_of,
+)
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Asks the model if there is one, else counts the recorded verdicts."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.conversation_validity")
-    parser.add_argument("--part", choices=("a", "b"), help="only this half of the dialogues")
-    parser.add_argument("--lang", choices=LANGUAGES, help="only this language")
-    parser.add_argument("--record", type=Path, help="add the verdicts to this file")
-    parser.add_argument("--judge-model", help="model that grades")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
-    options = parser.parse_args(arguments)
-    settings = load_settings(
-        {
-            "judges": [CONVERSATION],
-            "judge_model": options.judge_model,
-            "timeout": options.timeout,
-            "cache": "off",
-        }
-    )
+    options = BENCH.parser().parse_args(arguments)
     every = [each for each in dialogues() if options.lang in (None, each.conversation.case.language)]
-    asked = part_of(every, options.part) if options.part else every
-    digits, source = prompt_hash(settings), options.record or RECORDED
-    file = read_record(source)
-    if endpoint := endpoints(settings)["judge"]:
-        who = endpoint.model
-        fresh = options.record is not None and file.get("prompt") == digits
-        verdicts: dict[str, Any] = file["verdicts"] if fresh else {}
-
-        def keep(name: str, verdict: dict[str, Any]) -> None:
-            verdicts[name] = verdict
-            if options.record:
-                write_record(options.record, {"prompt": digits, "judge": who, "verdicts": verdicts})
-
-        asyncio.run(ask(settings, [each for each in asked if each.name not in verdicts], keep))
-    else:
-        verdicts, who = file.get("verdicts", {}), f"{file.get('judge', 'nobody')}, recorded"
-        if file.get("prompt") != digits:
-            who += " with an earlier prompt"
-    if not verdicts:
-        print("no verdicts: name an endpoint of a model (OPENAI_BASE_URL, OPENAI_API_KEY)")
-        return
-    print(
-        f"judge of whole conversations: {who}; {len(every) // 2} dialogues, each with a planted fault and"
-        " sound\n"
-    )
-    print("\n".join(lines(asked, verdicts)))
+    print(f"{len(every) // 2} dialogues, each with a planted fault and sound")
+    BENCH.run(every, options, BENCH.settings(options))
 
 
 if __name__ == "__main__":

@@ -9,19 +9,14 @@ Without an endpoint the verdicts in benchmarks/expectation_verdicts.json are cou
 the model's place.
 """
 
-import asyncio
 import random
 import sys
-from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from benchmarks.records import read_record, write_record
-from simulator.core.concurrency import for_each
-from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, load_settings
+from benchmarks.readings import Failed, Readings
 from simulator.core.templates import LANGUAGES, fingerprint
 from simulator.core.types import (
     CONVERSATION,
@@ -32,7 +27,6 @@ from simulator.core.types import (
     Language,
     Turn,
 )
-from simulator.models.pricing import Ledger
 from simulator.results.red import OUTCOMES, verdicts_on
 from simulator.runner.context import RunContext
 
@@ -104,29 +98,18 @@ def dialogues(language: Language) -> list[Dialogue]:
     return lot.sample(read, len(read))
 
 
-async def ask(settings: Settings, asked: Sequence[Dialogue], keep: Callable[[str, Any], None]) -> None:
-    """Asks the judge's model about each dialogue; `keep` gets the verdicts by name, and failures are told."""
-    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
-
-    async def grade(dialogue: Dialogue) -> None:
-        scores = {score.judge: score for score in await context.panel.grade(dialogue.context)}
-        score = scores[EXPECTATIONS]
-        keys = "state", "quote", "why"
-        said = {row["sentence"]: {key: row[key] for key in keys} for row in verdicts_on(score)}
-        if said:
-            keep(dialogue.name, said)
-        else:
-            print(f"{dialogue.name}: {score.state}, {score.reason}", file=sys.stderr)
-
-    try:
-        await for_each(asked, grade, settings.calls)
-    finally:
-        await context.close(None)
+async def judge(context: RunContext, dialogue: Dialogue) -> dict[str, dict[str, str]] | Failed:
+    """What the judge's model says of each sentence, or why it says nothing."""
+    scores = {score.judge: score for score in await context.panel.grade(dialogue.context)}
+    score = scores[EXPECTATIONS]
+    keys = "state", "quote", "why"
+    said = {row["sentence"]: {key: row[key] for key in keys} for row in verdicts_on(score)}
+    return said or Failed(f"{score.state}, {score.reason}")
 
 
-def prompt_hash(settings: Settings) -> str:
+def prompt_hash(context: RunContext) -> str:
     """A hash of the prompt in both languages, so that verdicts of an earlier one are known as such."""
-    grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
+    grading = context.grading
     [rubrics] = grading.conversation_rubrics
     return fingerprint(*(grading.frame.task(language, rubrics, alone=False) for language in LANGUAGES))
 
@@ -164,63 +147,29 @@ def mistakes(every: Sequence[Dialogue], verdicts: Verdicts) -> Iterator[str]:
                 yield f"    {sentence.state}, said {state}: {sentence.text} || {why} || {dialogue.turns}"
 
 
+BENCH = Readings(
+    module="expectations",
+    title="judge of what is expected",
+    recorded=RECORDED,
+    judges=[CONVERSATION, EXPECTATIONS],
+    name=lambda dialogue: dialogue.name,
+    prompt=prompt_hash,
+    judge=judge,
+    lines=lines,
+    mistakes=mistakes,
+)
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Asks the model if there is one, else counts the recorded verdicts."""
-    parser = ArgumentParser(prog="python -m benchmarks.expectations")
-    parser.add_argument("--judge-model", help="model that grades")
-    parser.add_argument("--part", choices=("a", "b"), help="only this half of the dialogues")
-    parser.add_argument("--lang", choices=LANGUAGES, help="only this language")
-    parser.add_argument("--record", type=Path, help="add the verdicts to this file")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
-    parser.add_argument("--show", action="store_true", help="print the sentences that went wrong")
-    options = parser.parse_args(arguments)
-    settings = load_settings(
-        {
-            "judges": [CONVERSATION, EXPECTATIONS],
-            "judge_model": options.judge_model,
-            "timeout": options.timeout,
-            "cache": "off",
-        }
-    )
+    options = BENCH.parser().parse_args(arguments)
     every = [
         dialogue
         for language in LANGUAGES
         if options.lang in (None, language)
         for dialogue in dialogues(language)
     ]
-    asked = every["ab".index(options.part) :: 2] if options.part else every
-    digits = prompt_hash(settings)
-    if endpoint := endpoints(settings)["judge"]:
-        file = read_record(options.record, digits) if options.record else {}
-        verdicts: Verdicts = file.get("verdicts", {})
-
-        def keep(name: str, said: Any) -> None:
-            verdicts[name] = said
-            if options.record:
-                body = {"prompt": digits, "judge": endpoint.model, "verdicts": verdicts}
-                write_record(options.record, body)
-
-        print(f"judge of what is expected: {endpoint.model}\n")
-        asyncio.run(ask(settings, [dialogue for dialogue in asked if dialogue.name not in verdicts], keep))
-        _print(asked, verdicts, show=options.show)
-        return
-    readers = read_record(options.record or RECORDED)
-    if not readers:
-        print("no verdicts: name an endpoint of a model (OPENAI_BASE_URL, OPENAI_API_KEY)")
-    # The file of the readers has the verdicts of each; that of a run, those of one judge.
-    for name, file in (
-        (readers.get("readers") or {readers.get("judge", "nobody"): readers}).items() if readers else ()
-    ):
-        note = "" if readers.get("prompt") == digits else ", with an earlier prompt"
-        print(f"judge of what is expected: {name}, recorded{note}\n")
-        own = [dialogue for dialogue in asked if dialogue.name in file["verdicts"]]
-        _print(own, file["verdicts"], show=options.show)
-
-
-def _print(asked: Sequence[Dialogue], verdicts: Verdicts, *, show: bool) -> None:
-    print("\n".join(lines(asked, verdicts)) + "\n")
-    if show:
-        print("\n".join(mistakes(asked, verdicts)))
+    BENCH.run(every, options, BENCH.settings(options))
 
 
 if __name__ == "__main__":

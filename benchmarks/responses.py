@@ -8,22 +8,17 @@ program; --lines FOLDER). Each is one real prompt of the judge `turn`. Without a
 benchmarks/response_verdicts.json are counted, which readers gave in the model's place.
 """
 
-import asyncio
 import gzip
 import json
 import os
 import random
 import sys
-from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.records import read_record, write_record
-from simulator.core.concurrency import for_each
-from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, load_settings
+from benchmarks.readings import Failed, Readings
 from simulator.core.shelves import JUDGES
 from simulator.core.templates import LANGUAGES, fingerprint
 from simulator.core.types import (
@@ -36,7 +31,6 @@ from simulator.core.types import (
     Response,
     Turn,
 )
-from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 
 HERE = Path(__file__).parent
@@ -138,26 +132,15 @@ def part_of(every: Sequence[Row], part: str) -> list[Row]:
     return [row for row in every if row in chosen]
 
 
-async def ask(settings: Settings, asked: Sequence[Row], keep: Callable[[str, Response], None]) -> None:
-    """Asks the judge's model about each row; `keep` gets what it says, by name. Failed grades are told."""
-    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
-
-    async def grade(row: Row) -> None:
-        [score] = await context.panel.grade(row.context)
-        if score.response is None:
-            print(f"{row.name}: {score.state}, {score.reason}", file=sys.stderr)
-        else:
-            keep(row.name, score.response)
-
-    try:
-        await for_each(asked, grade, settings.calls)
-    finally:
-        await context.close(None)
+async def judge(context: RunContext, row: Row) -> Response | Failed:
+    """What the judge's model says that an answer does, or why it says nothing."""
+    [score] = await context.panel.grade(row.context)
+    return score.response or Failed(f"{score.state}, {score.reason}")
 
 
-def prompt_hash(settings: Settings) -> str:
+def prompt_hash(context: RunContext) -> str:
     """A hash of the rubric in both languages, so that verdicts of an earlier prompt are known as such."""
-    grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
+    grading = context.grading
     return fingerprint(*(grading.frame.task(language, grading.rubrics, alone=True) for language in LANGUAGES))
 
 
@@ -190,57 +173,32 @@ def mistakes(every: Sequence[Row], verdicts: Mapping[str, Response]) -> Iterator
             yield f"    {row.kind or '-'} {said}: {row.question} || {row.answer}"
 
 
+BENCH = Readings(
+    module="responses",
+    title="judge of turns",
+    recorded=RECORDED,
+    judges=[TURN],
+    name=lambda row: row.name,
+    prompt=prompt_hash,
+    judge=judge,
+    lines=lines,
+    mistakes=mistakes,
+    half=part_of,
+)
+
+
 def main(arguments: Sequence[str] = ()) -> None:
     """Asks the model if there is one, else counts the recorded verdicts."""
-    parser = ArgumentParser(prog="python -m benchmarks.responses")
-    parser.add_argument("--judge-model", help="model that grades")
-    parser.add_argument("--part", choices=("a", "b"), help="only this half of the rows")
-    parser.add_argument("--lang", choices=LANGUAGES, help="only this language")
-    parser.add_argument("--record", type=Path, help="add the verdicts to this file")
+    parser = BENCH.parser()
     parser.add_argument("--lines", type=Path, default=DATA / "humans", help="folder of the desks' dialogues")
     parser.add_argument("--small", action="store_true", help="with the short prompt for small models")
-    parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
-    parser.add_argument("--show", action="store_true", help="print the rows that went wrong")
     options = parser.parse_args(arguments)
-    judging = "small" if options.small else "separate"
-    settings = load_settings(
-        {
-            "judges": [TURN],
-            "judging": judging,
-            "judge_model": options.judge_model,
-            "timeout": options.timeout,
-            "cache": "off",
-        }
-    )
     every = rows_of(options.lines)
     if not any(not row.kind for row in every):
         print(f"no dialogues of desks in {options.lines}: their lines are left out (--lines FOLDER)")
+    judging = "small" if options.small else "separate"
     every = [row for row in every if options.lang in (None, row.language)]
-    asked = part_of(every, options.part) if options.part else every
-    digits, source = prompt_hash(settings), options.record or RECORDED
-    file = read_record(source)
-    verdicts: dict[str, Response]
-    if endpoint := endpoints(settings)["judge"]:
-        who = endpoint.model
-        verdicts = file["verdicts"] if options.record and file.get("prompt") == digits else {}
-
-        def keep(name: str, response: Response) -> None:
-            verdicts[name] = response
-            if options.record:
-                write_record(options.record, {"prompt": digits, "judge": who, "verdicts": verdicts})
-
-        asyncio.run(ask(settings, [row for row in asked if row.name not in verdicts], keep))
-    else:
-        verdicts, who = file.get("verdicts", {}), f"{file.get('judge', 'nobody')}, recorded"
-        if file and file.get("prompt") != digits:
-            who += " with an earlier prompt"
-    if not verdicts:
-        print("no verdicts: name an endpoint of a model (OPENAI_BASE_URL, OPENAI_API_KEY)")
-        return
-    print(f"judge of turns: {who}\n")
-    print("\n".join(lines(asked, verdicts)))
-    if options.show:
-        print("\n".join(mistakes(asked, verdicts)))
+    BENCH.run(every, options, BENCH.settings(options, judging=judging))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.responses import (
+    BENCH,
     LINES,
     RIGHT,
     Row,
-    ask,
     labelled_rows,
     lines,
     main,
@@ -71,7 +71,7 @@ async def asked_of(
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         known = load_settings({"judges": ["turn"], "judge_model": "reader", "judging": "separate"} | settings)
         verdicts: dict[str, Response] = {}
-        await ask(known, rows, verdicts.__setitem__)
+        await BENCH.ask(known, rows, verdicts.__setitem__)
         return verdicts, [json.dumps(each.body, ensure_ascii=False) for each in server.requests]
 
 
