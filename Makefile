@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-expectations bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
+.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-expectations bench-same-fault bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -122,6 +122,10 @@ bench-responses: $(DEV)
 # What the judge says became of the sentences that are expected, on dialogues written for it; JUDGE=MODEL asks a model.
 bench-expectations: $(DEV)
 	$(BIN)/python -m benchmarks.expectations $(if $(JUDGE),--judge-model $(JUDGE))
+
+# Whether the judge says rightly that two red answers have one fault, on pairs written for it; JUDGE=MODEL asks a model.
+bench-same-fault: $(DEV)
+	$(BIN)/python -m benchmarks.same_fault $(if $(JUDGE),--judge-model $(JUDGE))
 
 # What --redact takes for personal data in 2,000 ordinary sentences of each language; ARGS=--show prints them.
 bench-masks: $(DEV)

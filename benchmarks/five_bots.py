@@ -190,7 +190,7 @@ def red_materials(every: Sequence[Planted], scores: Sequence[Score]) -> list[Cau
         own = [each for each in every if each.bot == bot]
         results = run_of(own, scores)
         summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
-        found += open_answers(results, summary, shelf_of(own))
+        found += [answer.material for answer in open_answers(results, summary, shelf_of(own))]
     return found
 
 

@@ -22,10 +22,11 @@ from simulator.results.comparison import (
     compare_runs,
     comparison_json,
 )
+from simulator.results.disputes import read_results
 from simulator.results.gate import gate_of
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
-from simulator.storage.run_file import find_run, read_run, run_ids
+from simulator.storage.run_file import find_run, run_ids
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,6 @@ def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:
 
     Both are held to the rules of the later run: no turn turns red because a limit was moved.
     """
-    results = read_run(path)
+    results = read_results(path)
     settings = stored_settings(results.run.settings, **({"red": rules} if rules else {}))
     return RunFigures(results, figures_of(results, settings))

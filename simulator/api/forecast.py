@@ -6,6 +6,7 @@ from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import Settings, dollars
 from simulator.core.types import Conversation, Spending
 from simulator.models.pricing import check_prices, money, total_spending
+from simulator.results.disputes import disputed_in
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import forecast
 
@@ -16,7 +17,7 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
     "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and below it what is to be expected, and what
     the budget is in yen; that a budget may not be enough is no error, for the run stops in time.
     """
-    estimate = forecast(context, plan, settings.runs)
+    estimate = forecast(context, plan, settings.runs, disputed_in(settings.runs))
     check_prices(settings, estimate.high)
     most = total_spending(list(estimate.high.values())).cost_usd
     context.cost_of_one = most / len(plan) if most and plan else None

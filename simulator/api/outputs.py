@@ -26,6 +26,7 @@ from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
 from simulator.results.coverage import coverage_of, over_last_runs
+from simulator.results.disputes import read_results
 from simulator.results.figures import Summary
 from simulator.results.gate import as_json, gate_of
 from simulator.results.history import last_comparable
@@ -33,8 +34,8 @@ from simulator.results.recommendations import MOST_FIXES, Improvements, improvem
 from simulator.results.standing import with_standings
 from simulator.results.summary import figures_of
 from simulator.runner.masking import masks_of
-from simulator.storage.results import report_language, without_superseded
-from simulator.storage.run_file import read_run, replay_of
+from simulator.storage.results import report_language
+from simulator.storage.run_file import replay_of
 
 # A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
 # one is drawn again, with fewer conversations.
@@ -56,7 +57,7 @@ class RunOutputs:
     @cached_property
     def context(self) -> ReportContext:
         """The figures of the reports."""
-        results = without_superseded(read_run(self.path))
+        results = read_results(self.path)
         context = report_context(self.path, results, self.settings)
         figures = RunFigures(results, context.summary)
         # Of a large run the figures of another one take as long again: there `diff` compares.

@@ -20,7 +20,7 @@ from simulator.core.types import GradingContext, Score
 from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger
-from simulator.results.asking import ask_for_causes
+from simulator.results.asking import ask_about_red
 from simulator.runner.conversation import grading_contexts
 from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, find_run, read_run
@@ -74,7 +74,7 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
         try:
             stopped = await regrade(file, grading, bar.advance, again=again)
             if stopped is None and (grading.rubrics or grading.forms or results.run.models.get("judge")):
-                await ask_for_causes(file, settings, grading.models, again=again)
+                await ask_about_red(file, settings, grading.models, again=again)
             return stopped
         finally:
             await grading.models.close()

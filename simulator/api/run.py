@@ -40,6 +40,7 @@ from simulator.core.types import PASSED, Conversation, GradingContext, Role, Sco
 from simulator.grading.offered import outputs_of
 from simulator.models.pricing import Ledger, money
 from simulator.results.asking import ask_after_run
+from simulator.results.disputes import disputed_in
 from simulator.results.knowledge import stored_articles
 from simulator.results.red import primary_judge, red_marks
 from simulator.results.target import check_evidence, check_gate
@@ -375,7 +376,7 @@ def play(
     preparing = next((plugin.preparation for plugin in added if plugin.preparation), None)
     preparation = preparing(context, notes) if preparing else None
     if settings.dry_run:
-        return forecast(context, unfinished, settings.runs)
+        return forecast(context, unfinished, settings.runs, disputed_in(settings.runs))
     check_folder(settings.runs)
     if not plan:
         return _finish_empty(open_file(), settings)

@@ -23,12 +23,13 @@ from simulator.core.writing import write_atomically
 from simulator.report.fixes import fixes_report
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.report.tables import anchors_of
+from simulator.results.disputes import read_results
 from simulator.results.focus import case_file, failed_cases, replay_options, rerun_options
 from simulator.results.recommendations import Fix, improvements_of_run
 from simulator.results.recommendations import as_json as fixes_json
 from simulator.results.summary import figures_of
-from simulator.storage.results import report_language, without_superseded
-from simulator.storage.run_file import find_run, read_run
+from simulator.storage.results import report_language
+from simulator.storage.run_file import find_run
 
 # Fixes that a terminal shows without --top; --json and --markdown have all.
 TOP = 10
@@ -53,7 +54,7 @@ def command(
     if focus:  # a file of a kind that cannot be written is refused before anything is asked
         case_file((), focus)
     path = find_run(run, today.runs)
-    results = without_superseded(read_run(path))
+    results = read_results(path)
     settings = settings_of_run(results.run.settings, flags, today)
     summary = figures_of(results, settings)
     improvements = improvements_of_run(results, summary, settings)

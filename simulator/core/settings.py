@@ -623,8 +623,8 @@ class Settings(RowSettings):
         "combined",
     )
     causes: Literal["model", "ids"] = setting(
-        "Who says why an answer is red: the judge's model, one call for each distinct red answer (model), or "
-        "only what ids and marks prove (ids).",
+        "Who says why an answer is red, and which red answers are one fault: the judge's model (model), or "
+        "only ids, marks and equal texts (ids).",
         "model",
     )
     retest: Share = setting("Share of turns graded twice, to see how often a verdict changes.", 0.0)

@@ -545,6 +545,33 @@ class HumanVerdict(Value):
         return self.model_copy(update={"given": None}) == other.model_copy(update={"given": None})
 
 
+class Dispute(Value):
+    """What people said of a red answer: that the judge was wrong. It holds for the same answer in later runs.
+
+    `key` is that of the distinct answer (`answer_key`), `line` the customer's before it, `objection` what the
+    judge found; `run` is the run in which it was said. `comment` is what people wrote beside it.
+    """
+
+    key: str
+    run: str
+    language: Language
+    line: str
+    answer: str
+    objection: str
+    comment: str = ""
+
+
+class Disputed(Value):
+    """A red answer of which people say, here or in an earlier run, that the judge was wrong.
+
+    `is_same`: the answer is the one that they said it of, by its text or by the word of the judge's model.
+    Where it is False nobody could say so, for no model judges: it is another answer to the same question.
+    """
+
+    dispute: Dispute
+    is_same: bool
+
+
 class ReleaseDecision(Value):
     """What the team decided about a run's bot: whether it may go out, who says so, when (ISO 8601) and why.
 
@@ -936,8 +963,9 @@ class Results(Value):
     """A run as read from its file: everything reports and analyses are made from.
 
     `planned` is how many conversations there are to be, of which some may not have begun. `spending` is what
-    each role has used; `verdicts` are what people say of turns, of each reviewer the newest. Conversations
-    and scores of a large run stay in the file and are read whenever they are needed.
+    each role has used; `verdicts` are what people say of turns, of each reviewer the newest, and `disputes`
+    what they said of answers in earlier runs of the folder (results/disputes.py); no run file has these.
+    Conversations and scores of a large run stay in the file and are read whenever they are needed.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -951,6 +979,7 @@ class Results(Value):
     usage: dict[str, dict[str, Spending]] = {}  # the same by role and model
     judging: dict[str, Spending] = {}  # and of what was spent on grades, by judge
     verdicts: tuple[HumanVerdict, ...] = ()
+    disputes: tuple[Dispute, ...] = ()
     notes: dict[str, JsonValue] = {}
     articles: tuple[StoredArticle, ...] = ()  # of the bot, when the run was started; empty: not known
 

@@ -345,7 +345,8 @@ class _Parts:
 
     def _where(self, change: TurnChange) -> Message:
         where = turn_text((change.persona, *change.others), change.case, change.turn, self.titles)
-        return _("{where}  [must not break]", where=where) if change.guarded else where
+        where = _("{where}  [must not break]", where=where) if change.guarded else where
+        return _("{where}  [disputed]", where=where) if change.disputed else where
 
     def _turn(self, change: TurnChange, marker: str) -> Item:
         """One turn in both runs: the question, both answers, and the judge's reason for what was red.
@@ -358,7 +359,8 @@ class _Parts:
         before = Fact(_("Before"), change.before or silent, (why_before,) if why_before else ())
         now = Fact(_("Now"), change.after or silent, (why_after,) if why_after else ())
         question = Fact(pgettext("who speaks", "Customer"), change.question)
-        return Item(self._where(change), (question,), "strong", marker, ((before, now),))
+        tone: Tone = "soft" if change.disputed else "strong"
+        return Item(self._where(change), (question,), tone, marker, ((before, now),))
 
     def differences(self) -> Iterator[Section]:
         """The difference by judge, and how many turns changed colour."""
@@ -411,6 +413,7 @@ class _Parts:
             (_("Questions needing review"), *(f"{n:,}" for n in self.changes.change.questions)),
             (_("Score"), *map(points, self.changes.change.score)),
             (_("Red turns"), *(f"{s.red.count:,} / {s.turns:,}" for s in (before.summary, after.summary))),
+            (_("Of these disputed"), *(f"{s.red.disputed:,}" for s in (before.summary, after.summary))),
         )
         # Entries with the place at which they stand: by colour, then by how much the score fell.
         numbers, items, order = Counter[tuple[bool, bool]](), [], list(_CHANGES)

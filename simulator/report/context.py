@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 from simulator.core.document import Line, Section, Text, excerpt, points
-from simulator.core.messages import Message, _, safe_text, sentences, shown
+from simulator.core.messages import Message, _, listed, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
@@ -25,13 +25,14 @@ from simulator.core.types import (
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     RISK,
+    HumanVerdict,
     Language,
     Results,
     Score,
     TurnScores,
 )
 from simulator.report.conditions import count_notes
-from simulator.report.people import corrected_line, correction_texts
+from simulator.report.people import corrected_line, correction_texts, dispute_text, words_text
 from simulator.report.sections import answerable_sections, sections
 from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
 from simulator.results.answerability import answerability, handovers, unjudged_reason
@@ -85,7 +86,7 @@ def counts_text(numbers: Mapping[str, int], group: str) -> Message:
     """'timeout 3, error 1', most frequent first; `group` is the one in which they have their titles."""
     ranked = sorted(numbers.items(), key=lambda item: -item[1])
     parts = [_("{name} {n}", name=title(group, kind), n=n) for kind, n in ranked]
-    return _("{parts}", parts=parts) if parts else _("none")
+    return listed(parts, len(parts)) if parts else _("none")
 
 
 def lapses_text(lapses: Mapping[str, int], conversations: int) -> Message:
@@ -141,8 +142,8 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     people = correction_texts(summary) if summary.scores.labels else ()
     counted = count_notes(gate) if gate.conditions else ()
     remarks = (*remarked, *counted, *people, *_remarks(summary))
-    listed = [Line(text, "alarm") for text in alarms]
-    return (*listed, *(Line(text, "soft") for text in remarks))
+    first = [Line(text, "alarm") for text in alarms]
+    return (*first, *(Line(text, "soft") for text in remarks))
 
 
 def _shared_reason(summary: Summary) -> Iterator[Message]:
@@ -433,6 +434,22 @@ class ReportContext:
         """The sentence about the cause of a red turn, the same in every report; empty where it is not red."""
         cause = self.causes.get((conversation, turn))
         return cause_sentence(cause) if cause else ""
+
+    @cached_property
+    def said(self) -> dict[tuple[str, int], HumanVerdict]:
+        """What the team says of turns."""
+        words = (verdict for verdict in self.results.verdicts if verdict.source != "blind")
+        return {(verdict.conversation, verdict.turn): verdict for verdict in words}
+
+    def words(self, conversation: str, turn: int) -> tuple[Text, ...]:
+        """What people say of a turn: in which run it was disputed, and what the team wrote of it."""
+        red, said = self.red.get((conversation, turn)), self.said.get((conversation, turn))
+        is_inherited = red and red.dispute and red.dispute.dispute.run != self.results.run.id
+        lines = (
+            dispute_text(red.dispute) if red and red.dispute and is_inherited else None,
+            said and words_text(said),
+        )
+        return tuple(line for line in lines if line)
 
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:

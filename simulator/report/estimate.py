@@ -94,7 +94,10 @@ def _assumptions(forecast: Forecast) -> Message:
     )
     if forecast.rows:
         ends = _("At least, if answers and grades are short; at most, if they are long.")
-    causes = _("The most has a call for the cause of every answer, as if all were red (--causes ids: none).")
+    causes = _(
+        "The most has the calls about red answers, as if all were red and no two alike: what caused each, and"
+        " which are one fault (--causes ids: none)."
+    )
     return sentences(ends, causes if forecast.causes else "", asked_again)
 
 

@@ -26,6 +26,7 @@ from simulator.core.document import (
     Report,
     Section,
     Text,
+    Tone,
     excerpt,
     points,
 )
@@ -71,7 +72,8 @@ def counts_text(fix: Fix) -> Message:
     turns = ngettext("{n} turn", "{n} turns", n=len(fix.turns))
     kinds = ngettext("{n} kind of customer", "{n} kinds of customer", n=len(fix.personas))
     questions = ngettext("{n} question", "{n} questions", n=len(fix.cases))
-    return _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
+    counts = _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
+    return _("{counts} · {n} disputed", counts=counts, n=fix.disputed) if fix.disputed else counts
 
 
 def spoilt_text(improvements: Improvements) -> Text:
@@ -140,18 +142,27 @@ def brief_sections(
         if cause and cause.standing != "open" and not red.failure:
             why = changed(cause_sentence(cause), lambda text: excerpt(text, _REASON[language]))
         facts = tuple(Fact("", text) for text in (marked, reason, why) if text)
-        items.append(Item(excerpt(asked.get(red.case) or red.question, _QUESTION), facts, "strong"))
+        question = excerpt(asked.get(red.case) or red.question, _QUESTION)
+        items.append(Item(question, facts, _tone(red.is_disputed)))
     title = _("Reddest questions")
     if len(gravest) > SHOWN:
         title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
     yield Section("reddest", title, (Items(tuple(items), numbered=True),), views=BRIEF | TERMINAL)
     if improvements.fixes:
-        figures = ((fix.what, _figures(fix, improvements, brief=True)) for fix in improvements.fixes[:SHOWN])
-        best = tuple(Item(what, (Fact("", text),), "strong") for what, text in figures)
+        figures = (
+            (fix.what, _figures(fix, improvements, brief=True), _tone(fix.is_disputed))
+            for fix in improvements.fixes[:SHOWN]
+        )
+        best = tuple(Item(what, (Fact("", text),), tone) for what, text, tone in figures)
         below = rest_text(
             len(improvements.fixes) + improvements.left_out - SHOWN, run, spoilt_text(improvements)
         )
         yield Section("fix", _("Fix first"), (Items(best, below, numbered=True),), views=BRIEF | TEXT)
+
+
+def _tone(is_disputed: bool) -> Tone:
+    """What people dispute is grey."""
+    return "soft" if is_disputed else "strong"
 
 
 def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
@@ -167,7 +178,8 @@ def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
 def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Message:
     """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
     counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
-    figures = (gain_text(fix, improvements), cause_name(fix.cause, *fix.standings), fix.who, counts)
+    disputed = _("disputed") if brief and fix.is_disputed else ""
+    figures = (gain_text(fix, improvements), cause_name(fix.cause, *fix.standings), fix.who, counts, disputed)
     return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
@@ -214,7 +226,7 @@ def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
         facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))
     where = ((turn_text(turn.persona, turn.case, turn.turn, titles), turn.question) for turn in others)
     facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
-    return Item(fix.what, tuple(facts), "strong")
+    return Item(fix.what, tuple(facts), _tone(fix.is_disputed))
 
 
 def cards(
@@ -249,6 +261,7 @@ def cards(
             "cause": TITLES["cause"][fix.cause],
             "sure": standing_name(*fix.standings),
             "counts": counts_text(fix),
+            "disputed": fix.is_disputed,
             "said": changed(fix.examples[0].cause, excerpt),
         }
         for fix in fixes
@@ -266,6 +279,6 @@ def red_turns_section(improvements: Improvements, summary: Summary, language: La
         title = _("{mark} · {where}", mark=mark_text(red), where=where)
         cause = improvements.causes.get((red.conversation, red.turn))
         why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
-        items.append(Item(title, (*dialogue(red), reason, *why), "strong"))
+        items.append(Item(title, (*dialogue(red), reason, *why), _tone(red.is_disputed)))
     name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red.count)
     return Section("gravest", name, (Items(tuple(items), numbered=True),), views=MARKDOWN, folded=True)

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from simulator.core.document import points
-from simulator.core.messages import Message, _, ngettext
-from simulator.core.types import ReleaseDecision
+from simulator.core.messages import Message, _, ngettext, safe_text
+from simulator.core.types import Disputed, HumanVerdict, ReleaseDecision
 from simulator.results.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
+from simulator.results.review import ReviewFindings
 from simulator.sheets.model import CHOICES
 
 
@@ -13,6 +14,49 @@ def decision_text(decision: ReleaseDecision) -> Message:
     """What the team decided, by whom, when and why: "Go with conditions · Sato · 2026-11-30 · fees first"."""
     verdict = CHOICES["decision"].get(decision.verdict, decision.verdict)
     return _("{parts:dots}", parts=tuple(part for part in (verdict, *decision.details) if part))
+
+
+def dispute_text(disputed: Disputed) -> Message:
+    """That an answer is disputed, in which run people said so, and what they wrote; or only its question.
+
+    "Disputed in 20261121-x: the fee went up in May"
+    """
+    said = disputed.dispute
+    text = _("Disputed in {run}") if disputed.is_same else _("Another answer was disputed in {run}")
+    text = text.format(run=said.run)
+    return _("{text}: {comment}", text=text, comment=safe_text(said.comment)) if said.comment else text
+
+
+def words_text(said: HumanVerdict) -> Message | None:
+    """What the team wrote of an answer: "Judge is wrong · Prompt · Mari · Open · see the new price list"."""
+    picked = (
+        CHOICES[column].get(text, text)
+        for column, text in (("judge_is", said.judge_is), ("cause", said.cause), ("status", said.status))
+        if text
+    )
+    typed = (safe_text(text) for text in (said.assignee, said.comment) if text)
+    parts = (*picked, *typed)
+    return _("{parts:dots}", parts=parts) if parts else None
+
+
+def hit_rate(findings: ReviewFindings | None) -> Message | None:
+    """How many of the red answers that the team looked at are rightly red; None where it looked at none."""
+    n = findings.right + findings.wrong if findings else 0
+    if not (findings and n):
+        return None
+    share = f"{100 * findings.right / n:.0f}"
+    return _(
+        "Of {n} red answers that your team judged, {right} are rightly red ({share} %).",
+        n=n,
+        right=findings.right,
+        share=share,
+    )
+
+
+def disputed_count(summary: Summary) -> Message | None:
+    """How many of the red answers are disputed; None where none is."""
+    n = summary.red.disputed
+    return ngettext("{n} of them disputed", "{n} of them disputed", n=n) if n else None
 
 
 def corrected_line(

@@ -51,7 +51,7 @@ from simulator.report.context import (
 )
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.judges import trust_section
-from simulator.report.people import decision_text
+from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import (
     course_sections,
     customers_section,
@@ -75,6 +75,8 @@ def run_report(context: ReportContext) -> Report:
         n=summary.turns,
         red=summary.red.count,
     )
+    if disputed := disputed_count(summary):
+        red = _("{red} ({disputed})", red=red, disputed=disputed)
     line = verdict(gate, summary.scores.score, trial=summary.trial)
     return Report(
         title=_("Rehearsal results"),

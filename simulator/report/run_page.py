@@ -46,13 +46,14 @@ from simulator.core.types import (
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
 from simulator.report.painters.html import render
-from simulator.report.people import corrected_line, decision_text
+from simulator.report.people import corrected_line, decision_text, disputed_count, hit_rate
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
 from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK, red_marks, red_questions, verdicts_on, worst_severity
+from simulator.results.review import review_findings
 from simulator.sheets.model import answer_key
 from simulator.storage.results import conversations_with_scores
 from simulator.text.typography import straight
@@ -194,6 +195,8 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         change=change_text(context.change) if context.change else "",
         since=context.change.earlier if context.change else "",
         beside=beside,
+        disputed=disputed_count(summary) or "",
+        hits=hit_rate(review_findings(results, summary)) or "",
         red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.
@@ -254,6 +257,7 @@ def _question(
             "key": said.get((same[0].conversation, same[0].turn), _UNSAID)[2],
             "mark": tables.mark_text(same[0]),
             "cause": context.cause_sentence(same[0].conversation, same[0].turn),
+            "words": context.words(same[0].conversation, same[0].turn),
             "failure": tables.failure_text(same[0].failure),
             "customers": [
                 (anchors.get((red.conversation, red.turn), ELSEWHERE), red.persona, red.turn) for red in same
@@ -429,6 +433,7 @@ class _Views:
             "mark": tables.mark_text(red) if red else "",
             "severity": worst_severity(red.marks) if red else "",
             "why": tables.why(red, turn) if red else "",
+            "words": self._context.words(*key),
             "user": cut(turn.user),
             "paper": paper,
             "feeling": None if felt is None else (signed(felt), _FEELINGS[max(-2, min(2, round(felt)))]),

@@ -125,8 +125,13 @@ def grade_text(score: Score) -> Text:
 
 
 def mark_text(red: RedTurn) -> Message:
-    """The marks of a turn in words: never by colour alone."""
-    return _("▲ {marks}", marks=list(map(_mark_title, red.marks)))
+    """The marks of a turn in words, and that it is disputed: never by colour alone."""
+    marks = list(map(_mark_title, red.marks))
+    if red.is_disputed:
+        return _("△ Disputed: {marks}", marks=marks)
+    if red.dispute:
+        return _("▲ {marks} (disputed last time)", marks=marks)
+    return _("▲ {marks}", marks=marks)
 
 
 def _mark_title(mark: Mark) -> Text:

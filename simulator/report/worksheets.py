@@ -61,6 +61,7 @@ from simulator.report.context import (
     trial_notice,
 )
 from simulator.report.fixes import rest_text
+from simulator.report.people import dispute_text, disputed_count
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
@@ -75,7 +76,7 @@ from simulator.report.tables import (
 from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.results.causes import standing_name
 from simulator.results.certificate import standing_text
-from simulator.results.figures import RedTurn, turn_failure
+from simulator.results.figures import RedTurn, Summary, turn_failure
 from simulator.results.findings import Gate
 from simulator.results.history import PastRun
 from simulator.results.recommendations import Fix, Improvements
@@ -117,7 +118,7 @@ NOTED_TURNS = 5_000
 _OUTCOMES = {
     "closed": _("Answers that needed review, closed in this run because they are right now"),
     "fixed_again": _("Fixed, but needs review again"),
-    "not_asked": _("Still open, not asked in this run"),
+    "not_asked": _("Still open, not asked in this run (they wait in the archive)"),
 }
 # Who speaks, as question files name them.
 SPEAKERS: dict[Language, dict[str, str]] = {
@@ -240,8 +241,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     if context.gate.target is not None:
         basis.append(_("Target {target}", target=target_points(context.gate.target)))
     yield "score", _("Score (0-100)"), _mean(summary.scores.score, limit), _("{parts:dots}", parts=basis)
-    red = _("{n} of {turns} turns", n=summary.red.count, turns=summary.turns)
-    yield "red", _("Red turns"), number_cell(summary.red.count), red
+    yield "red", _("Red turns"), number_cell(summary.red.count), _red_of(summary)
     if summary.red.lapses:
         kinds = counts_text({kind: n for kind, n in summary.red.lapses.items() if n}, "lapse")
         n = sum(summary.red.lapses.values())
@@ -261,6 +261,13 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         persona, key = titles("persona", person.persona), f"persona.{person.persona}"
         title = _("Customer: {persona}", persona=persona)
         yield key, title, _mean(person.score, limit), _held(person.graded, person.conversations)
+
+
+def _red_of(summary: Summary) -> Message:
+    """Of how many turns so many are red, and how many of them are disputed."""
+    text = _("{n} of {turns} turns", n=summary.red.count, turns=summary.turns)
+    disputed = disputed_count(summary)
+    return _("{red} ({disputed})", red=text, disputed=disputed) if disputed else text
 
 
 def _held(n: int, planned: int) -> Message:
@@ -521,11 +528,15 @@ def _judged(
 
 
 def _answer_cell(turn: Turn, red: RedTurn | None, note: str, context: ReportContext) -> SheetCell:
-    """The answer, which begins with the marks of a red turn: "▲ Low grade, Incorrect", on a line."""
+    """The answer, which begins with the marks of a red turn: "▲ Low grade, Incorrect", on a line.
+
+    One that is disputed is grey, and begins with △.
+    """
     text = context.text(answer_text(turn, turn_failure(turn)))
     if red is None:
         return text_cell(text, note=note)
-    return text_cell(f"{context.text(mark_text(red))}\n{text}", "red", note)
+    mark: CellMark = "disputed" if red.is_disputed else "red"
+    return text_cell(f"{context.text(mark_text(red))}\n{text}", mark, note)
 
 
 def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
@@ -614,7 +625,8 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     references = conversation.case.references_at(turn.index)
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
-        "state": SheetCell(text=text(CHOICES["state"]["new"]) if red else ""),
+        "state": SheetCell(text=text(CHOICES["state"][_state(red)]) if red else ""),
+        "disputed": text_cell(text(dispute_text(red.dispute))) if red and red.dispute else SheetCell(),
         "persona": text_cell(text(_customers(turns, context))),
         "times": number_cell(len(turns)),
         "conversation": text_cell(_places_of(turns)),
@@ -634,6 +646,11 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     if context.summary.rows:
         del cells["persona"]
     return SheetRow(key=key, cells=cells)
+
+
+def _state(red: RedTurn) -> str:
+    """What this run says of a red answer, as far as it knows of no earlier one."""
+    return "disputed" if red.is_disputed else "new"
 
 
 def _expected(conversation: Conversation, context: ReportContext) -> Iterator[str]:

@@ -1,90 +1,133 @@
-"""The judge's model is asked for the causes of a run's red answers, when its grading is over.
+"""The judge's model is asked about a run's red answers, when its grading is over.
 
-    ask_for_causes      in a run, in `grade` and in a resumed run: whatever has no verdict yet
-    open_answers        what it asks about: each distinct answer once, the gravest first
+    ask_about_red       in a run, in `grade` and in a resumed run: whatever has no verdict yet
+      is it one fault?    answers of one question, each with the first of every fault of that question
+      is it disputed?     the first of each fault, with the answers of earlier runs that people disputed
+      what caused it?     the first of each fault, the gravest first
 
-Customers who got the same answer to the same question from the same passages share one call. What ids and
-marks prove (results/causes.py) is not asked about. Each verdict is stored as it comes, under the key of
-its answer, so that a run which was killed pays only for what is missing. A call that fails costs nothing
-but its cause; why not all could be asked is noted in the run, and `grade RUN` asks for the rest.
+Answers with equal texts are one without a question. What ids and marks prove of a cause (results/causes.py)
+is not asked about. Each verdict is stored as it comes, under the keys of its answers, so that a run which was
+killed pays only for what is missing. A call that fails costs nothing but its verdict; why not all could be
+asked is noted in the run, and `grade RUN` asks for the rest.
 """
 
 import json
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, InputError
 from simulator.core.messages import _, say
 from simulator.core.roles import JUDGE_TEMPERATURE
 from simulator.core.settings import Settings
-from simulator.core.types import Results
-from simulator.grading.cause import NEAREST, CauseJudge, CauseMaterial, answer_key
+from simulator.core.types import Dispute, Language, Results
+from simulator.grading.cause import NEAREST, CauseJudge, CauseMaterial, JudgedCause
+from simulator.grading.same_fault import MOST_DISPUTES, MOST_FAULTS, FaultyAnswer, SameFaultJudge
 from simulator.models.by_role import Models
+from simulator.models.client import Model
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import BudgetSpent
 from simulator.results.articles import Shelf
 from simulator.results.causes import NOTE, STOPPED_NOTE, red_answers, searched, stored_verdicts
+from simulator.results.disputes import kind_of, with_disputes
 from simulator.results.figures import Summary
 from simulator.results.knowledge import articles_of
+from simulator.results.red_answers import MAX_QUOTED
+from simulator.results.same_faults import DISPUTED, SAME, fault_keys, pair_note
 from simulator.results.summary import figures_of
 from simulator.runner.context import RunContext
-from simulator.storage.results import without_superseded
+from simulator.sheets.model import answer_key
+from simulator.storage.results import select_conversations, without_superseded
 from simulator.storage.run_file import RunFile
+
+
+class OpenAnswer(NamedTuple):
+    """A red answer whose cause a model is asked for; `keys` are those of the answers with the same fault."""
+
+    material: CauseMaterial
+    keys: tuple[str, ...]
+
+
+class QuestionFaults(NamedTuple):
+    """The red answers of a question by key, the gravest first, and the disputed ones, the newest first."""
+
+    language: Language
+    answers: dict[str, FaultyAnswer]
+    disputes: tuple[Dispute, ...]
 
 
 def open_answers(
     results: Results, summary: Summary, shelf: Shelf, *, again: bool = False
-) -> list[CauseMaterial]:
-    """The red answers that a model has to be asked about, each once, the gravest first.
+) -> list[OpenAnswer]:
+    """The red answers that a model has to be asked about, each fault once, the gravest first.
 
     With `again` also those that it was asked about before.
     """
-    answered = {} if again else {key for key, verdict in stored_verdicts(results).items() if verdict.cause}
+    stored = {} if again else stored_verdicts(results)
+    answered = {key for key, verdict in stored.items() if verdict.cause}
     place = {(red.conversation, red.turn): at for at, red in enumerate(summary.red.answers)}
-    first_of_answer: dict[str, tuple[int, CauseMaterial]] = {}
+    key_of = fault_keys(results)
+    first_of_fault: dict[str, tuple[int, CauseMaterial]] = {}
+    keys_of_fault: dict[str, dict[str, None]] = {}
     for answer in red_answers(results, summary, shelf):
-        at = place[answer.red.conversation, answer.red.turn]
-        if (
-            answer.is_open
-            and answer.key not in answered
-            and at < first_of_answer.get(answer.key, (len(place),))[0]
-        ):
-            first_of_answer[answer.key] = at, answer.material(NEAREST)
-    return [material for _at, material in sorted(first_of_answer.values(), key=lambda placed: placed[0])]
+        if not answer.is_open:
+            continue
+        at, fault = place[answer.red.conversation, answer.red.turn], key_of(answer.case, answer.turn)
+        keys_of_fault.setdefault(fault, {})[answer.key] = None
+        if at < first_of_fault.get(fault, (len(place),))[0]:
+            first_of_fault[fault] = at, answer.material(NEAREST)
+    ranked = sorted(first_of_fault.items(), key=lambda item: item[1][0])
+    return [
+        OpenAnswer(material, tuple(keys_of_fault[fault]))
+        for fault, (_at, material) in ranked
+        if not keys_of_fault[fault].keys() <= answered
+    ]
 
 
-async def ask_for_causes(file: RunFile, settings: Settings, models: Models, *, again: bool = False) -> None:
+def faults_by_question(results: Results, summary: Summary) -> list[QuestionFaults]:
+    """The red answers of each question; answers to later lines stand by themselves.
+
+    Missing answers are alike by their failure. Of a large run it is the gravest.
+    """
+    reds = {(red.conversation, red.turn): red for red in summary.red.answers[:MAX_QUOTED] if not red.failure}
+    rank = {place: at for at, place in enumerate(reds)}
+    placed = list[tuple[int, str, Language, FaultyAnswer]]()
+    for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reds}):
+        for turn in conversation.turns:
+            if red := reds.get((conversation.id, turn.index)):
+                answer = FaultyAnswer(turn.user, turn.answer.text, red.reason)
+                key = answer_key(conversation.case, turn)
+                placed.append((rank[conversation.id, turn.index], key, conversation.case.language, answer))
+    questions: dict[str, QuestionFaults] = {}
+    for _at, key, language, answer in sorted(placed, key=lambda item: item[0]):
+        kind = kind_of(key)
+        if kind not in questions:
+            disputes = [dispute for dispute in results.disputes if kind_of(dispute.key) == kind]
+            questions[kind] = QuestionFaults(language, {}, tuple(reversed(disputes))[:MOST_DISPUTES])
+        questions[kind].answers.setdefault(key, answer)
+    return [faults for faults in questions.values() if len(faults.answers) > 1 or faults.disputes]
+
+
+async def ask_about_red(file: RunFile, settings: Settings, models: Models, *, again: bool = False) -> None:
     """Asks the judge's model about the run's red answers, and stores what it says.
 
     Nothing is asked with `causes = "ids"`, or without a model. A spent budget, a refused key or an endpoint
     that is away end it; which of them it was is noted, and the run is as good as before.
     """
-    results = without_superseded(file.results())
+    results = with_disputes(without_superseded(file.results()), file.path)
     model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
     if settings.causes != "model" or model is None:
         return
     summary = figures_of(results, settings)
-    if not summary.red.answers or not searched(results, summary):
+    if not summary.red.answers:
         return
-    try:
-        shelf = articles_of(settings)
-    except InputError as error:  # the folder of --knowledge is gone
-        say(_("{error} Causes are given without it.", error=error))
-        shelf = Shelf(())
-    judge = CauseJudge(model, settings.seed)
-    materials = open_answers(results, summary, shelf, again=again)
-    if materials:
-        say(_("Causes of red answers, asked of the judge's model: {n}.", n=len(materials)))
-
-    async def ask(material: CauseMaterial) -> None:
-        verdict = await judge(material)
-        file.save_note(
-            f"{NOTE}{answer_key(material.context)}", verdict.model_dump_json(exclude_defaults=True)
-        )
-        file.commit()
-
     stopped = ""
     try:
-        await for_each(materials, ask, settings.calls)
+        await _ask_for_same(file, settings, model, results, summary, again=again)
+        if searched(results, summary):
+            await _ask_for_causes(file, settings, model, summary, again=again)
     except BudgetSpent:
         stopped = "budget"
     except HOPELESS:
@@ -93,7 +136,87 @@ async def ask_for_causes(file: RunFile, settings: Settings, models: Models, *, a
         file.save_note(STOPPED_NOTE, json.dumps(stopped))
 
 
+async def _ask_for_same(
+    file: RunFile, settings: Settings, model: Model, results: Results, summary: Summary, *, again: bool
+) -> None:
+    """Which red answers of a question are one fault, and which faults are disputed."""
+    questions = faults_by_question(results, summary)
+    if questions:
+        n = sum(len(question.answers) for question in questions)
+        say(_("Red answers compared with others to their question, by the judge's model: {n}.", n=n))
+    pairs = _Pairs(file, SameFaultJudge(model, settings.seed), {} if again else results.notes)
+    await for_each(questions, pairs.compare, settings.calls)
+
+
+class _Pairs(NamedTuple):
+    """Pairs of answers, of which a model says whether they are one fault; `stored` is what it said before."""
+
+    file: RunFile
+    judge: SameFaultJudge
+    stored: Mapping[str, JsonValue]
+
+    async def compare(self, question: QuestionFaults) -> None:
+        """Joins the answers of a question to faults, and compares the first of each with disputed ones."""
+        faults: dict[str, list[str]] = {}
+        for key, answer in question.answers.items():
+            for first in [*faults][:MOST_FAULTS]:
+                note = pair_note(SAME, first, key)
+                if await self._is_same(note, question.answers[first], answer, question.language):
+                    faults[first].append(key)
+                    break
+            else:
+                faults[key] = [key]
+        for first, keys in faults.items():
+            for dispute in question.disputes:
+                disputed = FaultyAnswer(dispute.line, dispute.answer, dispute.objection)
+                note, answer = pair_note(DISPUTED, dispute.key, first), question.answers[first]
+                is_known = dispute.key in keys
+                if is_known or await self._is_same(note, disputed, answer, question.language):
+                    break
+
+    async def _is_same(
+        self, note: str, first: FaultyAnswer, second: FaultyAnswer, language: Language
+    ) -> bool:
+        if (stored := self.stored.get(note)) is not None:
+            return stored is True
+        is_same = await self.judge(first, second, language)
+        if is_same is not None:
+            self.file.save_note(note, json.dumps(is_same))
+            self.file.commit()
+        return bool(is_same)
+
+
+async def _ask_for_causes(
+    file: RunFile, settings: Settings, model: Model, summary: Summary, *, again: bool
+) -> None:
+    """What caused the red answers; those with one fault have one cause."""
+    results = without_superseded(file.results())
+    try:
+        shelf = articles_of(settings)
+    except InputError as error:  # the folder of --knowledge is gone
+        say(_("{error} Causes are given without it.", error=error))
+        shelf = Shelf(())
+    judge, answers = CauseJudge(model, settings.seed), open_answers(results, summary, shelf, again=again)
+    stored = {} if again else stored_verdicts(results)
+    if n := sum(not _answered(answer.keys, stored) for answer in answers):
+        say(_("Causes of red answers, asked of the judge's model: {n}.", n=n))
+
+    async def ask(answer: OpenAnswer) -> None:
+        verdict = _answered(answer.keys, stored) or await judge(answer.material)
+        body = verdict.model_dump_json(exclude_defaults=True)
+        for key in answer.keys:
+            file.save_note(f"{NOTE}{key}", body)
+        file.commit()
+
+    await for_each(answers, ask, settings.calls)
+
+
+def _answered(keys: Iterable[str], stored: Mapping[str, JudgedCause]) -> JudgedCause | None:
+    """What the model said of any of these answers; None where it named no cause yet."""
+    return next((verdict for key in keys if (verdict := stored.get(key)) and verdict.cause), None)
+
+
 async def ask_after_run(file: RunFile, context: RunContext) -> None:
-    """`ask_for_causes` of a run in this process, where a model judges in it."""
+    """`ask_about_red` of a run in this process, where a model judges in it."""
     if context.models().get("judge") and context.is_played("judge"):
-        await ask_for_causes(file, context.settings, context.model_factory)
+        await ask_about_red(file, context.settings, context.model_factory)

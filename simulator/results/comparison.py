@@ -70,7 +70,8 @@ class Change(Value):
     """What is asked first: how many questions need review, and the score (0..1), before and now.
 
     Of the `asked` questions that both runs have: where these are all, the figures are those of either report.
-    A question needs review where a turn of any of its conversations is red. Both pairs are in order of time.
+    A question needs review where a turn of any of its conversations is red, and nobody disputes it. Both
+    pairs are in order of time.
     """
 
     earlier: str
@@ -139,7 +140,7 @@ def change(before: RunFigures, after: RunFigures) -> Change:
 def _figures_on(side: RunFigures, cases: Collection[str]) -> tuple[int, float | None]:
     """How many of these questions need review, and the score on them."""
     summary = side.summary
-    red = sum(case.red > 0 for case in summary.scores.cases if case.case in cases)
+    red = len(summary.red.open_cases & set(cases))
     if len(cases) == len(summary.scores.cases):
         return red, summary.scores.score
     scores = summary.scores.by_conversation
@@ -256,6 +257,7 @@ class TurnChange(Value):
 
     `conversation` and `turn` are those of the later run. `was` and `became` are the deciding judge's grades
     (0..1), None where it gave none. `others` are further personas who began alike and were told the same.
+    `disputed`: people say that it should not be red.
     """
 
     conversation: str
@@ -271,6 +273,7 @@ class TurnChange(Value):
     why_after: str
     guarded: bool
     others: tuple[str, ...] = ()
+    disputed: bool = False
 
 
 class BrokenCase(Value):
@@ -308,6 +311,7 @@ class ComparedRun(Value):
     red: int
     turns: int
     conversations: int
+    disputed: int = 0
     offline: bool = False
     trial: bool = False
 
@@ -587,6 +591,7 @@ def turn_changes(pairs: PairedRuns, *, red: bool) -> tuple[TurnChange, ...]:
                 why_after=_why(t.became, later),
                 guarded=t.later.case.id in pairs.guarded,
                 others=t.others,
+                disputed=any(side is not None and side.is_disputed for side in (t.was, t.became)),
             )
         )
 
@@ -649,6 +654,7 @@ def compare_runs(pairs: PairedRuns) -> RunComparison:
             conversations=side.summary.scores.graded,
             score=side.summary.scores.score,
             red=side.summary.red.count,
+            disputed=side.summary.red.disputed,
             turns=side.summary.turns,
             offline=side.summary.offline,
             trial=side.summary.trial,

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from simulator.core.titles import Titles
-from simulator.core.types import LEXICAL, Language, RedRules, Spending, Status, Turn, Value
+from simulator.core.types import LEXICAL, Disputed, Language, RedRules, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
 from simulator.results.certificate import Standing
 from simulator.results.rows import Key, Mark, RunTurns
@@ -141,7 +141,8 @@ class RedTurn:
 
     `reason` is that of the gravest mark, `failure` the kind of the bot's failure where it gave no answer.
     `marks` are in the order of their rules and never empty. Texts are excerpts, and empty for most turns of a
-    large run (`MAX_QUOTED` of results/red_answers.py).
+    large run (`MAX_QUOTED` of results/red_answers.py). `dispute` is what people say against it, here or in an
+    earlier run.
     """
 
     conversation: str
@@ -154,6 +155,12 @@ class RedTurn:
     reason: str
     failure: str | None
     marks: tuple[Mark, ...]
+    dispute: Disputed | None = None
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether people say that it should not be red."""
+        return self.dispute is not None and self.dispute.is_same
 
 
 class Total(Value):
@@ -420,6 +427,16 @@ class RedFigures(Value):
     def count(self) -> int:
         """How many turns are red."""
         return len(self.answers)
+
+    @property
+    def disputed(self) -> int:
+        """How many of them are disputed: they stay in score and gate."""
+        return sum(red.is_disputed for red in self.answers)
+
+    @property
+    def open_cases(self) -> frozenset[str]:
+        """The cases that need review: a turn is red, and nobody disputes it."""
+        return frozenset(red.case for red in self.answers if not red.is_disputed)
 
     @property
     def by_turn(self) -> dict[Key, RedTurn]:

@@ -216,6 +216,8 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "expectations": summary.red.expectations or None,
         "turns": summary.turns,
         "red": summary.red.count,
+        # Of these: people say that the judge was wrong, of the same answer, here or in an earlier run.
+        "disputed": summary.red.disputed,
         "simulator": {
             **customers.model_dump(include={"guarded", "failed", "overruled"}),
             "faults": customers.faults,

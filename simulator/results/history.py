@@ -27,13 +27,14 @@ from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
 from simulator.core.types import Language, ReleaseDecision, Results, Status, Value
 from simulator.results.comparison import RunFigures
+from simulator.results.disputes import read_results
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
 from simulator.results.significance import Direction, Trend, trend
 from simulator.results.summary import figures_of
-from simulator.storage.results import report_language, without_superseded
-from simulator.storage.run_file import RUN_FILE, read_run, replay_of, run_ids
+from simulator.storage.results import report_language
+from simulator.storage.run_file import RUN_FILE, replay_of, run_ids
 
 # As many comparable runs, the newest ones, make the trend; in as many a run looks for the one before it.
 LAST = 20
@@ -103,7 +104,7 @@ class PastRun(Value):
             limited=run.settings.get("limit") is not None,
             language=language,
             replay_of=replay_of(run),
-            questions=sum(case.red > 0 for case in summary.scores.cases),
+            questions=len(summary.red.open_cases),
             score=summary.scores.score,
             interval=summary.scores.interval,
             red=summary.red.count,
@@ -157,17 +158,21 @@ class History(Value):
 def past_runs(folder: Path, newest: int | None = None) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
     """The runs of a folder, oldest first, and the names of those that cannot be read; or of the newest."""
     runs, unread = [], []
-    for name in run_ids(folder)[-newest if newest else 0 :]:
+    ids = run_ids(folder)
+    for at, name in list(enumerate(ids))[-newest if newest else 0 :]:
         try:
-            runs.append(past_run(folder / name / RUN_FILE))
+            runs.append(past_run(folder / name / RUN_FILE, ids[:at]))
         except InputError:  # damaged, or with settings that are no longer understood
             unread.append(name)
     return tuple(sorted(runs, key=lambda run: (run.created, run.run))), tuple(unread)
 
 
-def past_run(path: Path) -> PastRun:
-    """One run as a row of the history, with the score that its reports show."""
-    results = read_run(path)
+def past_run(path: Path, earlier: Sequence[str] | None = None) -> PastRun:
+    """One run as a row of the history, with the score that its reports show.
+
+    `earlier` are the ids of the runs before it, where these are known.
+    """
+    results = read_results(path, earlier)
     settings = stored_settings(results.run.settings)
     summary = figures_of(results, settings, customers=False)
     return PastRun.of(results, summary, gate_of(results, summary, settings), report_language(results))
@@ -185,7 +190,7 @@ def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:
     earlier = ids[: ids.index(run.id)] if run.id in ids else []
     for name in reversed(earlier[-LAST:]):
         try:
-            results = without_superseded(read_run(folder / name / RUN_FILE))
+            results = read_results(folder / name / RUN_FILE, ids[: ids.index(name)])
         except InputError:
             continue
         asked = [(side.settings.get("adapter"), side.settings.get("limit")) for side in (run, results.run)]

@@ -263,6 +263,7 @@ class Fix(Value):
     the article to change. `who` does it, empty where nobody can tell.
 
     `title` is cause and place in a few words, `what` the change in a sentence, `where` the place alone.
+    `disputed` counts turns of which people say that they should not be red.
     `severity` is that of the gravest turn; `examples` are at most `EXAMPLES`, from different questions, then
     customers, then conversations.
     """
@@ -282,6 +283,12 @@ class Fix(Value):
     examples: tuple[Example, ...]
     gain: float
     article: str = ""
+    disputed: int = 0
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether all of its turns are: then there is most likely nothing to fix."""
+        return self.disputed == len(self.turns)
 
     @property
     def standing(self) -> Standing:
@@ -553,7 +560,8 @@ def improvements(
 ) -> Improvements:
     """At most so many fixes of the bot, and separately the turns that the simulated customer spoilt.
 
-    `articles`, the knowledge base, only provides titles. Fixes are ranked by their gain (to four decimals),
+    `articles`, the knowledge base, only provides titles. Fixes whose turns are all disputed come last. Others
+    are ranked by their gain (to four decimals),
     then by the gravest of their turns, then by the number of personas and of turns.
     """
     library, gains = Library(results, articles), Gains(summary)
@@ -568,11 +576,12 @@ def improvements(
             diagnosed.append(DiagnosedTurn(red, cause, article, handover))
     groups_of_turns = groups(diagnosed, rows=summary.rows)
 
-    def best_first(fix: tuple[Group, float]) -> tuple[bool, float, int, int, int, str]:
+    def best_first(fix: tuple[Group, float]) -> tuple[bool, bool, float, int, int, int, str]:
         (group, gain), reds = fix, [member.red for member in fix[0].members]
         severity = worst_severity(mark for red in reds for mark in red.marks)
         is_open = group.place.kind == "open"
         return (
+            all(red.is_disputed for red in reds),
             is_open,
             -round(gain, 4),
             RANK[severity],
@@ -638,6 +647,7 @@ def _fix(
         examples=tuple(examples),
         gain=gain,
         article=group.place.name if group.place.kind == "article" else "",
+        disputed=sum(red.is_disputed for red in reds),
     )
 
 

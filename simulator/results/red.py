@@ -378,14 +378,15 @@ def red_questions(summary: Summary) -> list[list[RedTurn]]:
 
 
 def by_question(reddest: Iterable[RedTurn]) -> list[list[RedTurn]]:
-    """The same, the turns of each question as they come."""
+    """The same, the turns of each question as they come; questions that are wholly disputed come last."""
     by_case: dict[str, list[RedTurn]] = {}
     for red in reddest:
         by_case.setdefault(red.case, []).append(red)
 
-    def gravity(turns: list[RedTurn]) -> tuple[int, int, int]:
+    def gravity(turns: list[RedTurn]) -> tuple[bool, int, int, int]:
         ranks = [RANK[worst_severity(red.marks)] for red in turns]
-        return min(ranks), -ranks.count(min(ranks)), -len(turns)
+        is_disputed = all(red.is_disputed for red in turns)
+        return is_disputed, min(ranks), -ranks.count(min(ranks)), -len(turns)
 
     return sorted(by_case.values(), key=gravity)
 

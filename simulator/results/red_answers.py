@@ -12,6 +12,7 @@ from typing import Any
 
 from simulator.core.document import excerpt
 from simulator.core.types import CONVERSATION, RedRules, Results
+from simulator.results.disputes import disputed_answers
 from simulator.results.figures import RedFigures, RedTurn
 from simulator.results.red import KINDS, LAPSES, OUTCOMES, RANK, by_question, gravest_reason, worst_severity
 from simulator.results.rows import GradedTurn, RunTurns
@@ -30,9 +31,17 @@ def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigu
     # None of no conversation are no lapses that were looked for.
     wholes = (turn.scores.get(CONVERSATION) for turn in counted.turns if turn.is_last)
     is_wholly_graded = any(grade and grade.value is not None for grade in wholes)
+    quoted = tuple(_quoted(results, red, rules, counted.primary))
+    disputes = disputed_answers(results, quoted)
+    answers = tuple(
+        replace(red_turn, dispute=dispute)
+        if (dispute := disputes.get((red_turn.conversation, red_turn.turn)))
+        else red_turn
+        for red_turn in quoted
+    )
     return RedFigures(
         rules=rules,
-        answers=tuple(_quoted(results, red, rules, counted.primary)),
+        answers=answers,
         kinds={kind: marks[kind] for kind in KINDS if marks[kind]},
         second=sum(all(mark.kind not in KINDS[:2] for mark in turn.marks) for turn in red),
         lapses={kind: counted.lapses[kind] for kind in LAPSES} if is_wholly_graded else {},

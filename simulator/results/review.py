@@ -31,7 +31,8 @@ from simulator.results.draws import RESAMPLES, Draws, interval
 from simulator.results.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum, Summary, rounded
 from simulator.results.intervals import Floats, wilson
 from simulator.results.rows import GradedTurn
-from simulator.sheets.model import RED, answer_key
+from simulator.results.same_faults import fault_keys
+from simulator.sheets.model import RED
 from simulator.storage.results import select_conversations
 from simulator.storage.words import WORDS
 
@@ -595,21 +596,24 @@ def review_findings(results: Results, summary: Summary) -> ReviewFindings | None
 
 
 def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, Turn], str]:
-    """The key of the row in which a turn is reviewed: that of its answer, marked where it is red for anybody.
+    """The key of the row in which a turn is reviewed: that of its fault, marked where it is red for anybody.
+
+    Answers that are one fault (results/same_faults.py) share the row of the first of them.
 
     What people say of a mark is carried from run to run only while the mark is the same: "the judge is wrong"
     about a red answer says nothing once the answer is no longer red.
     """
     red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    fault_of = fault_keys(results)
     answers = {
-        answer_key(conversation.case, turn)
+        fault_of(conversation.case, turn)
         for _at, conversation in select_conversations(results, {conversation for conversation, _turn in red})
         for turn in conversation.turns
         if (conversation.id, turn.index) in red
     }
 
     def key_of(conversation: Conversation, turn: Turn) -> str:
-        key = answer_key(conversation.case, turn)
+        key = fault_of(conversation.case, turn)
         return f"{key}{RED}" if key in answers else key
 
     return key_of
@@ -659,11 +663,12 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
         for turn in conversation.turns
     }
     red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.red.answers)
+    fault_of = fault_keys(results)
     for at in [*red, *(at for at in turns if at not in red)]:
         if at in verdicts and at in turns:
             conversation, turn = turns[at]
             yield ReviewedTurn(
-                key=answer_key(conversation.case, turn),
+                key=fault_of(conversation.case, turn),
                 conversation=conversation.id,
                 turn=turn.index,
                 persona=conversation.persona,

@@ -4,7 +4,8 @@ The calls of each conversation are counted with the run's real prompts; lines, a
 not exist yet are filler text. The range has two ends. The least: every customer leaves after the first
 answer, a bot that may show no passages shows none, texts are short. The most: everybody stays to the last
 turn, passages are shown, texts are long. A reply that has to be asked for once more is not counted. Beside
-the most stands a call for the cause of every answer, as if all were red.
+the most stand the calls about red answers: what caused each, and which of them are one fault, as if all were
+red and no two the same.
 
 After a run with the same settings nothing needs to be assumed: what it took for each of its conversations
 is what is expected.
@@ -54,10 +55,12 @@ from simulator.core.types import (
 )
 from simulator.grading.cause import NEAREST, CauseMaterial, CausePrompt
 from simulator.grading.rubric import ReplySchema
+from simulator.grading.same_fault import FaultyAnswer, SameFaultPrompt, most_pairs
 from simulator.models.pricing import total_spending
 from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.plan import cases_of_plan
+from simulator.sheets.model import FIRST, LATER, question_key
 from simulator.storage.run_file import RUN_FILE, read_newest, read_run
 from simulator.users.persona import PersonaUser
 
@@ -70,8 +73,8 @@ PASSAGES = 4
 LINE = {"ja": 40, "en": 80}
 # Tokens of a filled-in form at most: of several grades, of each further one, of leaving beside the line.
 GRADES, GRADE, LEAVING = 420, 90, 40
-# Of the cause of a red answer.
-CAUSE = 110
+# Of the cause of a red answer; of whether two are one fault.
+CAUSE, SAME_FAULT = 110, 60
 # A judge that embeds what a model filled in compares this many texts with the customer's line.
 FILLED_TEXTS = 3
 # Of conversations that make the same calls, so many are measured, and stand for the others. Their questions
@@ -137,8 +140,8 @@ class Forecast(NamedTuple):
     All three are of what is still to be held. Something is expected only after a run `like` this one (its
     id), by what its conversations took. `answers` is how many the bot gives at most; their costs are the
     bot's own and not included. `rows`: a single-turn data set; `offline`: no role has a model. `cases` is the
-    number of questions. `causes` are the calls for the causes of red answers, if all are red; they come last,
-    so that no conversation waits for them.
+    number of questions. `causes` are the calls about red answers, if all are red: their causes, and which
+    are one fault; they come last, so that no conversation waits for them.
     """
 
     low: ByModel
@@ -154,15 +157,23 @@ class Forecast(NamedTuple):
 
     @property
     def most(self) -> ByModel:
-        """The most with the causes of red answers."""
+        """The most with the calls about red answers."""
         return {
             key: total_spending([spending[key] for spending in (self.high, self.causes) if key in spending])
             for key in {**self.high, **self.causes}
         }
 
 
-def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | None = None) -> Forecast:
-    """The forecast of a plan; `runs` is the folder of earlier runs to learn from."""
+def forecast(
+    context: RunContext,
+    plan: Sequence[Conversation],
+    runs: Path | None = None,
+    disputed: Iterable[str] = (),
+) -> Forecast:
+    """The forecast of a plan; `runs` is the folder of earlier runs to learn from.
+
+    `disputed` are the keys of the answers in them of which people said that the judge was wrong.
+    """
     settings = context.settings
     sample = _sample(context, plan)
     low, high = _counted(context, sample, LEAST), _counted(context, sample, MOST)
@@ -183,7 +194,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], runs: Path | Non
         offline=context.offline and bool(context.models()),
         language=_language(settings.language, sample),
         cases=len(cases_of_plan(plan)),
-        causes=_priced(context, _cause_calls(context, sample)),
+        causes=_priced(context, _red_calls(context, plan, sample, disputed)),
     )
 
 
@@ -319,10 +330,13 @@ def _graded(
             yield ("embed", embedding.model), 1, size, 0
 
 
-def _cause_calls(
-    context: RunContext, sample: Sequence[tuple[Conversation, float]]
+def _red_calls(
+    context: RunContext,
+    plan: Sequence[Conversation],
+    sample: Sequence[tuple[Conversation, float]],
+    disputed: Iterable[str],
 ) -> dict[RoleModel, Totals]:
-    """One call for the cause of every answer, as if each were red and no two alike."""
+    """Calls for the cause of every answer and for pairs of them, as if each were red and no two alike."""
     totals: dict[RoleModel, Totals] = {}
     judge, settings = context.endpoints["judge"], context.settings
     if judge is None or settings.causes != "model" or not context.is_played("judge"):
@@ -334,7 +348,25 @@ def _cause_calls(
                 key: RoleModel = ("judge", judge.model)
                 size = times, times * _cause_tokens(seen), times * CAUSE
                 totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), size)
+    if pairs := _pairs(context, plan, disputed):
+        key = ("judge", judge.model)
+        text = _filler(_language(settings.language, sample), ANSWER, MOST)
+        answer = FaultyAnswer(text[: len(text) // 2], text, text)
+        messages = _same_fault_prompt().messages(answer, answer, _language(settings.language, sample))
+        size = pairs, pairs * prompt_tokens(messages), pairs * SAME_FAULT
+        totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), size)
     return totals
+
+
+def _pairs(context: RunContext, plan: Sequence[Conversation], disputed: Iterable[str]) -> int:
+    """The pairs of answers to one question, those to first lines and to later ones apart."""
+    answers, disputes = Counter[str](), Counter(key.rpartition("-")[0] for key in disputed)
+    starts = {case.id: question_key(case) for case in cases_of_plan(plan)} if disputes else {}
+    for conversation in plan:
+        start = starts.get(conversation.case.id, conversation.case.id)
+        answers[f"{start}{FIRST}"] += 1
+        answers[f"{start}{LATER}"] += context.turns(conversation)[0] - 1
+    return sum(most_pairs(n, disputes[kind.removesuffix("-")]) for kind, n in answers.items())
 
 
 def _held(context: RunContext, conversation: Conversation, turns: int, end: End) -> Conversation:
@@ -421,6 +453,11 @@ def _cause_tokens(seen: GradingContext) -> int:
 @cache
 def _cause_prompt() -> CausePrompt:
     return CausePrompt()
+
+
+@cache
+def _same_fault_prompt() -> SameFaultPrompt:
+    return SameFaultPrompt()
 
 
 def _embedded(judge: Any, seen: GradingContext, line: int) -> int:

@@ -9,12 +9,13 @@ What becomes of a row that is there and not in the report depends on its workshe
     summary, technical   it goes; what people wrote in it, such as a decision, goes to the archive
     review, fixes        asked again and graded, and no longer found: closed, and goes to the archive
                          closed by the team (retested, won't fix): goes to the archive
-                         not asked, or not graded: stays, and says so
+                         not asked, or not graded: waits in the archive, and says so there
     blind                it goes where nobody wrote in it
     all others           it stays
 
 and of a row in the report that is not there:
 
+    its key waits in the archive      it comes back as if it had never left, with the team's words
     its key is in the archive         it comes back with the team's words, and says that it was over
     another wrong answer to its       it takes over the team's words, but for what they said of the mark
     question has just gone
@@ -37,6 +38,8 @@ from simulator.core.types import Language
 from simulator.sheets.model import (
     ARCHIVED,
     LATER,
+    RED,
+    CellMark,
     Column,
     Layout,
     PulledRow,
@@ -69,8 +72,8 @@ _OF_THE_MARK = frozenset({"judge_is", "checked"})
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
 # Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
 _FIRST_DAY = datetime(1900, 3, 1)
-# How the cell of a red answer begins.
-_MARKED = "▲"
+# How the cell of a red answer begins, and of one that is disputed.
+_MARKED: Mapping[str, CellMark] = {"▲": "red", "△": "disputed"}
 
 Place = TypeVar("Place")
 
@@ -296,10 +299,12 @@ def merge(
     places, added, deleted = _places(sheet, edited)
     work = _Merging(sheet, edited, archive or {}, fresh)
     rows = work.report()
-    gone = [*work.leaving()]
+    gone = [*work.leaving()]  # also rows that waited in the archive: they have no place
     out = set(map(id, gone))
     kept = [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
-    return Merged(rows, kept, [row.number for row in gone], work.archived, places, added, deleted)
+    return Merged(
+        rows, kept, [row.number for row in gone if row.number], work.archived, places, added, deleted
+    )
 
 
 def merge_all(
@@ -343,7 +348,7 @@ class _Merging:
         self.sheet, self.archive, self.fresh, self.archived = sheet, archive, fresh, list[SheetRow]()
         self.columns = {column.key: column for column in sheet.columns}
         self.team = {key for key, column in self.columns.items() if column.owner == "team"}
-        self.there = {row.key: row for row in edited.rows if row.key}
+        self.there = {**self._waiting(), **{row.key: row for row in edited.rows if row.key}}
         self.reported = {row.key for row in sheet.rows}
         self.ours = [
             key
@@ -364,6 +369,8 @@ class _Merging:
         for row in self.sheet.rows:
             if before := self.there.get(row.key):
                 cells = {**row.cells, **self._words(before, self.team)} if self.team else row.cells
+                if not before.number:
+                    self.archived.append(self._archive_row(row.key, before, "back"))
                 rows.append(MergedRow(self._stated(row, cells, before), before.number, self.ours))
             elif text in row.cells and folded(row.cells[text].text) in self.loose:
                 continue
@@ -386,8 +393,8 @@ class _Merging:
                 continue
             written = filled_in(row, self.sheet)
             if lasting(self.sheet):
-                outcome = self._outcome(row)
-                if outcome is None:
+                outcome = self._outcome(row) or "not_asked"
+                if outcome == "not_asked" and not row.number:
                     continue
                 # What nobody marked and nobody wrote into is no loss; what was closed is counted.
                 is_problem = _questions(self.sheet, row) and _is_red(self.sheet, row)
@@ -401,21 +408,33 @@ class _Merging:
             elif self.sheet.name == "blind" and not written:
                 yield row
 
+    def _waiting(self) -> dict[str, PulledRow]:
+        """The rows that wait in the archive until their questions are asked again, as they stood here."""
+        if not lasting(self.sheet):
+            return {}
+        start, rows = f"{self.sheet.name}/", dict[str, PulledRow]()
+        for name, row in self.archive.items():
+            if name.startswith(start) and row.cells.get("outcome") == "not_asked":
+                cells = {key: text for key, text in row.cells.items() if key in self.columns}
+                cells |= {
+                    key: row.cells[_in_archive(key)] for key in self.team if _in_archive(key) in row.cells
+                }
+                cells["question" if self.sheet.name == "review" else "what"] = row.cells.get("subject", "")
+                key = name.removeprefix(start)
+                rows[key] = PulledRow(key=key, number=0, cells=cells, others=_archived_others(row))
+        return rows
+
     def stays(self, row: PulledRow) -> MergedRow:
-        """A row that is not in the report, as it stands; in the review it says that it was not asked."""
+        """A row that is not in the report, as it stands."""
         cells = {
             key: cell_of(self.columns.get(key), text)
             for key, text in row.cells.items()
             if key in self.columns
         }
-        cells |= _own_cells(row)
-        if not (row.key and lasting(self.sheet) and _is_red(self.sheet, row)):
-            return MergedRow(SheetRow(row.key, cells), row.number)
-        state = SheetCell(title_of(self.columns["state"], "not_asked"))
-        return MergedRow(SheetRow(row.key, cells | {"state": state}), row.number, ["state"])
+        return MergedRow(SheetRow(row.key, cells | _own_cells(row)), row.number)
 
     def _outcome(self, row: PulledRow) -> str | None:
-        """Why a row of the review or of the fixes goes; None where it stays."""
+        """Why a row of the review or of the fixes goes; None where its questions were not asked."""
         questions = _questions(self.sheet, row)
         # A wrong answer to a follow-up says nothing where nobody followed up.
         asked = {f"{name}{LATER}" for name in questions} if LATER in row.key else questions
@@ -451,7 +470,9 @@ class _Merging:
         if "state" not in self.columns or not row.cell("state").text:
             return replace(row, cells=cells)
         last, known = before.cells.get("run", ""), {choice.id for choice in self.columns["state"].choices}
-        if last == self.sheet.run and before.cells.get("state") in known:
+        if row.cell("state").text == title_of(self.columns["state"], "disputed"):
+            state = "disputed"
+        elif last == self.sheet.run and before.cells.get("state") in known:
             # The same run once more: what people have fixed meanwhile has not been asked again.
             state = before.cells["state"]
         elif before.cells.get("status") in _FIXED:
@@ -469,8 +490,7 @@ class _Merging:
         """The same of a row that comes back out of the archive."""
         texts = {key: row.cells[_in_archive(key)] for key in self.team if _in_archive(key) in row.cells}
         cells = {key: cell_of(self.columns[key], text) for key, text in texts.items()}
-        lines = (line.partition(": ") for line in row.cells.get("other", "").splitlines())
-        return cells | {f"{OTHER}{title}": own_cell(text) for title, colon, text in lines if colon}
+        return cells | {f"{OTHER}{title}": own_cell(text) for title, text in _archived_others(row).items()}
 
     def _archive_row(self, key: str, row: PulledRow, outcome: str) -> SheetRow:
         """A row of the archive; `outcome` is an id, for `archived_sheet` knows the titles."""
@@ -480,12 +500,18 @@ class _Merging:
         subject = next((texts[name] for name in ("question", "what", "item") if name in texts), "")
         cells = {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run, "subject": subject}
         cells |= {_in_archive(key): texts[key] for key in self.team if key in texts}
-        cells |= {name: texts[name] for name in ("answer", "since") if name in texts}
+        cells |= {name: texts[name] for name in ("answer", "since", "rests_on") if name in texts}
         if row.others:
             cells["other"] = "\n".join(
                 f"{title}: {' '.join(text.split())}" for title, text in row.others.items()
             )
         return SheetRow(archive_key(self.sheet, key), {name: SheetCell(text) for name, text in cells.items()})
+
+
+def _archived_others(row: PulledRow) -> dict[str, str]:
+    """What people wrote in columns of their own, by title, of a row in the archive."""
+    lines = (line.partition(": ") for line in row.cells.get("other", "").splitlines())
+    return {title: text for title, colon, text in lines if colon}
 
 
 def _in_archive(key: str) -> str:
@@ -545,11 +571,19 @@ def outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow]
         if row.cell("outcome").text == "right":
             closed[row.key] = row.cell("assignee").text
     counts.closed.update(owner for key, owner in closed.items() if key.startswith(f"{review.name}/"))
-    titles = {title_of(review.column("state"), name): name for name in ("fixed_again", "not_asked")}
-    for merged_row in (*merged.rows, *merged.kept):
-        row = merged_row.row
-        if name := titles.get(row.cell("state").text):
-            getattr(counts, name)[row.cell("assignee").text] += 1
+    waiting = {key: row.cells for key, row in archive.items() if row.cells.get("outcome") == "not_asked"}
+    for row in merged.archived:
+        waiting.pop(row.key, None)
+        if row.cell("outcome").text == "not_asked":
+            waiting[row.key] = {"assignee": row.cell("assignee").text}
+    counts.not_asked.update(
+        cells.get("assignee", "") for key, cells in waiting.items() if key.startswith(f"{review.name}/")
+    )
+    fixed_again = title_of(review.column("state"), "fixed_again")
+    rows = (merged_row.row for merged_row in merged.rows)
+    counts.fixed_again.update(
+        row.cell("assignee").text for row in rows if row.cell("state").text == fixed_again
+    )
     return counts
 
 
@@ -582,7 +616,7 @@ def _questions(sheet: Worksheet, row: PulledRow) -> frozenset[str]:
 
 def _is_red(sheet: Worksheet, row: PulledRow) -> bool:
     """Whether a row of the review is of a red answer; fixes always are."""
-    return sheet.name != "review" or "severity" in row.cells
+    return sheet.name != "review" or "severity" in row.cells or row.key.endswith(RED)
 
 
 def title_of(column: Column, choice: str) -> str:
@@ -598,7 +632,7 @@ def cell_of(column: Column | None, text: str) -> SheetCell:
     is_grade = title.isdecimal() and any(choice.title == title for choice in column.choices)
     if (is_grade or column.kind == "number") and _NUMBER.fullmatch(title):
         return SheetCell(title, float(title))
-    return SheetCell(title, mark="red" if column.owner == "program" and title.startswith(_MARKED) else "")
+    return SheetCell(title, mark=_MARKED.get(title[:1], "") if column.owner == "program" else "")
 
 
 def own_cell(text: str) -> SheetCell:

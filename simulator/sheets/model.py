@@ -29,12 +29,19 @@ from simulator.core.types import Case, Turn, Value
 Item = TypeVar("Item")
 
 # How a cell is marked: red to be looked at, warn where too much is missing, failed for what could not be
-# graded, good for what was reached. Its text says so, too, for those who see no colour.
-CellMark = Literal["red", "warn", "failed", "good", ""]
+# graded, good for what was reached, disputed for what people say is no error. Its text says so, too, for
+# those who see no colour.
+CellMark = Literal["red", "warn", "failed", "good", "disputed", ""]
 Owner = Literal["program", "team"]
 # Fills of marked cells, and of headings: blue ones are the team's. RRGGBB; red is (250, 219, 218), which the
 # article that this sheet comes from uses.
-FILLS: dict[CellMark, str] = {"red": "FADBDA", "warn": "FFF2CC", "failed": "D9D9D9", "good": "E2F0D9"}
+FILLS: dict[CellMark, str] = {
+    "red": "FADBDA",
+    "warn": "FFF2CC",
+    "failed": "D9D9D9",
+    "good": "E2F0D9",
+    "disputed": "E7E6E6",
+}
 HEADINGS: dict[Owner, str] = {"program": "EFEFEF", "team": "CFE2F3"}
 
 
@@ -242,7 +249,8 @@ HELP: Mapping[str, Message] = {
     "review": _(
         "Start at the top. Fill in the columns with a blue heading. One row stands for one answer to one"
         " question, however many customers got it; what you write stays beside it in the next run. A row"
-        " whose question is answered rightly then goes to the archive."
+        " whose question is answered rightly then goes to the archive, and one whose question was not asked"
+        " waits there."
     ),
     "fixes": _(
         "What brings most comes first. A fix keeps its row from run to run, and goes to the archive when it"
@@ -313,6 +321,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "checked": ColumnKind(pgettext("a column", "Checked on"), 12, team=True, kind="date"),
     "status": ColumnKind(pgettext("a column", "Status"), 14, team=True),
     "state": ColumnKind(pgettext("a column", "This run"), 14),
+    "disputed": ColumnKind(pgettext("a column", "Disputed"), 20),
     "since": ColumnKind(pgettext("a column", "First seen in"), 18),
     "times": ColumnKind(pgettext("a column", "Times"), 8, kind="number"),
     "conversation": ColumnKind(pgettext("a column", "Conversation"), 24),
@@ -362,8 +371,13 @@ _GRADES = _(
 COLUMN_HELP: Mapping[str, Message] = {
     "persona": _("Who got this answer. What you write in the row counts for all of them."),
     "state": _(
-        "What this run says of the row: new, there again, fixed but there again, or not asked. A row that was"
-        " not asked stays until its question is asked again."
+        "What this run says of the row: new, there again, fixed but there again, or disputed: your team says"
+        " that the judge is wrong. A row whose question was not asked waits in the archive."
+    ),
+    "disputed": _(
+        "In which run your team said of this answer that the judge is wrong. The row is grey then, and no"
+        " longer counted among what needs review; score and verdict stay. Choose “Judge is right” to take it"
+        " back."
     ),
     "closed": _("The run in which it was over."),
     "judge_is": _(
@@ -393,9 +407,9 @@ COLUMN_HELP: Mapping[str, Message] = {
 # The columns of each worksheet, in their order: what is read first stands left, what is only looked up right.
 WORKSHEETS: Mapping[str, str] = {
     "summary": "key item value explanation decision approver decided why",
-    "review": "key severity state question answer reference reason likely_cause judge_is assignee status"
-    " cause correct_answer make_test comment checked persona times conversation scores expect passages"
-    " earlier since run",
+    "review": "key severity state question answer reference reason likely_cause judge_is assignee"
+    " status cause correct_answer make_test comment checked disputed persona times conversation scores"
+    " expect passages earlier since run",
     "fixes": "key rank state what where found_cause sure gain turns customers question answer reason assignee"
     " status memo since run rests_on",
     "conversations": "key config score ended reference user assistant check",
@@ -404,12 +418,12 @@ WORKSHEETS: Mapping[str, str] = {
     " history",
     "history": "key date score target verdict red turns no_answer seconds cost",
     "archive": "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
-    " status comment decision approver decided why other since",
+    " status comment checked decision approver decided why other since rests_on",
     "technical": "key value",
 }
 # What the team wrote there stands in the archive under the same name, but for notes on fixes.
 ARCHIVED = (
-    "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment",
+    "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment", "checked",
     "decision", "approver", "decided", "why",
 )  # fmt: skip
 
@@ -456,11 +470,12 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
         "reworded": pgettext("a state", "Again, in other words"),
         "fixed_again": pgettext("a state", "Fixed, but needs review again"),
         "back": pgettext("a state", "Was over, and is back"),
-        "not_asked": pgettext("a state", "Not asked this time"),
+        "disputed": pgettext("a state", "Disputed"),
     },
     "outcome": {
         "right": pgettext("an outcome", "Answered rightly"),
         "changed": pgettext("an outcome", "No longer given; the question still needs review"),
+        "not_asked": pgettext("an outcome", "Not asked this time: comes back when it is"),
         "team": pgettext("an outcome", "Closed by the team"),
         "earlier": pgettext("an outcome", "Of an earlier run"),
         "back": pgettext("an outcome", "Back again"),

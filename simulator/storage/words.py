@@ -116,6 +116,12 @@ def newest_verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
     return (*filter(None, map(words_of, words.values())), *blind.values())
 
 
+def has_words(path: Path) -> bool:
+    """Whether the team said anything of an answer of a run."""
+    with schema.snapshot(path) as file, contextlib.closing(file):
+        return file.execute("SELECT 1 FROM verdicts WHERE source <> 'blind' LIMIT 1").fetchone() is not None
+
+
 def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> int:
     """Saves what people say about turns; returns how many verdicts are new or changed.
 

@@ -9,14 +9,14 @@ import pytest
 
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
-from simulator.core.types import Answer, Conversation, RedRules, Results, Turn
+from simulator.core.types import Answer, Conversation, Dispute, RedRules, Results, Turn
 from simulator.report.review import SavedTests
 from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
 from simulator.results.review import review_findings
 from simulator.results.review_files import ReviewTarget, Taken, take_rows
 from simulator.results.summary import summarise
-from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, Worksheet
+from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, Worksheet, answer_key
 from simulator.testset.failures import save_tests
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed
@@ -183,19 +183,21 @@ def test_one_row_stands_for_one_wrong_answer(team: Team) -> None:
 
 
 def test_the_second_week_shows_this_run_and_only_this_run(team: Team) -> None:
-    """What is right now is closed, what is wrong again says so, what was not asked stays open."""
+    """What is right now is closed, what is wrong again says so, what was not asked waits in the archive."""
     first_week(team)
     report(team, SECOND, *WEEK_2)
 
     assert states(team) == {
-        OPENING: "new", CANCEL: "fixed_again", MOVING: "reworded", PHONE: "not_asked",
+        OPENING: "new", CANCEL: "fixed_again", MOVING: "reworded",
     }  # fmt: skip
     assert counted(team) == {
         "closed": ("1", "佐藤 1"), "fixed_again": ("1", "鈴木 1"), "not_asked": ("1", "高橋 1"),
     }  # fmt: skip
-    assert {r.cells["run"] for r in rows(team) if "severity" in r.cells} == {FIRST, SECOND}
-    assert [r.cells["question"] for r in rows(team) if r.cells["run"] == FIRST] == [PHONE]
-    [over] = rows(team, "archive")
+    assert {r.cells["run"] for r in rows(team)} == {SECOND}
+    waits, over = sorted(rows(team, "archive"), key=lambda r: r.cells["outcome"])
+    assert (waits.cells["subject"], waits.cells["outcome"], waits.cells["assignee"]) == (
+        PHONE, "not_asked", "高橋",
+    )  # fmt: skip
     assert {k: over.cells[k] for k in ("outcome", "closed", "subject", "comment", "assignee", "status")} == {
         "outcome": "right", "closed": SECOND, "subject": FEE, "comment": "値段表が古い", "assignee": "佐藤",
         "status": "doing",
@@ -207,11 +209,39 @@ def test_words_stay_beside_their_question(team: Team) -> None:
     first_week(team)
     report(team, SECOND, *WEEK_2)
 
-    same, other, open_still = (row(team, question).cells for question in (CANCEL, MOVING, PHONE))
+    same, other = (row(team, question).cells for question in (CANCEL, MOVING))
     assert (same["judge_is"], same["correct_answer"], same["since"]) == ("right", "4,800円です。", FIRST)
     assert (other["answer"].splitlines()[-1], other["comment"]) == (WEEK_2[2].answer, "言い回しが毎回違う")
     assert (other["assignee"], "judge_is" in other) == ("佐藤", False)
-    assert (open_still["assignee"], open_still["checked"]) == ("高橋", "2026-11-21")
+
+
+def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> None:
+    """With all words of the team, and the run since which it is there; after a run cut short by --limit."""
+    first_week(team)
+    team.insert_column(heading("judge_is"), "優先度", TAB)
+    write(team, PHONE, 優先度="高", comment="電話は別の窓口")
+    report(team, SECOND, WEEK_1[0])
+    assert states(team) == {FEE: "again"}
+    assert counted(team)["not_asked"] == ("3", "佐藤 1 · 鈴木 1 · 高橋 1")
+
+    report(team, THIRD, *WEEK_1)
+    assert states(team) == {FEE: "again", CANCEL: "fixed_again", MOVING: "again", PHONE: "again"}
+    phone = row(team, PHONE)
+    assert {k: phone.cells[k] for k in ("assignee", "checked", "comment", "since")} == {
+        "assignee": "高橋", "checked": "2026-11-21", "comment": "電話は別の窓口", "since": FIRST,
+    }  # fmt: skip
+    assert phone.others == {"優先度": "高"}
+    assert counted(team)["not_asked"] == ("0", "")
+
+
+def test_another_wrong_answer_takes_over_the_words_of_one_that_waits(team: Team) -> None:
+    """It was not asked in the run between."""
+    first_week(team)
+    report(team, SECOND, WEEK_1[0])
+    report(team, THIRD, *WEEK_2)
+
+    assert states(team)[MOVING] == "reworded"
+    assert row(team, MOVING).cells["comment"] == "言い回しが毎回違う"
 
 
 def test_what_is_over_and_comes_back_has_its_words(team: Team) -> None:
@@ -254,17 +284,37 @@ def test_nothing_that_people_did_is_lost(team: Team) -> None:
     team.add_sheet("集計")
     report(team, SECOND, *WEEK_2)
 
-    assert row(team, PHONE).others == row(team, MOVING).others == {"優先度": "高"}
+    assert row(team, MOVING).others == {"優先度": "高"}
     assert row(team, CANCEL).others == {}
     assert row(team, MOVING).cells["comment"] == "言い回しが毎回違う"
     assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
     assert "scores" not in team.edited().sheets["review"].columns
     assert team.has_sheet("集計")
-    [over] = rows(team, "archive")
-    assert over.cells["other"] == "優先度: 高"
+    assert [r.cells["other"] for r in rows(team, "archive")] == ["優先度: 高"] * 2
     report(team, THIRD, *WEEK_3)
     assert row(team, FEE).others == {"優先度": "高"}
     assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
+
+
+def test_what_is_disputed_says_so_until_it_is_taken_back(team: Team) -> None:
+    """Its answer begins with another sign than those that need review; then it is there again."""
+    first_week(team)
+    results = week(SECOND, *WEEK_1)
+    case, turn = results.conversations[2].case, results.conversations[2].turns[0]
+    dispute = Dispute(
+        key=answer_key(case, turn), run=FIRST, language="ja", line=CANCEL, answer=turn.answer.text,
+        objection="", comment="無料になった",
+    )  # fmt: skip
+    team.report(*of_run(results.model_copy(update={"disputes": (dispute,)})), run=SECOND)
+    cancel = row(team, CANCEL).cells
+    assert cancel["state"] == "disputed"
+    assert cancel["disputed"] == f"異議あり（{FIRST}）：無料になった"
+    assert cancel["answer"].startswith("△ 異議あり：")
+
+    report(team, THIRD, *WEEK_1)
+    cancel = row(team, CANCEL).cells
+    assert (cancel["state"], "disputed" in cancel) == ("fixed_again", False)
+    assert cancel["answer"].startswith("▲")
 
 
 def test_a_decision_is_kept_with_its_run(team: Team) -> None:
@@ -330,8 +380,8 @@ def test_a_follow_up_that_nobody_made_is_not_answered_rightly(team: Team) -> Non
     report(team, SECOND, *(said._replace(grade=5) for said in WEEK_1))
 
     assert [
-        (r.cells["answer"].splitlines()[-1], r.cells["state"]) for r in rows(team) if "severity" in r.cells
-    ] == [("さあ。", "not_asked")]
+        r.cells["answer"].splitlines()[-1] for r in rows(team, "archive") if r.cells["outcome"] == "not_asked"
+    ] == ["さあ。"]
 
 
 def test_a_push_says_whose_rows_are_closed(team: Team, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,53 @@
+"""Which wrong answers are one fault: those with one text, and those that the judge's model says are the same.
+
+A live bot never says the same in the same words. What the model said of a pair stands in the notes of the
+run, each under the keys of both answers (`answer_key`), so that reports need no model:
+
+    same:answer-9d6f...-first-3f66...|answer-9d6f...-first-81b0...      true
+    disputed:answer-9d6f...-first-11aa...|answer-9d6f...-first-3f66...  false
+
+The first is about two answers of this run, the second about one of an earlier run that people disputed
+(results/disputes.py). Asked is in results/asking.py.
+"""
+
+from collections.abc import Callable, Mapping
+
+from simulator.core.types import Case, Results, Turn
+from simulator.sheets.model import answer_key
+
+# Under these, and the keys of both answers, notes say whether the second has the fault of the first.
+SAME, DISPUTED = "same:", "disputed:"
+
+
+def pair_note(kind: str, first: str, second: str) -> str:
+    """The name of the note about a pair of answers."""
+    return f"{kind}{first}|{second}"
+
+
+def first_answers(results: Results) -> Mapping[str, str]:
+    """Of each answer that has the fault of another one, the key of that other, which has no other itself."""
+    first_of = {}
+    for name, is_same in results.notes.items():
+        if name.startswith(SAME) and is_same is True:
+            first, _bar, second = name.removeprefix(SAME).partition("|")
+            first_of[second] = first
+    return {key: _end(first_of, key) for key in first_of}
+
+
+def _end(first_of: Mapping[str, str], key: str) -> str:
+    passed = {key}
+    while (first := first_of.get(key)) and first not in passed:
+        passed.add(first)
+        key = first
+    return key
+
+
+def fault_keys(results: Results) -> Callable[[Case, Turn], str]:
+    """The key of a turn's answer, or of the answer whose fault it has: one row of the review is about it."""
+    firsts = first_answers(results)
+
+    def key_of(case: Case, turn: Turn) -> str:
+        key = answer_key(case, turn)
+        return firsts.get(key, key)
+
+    return key_of

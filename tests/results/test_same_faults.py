@@ -1,0 +1,255 @@
+"""Wrong answers that are one fault are shown once; what people dispute is grey, here and in later runs."""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import open_run
+from simulator.core.types import HumanVerdict
+from simulator.results.same_faults import DISPUTED, SAME
+from simulator.storage.run_file import find_run
+from simulator.storage.words import save_verdicts
+from tests.commands import Command
+from tests.servers.openai import OpenAIServer, play
+from tests.servers.replies import ChatRequest
+
+QUESTION = "How much is it to move?"
+_NUMBER = re.compile(r"\d+")
+_ANSWERS = re.compile(r"<(?:first|second) \w+>\n(.*?)\n</", re.DOTALL)
+
+
+class Judge:
+    """Grades every answer 2 of 5; two answers have one fault where they have the same figures."""
+
+    def __init__(self) -> None:
+        """Nobody has asked yet."""
+        self.pairs: list[tuple[str, str]] = []
+        self.causes = 0
+
+    def __call__(self, body: ChatRequest) -> str:
+        """The reply to any request."""
+        form = json.dumps(body.get("response_format", {}))
+        if '"same"' in form:
+            first, second = _ANSWERS.findall(body["messages"][-1]["content"])
+            self.pairs.append((first, second))
+            same = _NUMBER.findall(first) == _NUMBER.findall(second)
+            return json.dumps({"reason": "the figures", "same": same})
+        if '"should_refuse"' in form:
+            self.causes += 1
+            return json.dumps({"reason": "Cold.", "article": "", "words": "", "cause": "tone"})
+        said = play(body)
+        return json.dumps(_low(json.loads(said))) if said.startswith("{") else said
+
+
+def _low(reply: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _low(value) if isinstance(value, dict) else 2 if type(value) is int else value
+        for key, value in reply.items()
+    }
+
+
+@pytest.fixture
+def judge(server: OpenAIServer) -> Judge:
+    """A judge that no answer pleases."""
+    server.reply = judge = Judge()
+    return judge
+
+
+# A run in the folder: the bot's answers, one for each conversation about the question.
+Rehearse = Callable[..., Any]
+
+
+@pytest.fixture
+def rehearse(command: Command) -> Rehearse:
+    """Holds a run in which the bot says these things, one after the other."""
+    Path("q.csv").write_text(f"question,reference\n{QUESTION},Moving is free.\n", encoding="utf-8")
+    # A module is loaded once, so the answers stand in a file.
+    Path("bot.py").write_text(
+        "from pathlib import Path\n"
+        "def answer(question):\n"
+        "    said, *rest = Path('said.txt').read_text().splitlines()\n"
+        "    Path('said.txt').write_text('\\n'.join(rest))\n"
+        "    return said\n",
+        encoding="utf-8",
+    )
+
+    def run(*answers: str, more: Iterable[str] = ()) -> Any:
+        Path("said.txt").write_text("\n".join(answers), encoding="utf-8")
+        return command(
+            "simulate", "--adapter", "bot.py:answer", "--cases", "q.csv", "--persona", "calm",
+            "--repeats", str(len(answers)), "--turns", "1", "--judges", "turn", "--language", "en",
+            "--concurrency", "1", "--cache", "off", *(more or ("--judge-model", "judge-m")),
+        )  # fmt: skip
+
+    return run
+
+
+def say_of_all(judge_is: Any, comment: str = "", run: str = "latest") -> None:
+    """What a reviewer says of every answer of a run."""
+    path = find_run(run, Path("runs"))
+    words = [
+        HumanVerdict(
+            conversation=talk.id,
+            turn=1,
+            source="page",
+            reviewer="Mari",
+            judge_is=judge_is,
+            comment=comment,
+            given=datetime.now(UTC),
+        )
+        for talk in open_run(run).conversations
+    ]
+    save_verdicts(path, words)
+
+
+def noted(kind: str) -> list[Any]:
+    """What the newest run keeps of pairs."""
+    return [body for key, body in open_run().notes.items() if key.startswith(kind)]
+
+
+def page(run: str = "latest") -> str:
+    """The page of a run."""
+    return find_run(run, Path("runs")).with_name("report.html").read_text(encoding="utf-8")
+
+
+def test_answers_with_one_fault_are_one(judge: Judge, rehearse: Rehearse, command: Command) -> None:
+    """Each is compared with the first of every fault; one cause is asked for each fault."""
+    rehearse("It is 20 pounds.", "You pay 20.", "The move costs 30.", "20, sir.", "30 it is.")
+
+    assert len(judge.pairs) == 5
+    assert sorted(noted(SAME)) == [False, False, True, True, True]
+    assert judge.causes == 2
+    command("report", "latest", "--to", "xlsx")
+    assert len(judge.pairs) == 5
+
+
+def test_without_a_model_only_equal_texts_are_one(rehearse: Rehearse) -> None:
+    """Offline nobody is asked."""
+    rehearse("It is 20 pounds.", "You pay 20.", more=("--offline",))
+
+    assert not noted(SAME)
+
+
+def test_ids_alone_compare_nothing(judge: Judge, rehearse: Rehearse) -> None:
+    """`--causes ids` is for whoever wants to ask nothing about red answers."""
+    rehearse("It is 20.", "You pay 20.", more=("--judge-model", "judge-m", "--causes", "ids"))
+
+    assert not judge.pairs
+
+
+def test_a_fault_is_asked_about_once(judge: Judge, rehearse: Rehearse, command: Command) -> None:
+    """A later `grade` asks nothing that is answered; with --again it asks anew."""
+    rehearse("It is 20.", "You pay 20.")
+    more = ("--judge-model", "judge-m", "--cache", "off", "--judges", "turn")
+    command("grade", "latest", *more)
+    assert len(judge.pairs) == 1
+
+    command("grade", "latest", *more, "--again")
+    assert len(judge.pairs) == 2
+
+
+def test_a_disputed_answer_is_grey_in_the_next_run(
+    judge: Judge, rehearse: Rehearse, command: Command
+) -> None:
+    """In other words, too; it stays in the score, and is left out of the questions that need review."""
+    rehearse("It is 20 pounds.")
+    first = open_run().run.id
+    say_of_all("wrong", "the fee was raised in May")
+    done = rehearse("You pay 20.", more=("--judge-model", "judge-m", "--json"))
+
+    assert judge.pairs == [("It is 20 pounds.", "You pay 20.")]
+    assert (done.json["red"], done.json["disputed"]) == (1, 1)
+    assert done.json["score"] == pytest.approx(0.4)
+    assert done.json["change"]["questions"] == {"before": 0, "now": 0}
+    assert "△ Disputed" in page()
+    assert 'class="turn red disputed' in page()
+    assert "the fee was raised in May" in page()
+    assert "(1 of them disputed)" in command("report").out
+    [fix] = command("fixes", "--json").json["fixes"]
+    assert fix["disputed"] == 1
+    assert "1 disputed" in command("fixes").out
+    difference = command("diff", first, "--json")
+    assert difference.json["after"]["disputed"] == 1
+
+
+def test_another_answer_to_the_question_is_not_disputed(judge: Judge, rehearse: Rehearse) -> None:
+    """The judge's model says that it is another one."""
+    rehearse("It is 20 pounds.")
+    say_of_all("wrong")
+    done = rehearse("You pay 30.", more=("--judge-model", "judge-m", "--json"))
+
+    assert noted(DISPUTED) == [False]
+    assert done.json["disputed"] == 0
+    assert "disputed last time" not in page()
+
+
+def test_without_a_model_equal_texts_are_disputed_and_others_last_time(rehearse: Rehearse) -> None:
+    """By rule: width, case and blanks make no difference."""
+    offline = ("--offline", "--json")
+    assert rehearse("Bananas, and nothing else.", more=offline).json["red"] == 1
+    say_of_all("wrong")
+
+    assert rehearse("bananas,  and nothing ELSE.", more=offline).json["disputed"] == 1
+    assert rehearse("Pears, and nothing else.", more=offline).json["disputed"] == 0
+    assert "(disputed last time)" in page()
+
+
+@pytest.mark.parametrize("taken_back", ["right", "unsure"])
+def test_a_dispute_is_taken_back_by_the_newest_word(
+    judge: Judge, rehearse: Rehearse, command: Command, taken_back: str
+) -> None:
+    """In the run it was said in, or of the same answer in a later one."""
+    rehearse("It is 20 pounds.")
+    first = open_run().run.id
+    say_of_all("wrong")
+    rehearse("You pay 20.")
+    say_of_all(taken_back)
+    done = rehearse("20 it is.", more=("--judge-model", "judge-m", "--json"))
+    assert done.json["disputed"] == 0
+
+    say_of_all("wrong", "I am sure", run=first)
+    assert command("report", "latest", "--json").json["disputed"] == 0
+    command("grade", "latest", "--judge-model", "judge-m", "--cache", "off", "--judges", "turn")
+    assert command("report", "latest", "--json").json["disputed"] == 1
+    say_of_all(taken_back, run=first)
+    assert command("report", "latest", "--json").json["disputed"] == 0
+
+
+def test_the_run_that_was_reviewed_says_so_too(judge: Judge, rehearse: Rehearse, command: Command) -> None:
+    """The words of the team stand on its page, with how often they find the red marks right."""
+    rehearse("It is 20 pounds.", "It is 30 pounds.")
+    say_of_all("wrong", "old price")
+    command("review")
+
+    assert command("report", "--json").json["disputed"] == 2
+    shown = page()
+    assert "old price" in shown
+    assert "Judge is wrong" in shown
+    assert "Of 2 red answers that your team judged, 0 are rightly red (0 %)." in shown
+
+
+def test_what_a_comment_says_is_only_text(judge: Judge, rehearse: Rehearse) -> None:
+    """It was typed by people, and is shown as it stands."""
+    rehearse("It is 20 pounds.")
+    say_of_all("wrong", "<script>alert(1)</script>")
+    rehearse("You pay 20.")
+
+    assert "<script>alert(1)" not in page()
+    assert "&lt;script&gt;alert(1)" in page()
+
+
+def test_the_forecast_counts_the_pairs(judge: Judge, rehearse: Rehearse) -> None:
+    """At most: three answers are three causes and three pairs, and one more each for what is disputed."""
+    more = ("--judge-model", "judge-m", "--dry-run", "--json")
+    plain = rehearse("1", "2", "3", more=(*more, "--causes", "ids")).json["forecast"]["judge"]["calls"]
+    assert rehearse("1", "2", "3", more=more).json["forecast"]["judge"]["calls"] == plain + 6
+
+    rehearse("It is 20 pounds.")
+    undisputed = rehearse("1", "2", "3", more=more).json["forecast"]["judge"]["calls"]
+    say_of_all("wrong")
+    assert rehearse("1", "2", "3", more=more).json["forecast"]["judge"]["calls"] == undisputed + 3
