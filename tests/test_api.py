@@ -24,12 +24,14 @@ from simulator import (
     adiff,
     aevaluate,
     agrade,
+    alearn,
     arehearse,
     areview,
     compare,
     diff,
     evaluate,
     grade,
+    learn,
     open_run,
     rehearse,
     review,
@@ -195,6 +197,14 @@ def test_what_people_say_is_read_from_rows() -> None:
         review(run, [{**grades[0], "turn": 99}])
     with pytest.raises(InputError, match="no columns conversation, turn and grade"):
         review(run, [{"name": "x"}])
+
+
+def test_learning_takes_labels_and_a_judge() -> None:
+    """Without either it says so, at once and awaited."""
+    with pytest.raises(InputError, match="takes a model as judge"):
+        learn(offline=True)
+    with pytest.raises(InputError, match="takes a model as judge"):
+        asyncio.run(alearn(offline=True))
 
 
 def test_every_public_call_is_tried_here() -> None:

@@ -15,7 +15,7 @@ these calls call, with `Settings`, and print what comes back: `make` (api/make.p
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -210,6 +210,29 @@ def review(run: RunName, source: Source = None, *, runs: str | Path | None = Non
     return _quietly(work)
 
 
+def learn(
+    run: RunName | Sequence[RunName] = (), source: str | Path | None = None, **options: Unpack[RunOptions]
+) -> dict[str, Any]:
+    """Learns rules of the desk from people's labels, tries them on labels kept aside, and writes desk.toml.
+
+    Of all labelled runs of the folder, or of those that are named; `source` is read first, as `review` reads
+    it, or a file of labelled answers. Returns what `learn --json` prints: `accepted`, `why`, `clauses` and
+    the figures behind them. Raises InputError for labels that are too few, or of one kind.
+    """
+
+    def work() -> dict[str, Any]:
+        from simulator.api.learning import learn_from
+
+        named = [run] if isinstance(run, (str, Path, RunResults)) else run
+        given = None if source is None else str(source)
+        flags = _flags(options)
+        settings = load_settings(flags)
+        sheet = (None, None), (settings.sheet, settings.worksheet)
+        return learn_from([*map(_name, named)], given, flags, sheet).as_json()
+
+    return _quietly(work)
+
+
 def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
@@ -257,6 +280,13 @@ async def adiff(
 async def areview(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
     """`review`, awaited."""
     return await asyncio.to_thread(lambda: review(run, source, runs=runs))
+
+
+async def alearn(
+    run: RunName | Sequence[RunName] = (), source: str | Path | None = None, **options: Unpack[RunOptions]
+) -> dict[str, Any]:
+    """`learn`, awaited."""
+    return await asyncio.to_thread(lambda: learn(run, source, **options))
 
 
 async def acompare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:

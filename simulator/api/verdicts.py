@@ -55,12 +55,12 @@ def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions, t
     Raises InputError where nothing of the source fits the run.
     """
     path = find_run(run, runs)
-    read, closed = _read(path, source, sheet) if source else (None, frozenset[str]())
+    read, closed = read_verdicts(path, source, sheet) if source else (None, frozenset[str]())
     outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
     return Review(path, outputs.context.results, _outcome(outputs, read, closed, tests))
 
 
-def _read(path: Path, source: Source, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
+def read_verdicts(path: Path, source: Source, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
     """Stores what fits the run, and names what does not. Raises InputError where nothing fits.
 
     Also gives the keys of rows that were made tests, and are in the archive because they are right now.

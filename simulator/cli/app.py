@@ -72,6 +72,7 @@ COMMANDS = {
     ),
     "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
     "open": "Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.",
+    "learn": "Learn from people's labels what the desk expects and nobody wrote down, to grade by it.",
     "report": "Write the reports of a run again: report.html, the summary, and what --to names.",
     "fixes": "Show what to fix first: red turns grouped by their fix, and what each fix would bring.",
     "diff": (

@@ -29,6 +29,7 @@ from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
 from simulator.core.types import CONVERSATION, EXPECTATIONS, LEXICAL, PASSED, RETEST, Case, GradingContext
 from simulator.core.version import __version__
+from simulator.grading.desk import Desk, read_desk
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
 from simulator.grading.offered import added_arguments, further_models, outputs_of
@@ -60,11 +61,15 @@ from simulator.text.embedding import hash_embed
 class Grading:
     """Everything that grades in a run; invalid judges, guidelines and lists are reported when it is made."""
 
-    def __init__(self, settings: Settings, models: Models) -> None:
-        """Reads the judges, the guidelines and the team's lists; connects to nothing yet."""
+    def __init__(self, settings: Settings, models: Models, desk: Desk | None = None) -> None:
+        """Reads the judges, the guidelines and the team's lists; connects to nothing yet.
+
+        `desk` is tried in the place of the working folder's desk.toml.
+        """
         self.settings, self.models = settings, models
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
-        self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines)
+        self.desk = read_desk() if desk is None else desk
+        self.frame = PromptFrame(shelves.JUDGES / "_frame.toml", guidelines, self.desk)
         self.outputs = outputs_of(settings)
         self.answer_judges = _load_judges(
             # `passed` is made of the outputs' scores; without outputs it is an unknown judge.

@@ -6,6 +6,7 @@ endpoint:
     system    the rules of judging                      judges/_frame.toml, system
               the criterion and its worked examples     the rubric
               the desk's rules of conduct               --guidelines
+              what was learned from people's labels     desk.toml
               the form of the reply                     the rubric's fields
     user      the material: history, question,          the turn, each piece quoted under a coded tag
               reference, passages, answer
@@ -49,6 +50,7 @@ from simulator.core.templates import (
     seal_of,
 )
 from simulator.core.types import GradingContext, Language, Passage, Rule, Value
+from simulator.grading.desk import NO_DESK, Desk
 
 # Characters of retrieved text in a prompt; passages beyond it are left out, and the prompt says so.
 LONGEST_MATERIAL = 24_000
@@ -79,6 +81,7 @@ _LEFT_OUT = {"ja": "…", "en": "..."}
 _FRAME: dict[str, set[str]] = {
     "system": set(),
     "guidelines": {"guidelines"},
+    "desk": {"rules", "examples"},
     "material": {"pieces"},
     "history": {"history"},
     "question": {"question"},
@@ -405,17 +408,21 @@ def load_form(name: str, rules: Rules | None = None) -> ReplySchema:
 class PromptFrame:
     """judges/_frame.toml and the guidelines: what all rubrics share."""
 
-    def __init__(self, path: Path, guidelines: Path) -> None:
-        """`guidelines` is TOML with [ja] and [en] text, or plain text for both."""
+    def __init__(self, path: Path, guidelines: Path, desk: Desk = NO_DESK) -> None:
+        """`guidelines` is TOML with [ja] and [en] text, or plain text for both; `desk` was learned."""
         self._tables = read_toml(path)
         check_languages(path, self._tables, _FRAME)
-        self._guidelines = read_guidelines(guidelines)
+        self._guidelines, self._desk = read_guidelines(guidelines), desk
         self._systems: dict[tuple[object, ...], str] = {}
         self._last_material: tuple[GradingContext | None, dict[str, str]] = (None, {})
 
     def text(self, language: Language, key: str, /, **values: str) -> str:
         """A rendered text of the frame."""
         return render(self._tables[language][key], **values)
+
+    def guidelines(self, language: Language) -> str:
+        """The rules for the desk's behaviour."""
+        return self._guidelines[language]
 
     def prompt(
         self, context: GradingContext, rubrics: Sequence[ReplySchema], *, alone: bool
@@ -473,6 +480,11 @@ class PromptFrame:
         if any("guidelines" in rubric.material and not grades_whole(rubric) for rubric in rubrics):
             guidelines = self.text(language, "guidelines", guidelines=self._guidelines[language])
             criteria = f"{criteria}\n\n{guidelines}"
+            if self._desk:
+                rules, examples = self._desk.prompt_parts()
+                nothing = self.text(language, "nothing")
+                desk = self.text(language, "desk", rules=rules, examples=examples or nothing)
+                criteria = f"{criteria}\n\n{desk}"
         key, name = ("task_one", "criterion") if alone else ("task_all", "criteria")
         return self.text(language, key, **{name: criteria, "form": form})
 

@@ -31,6 +31,7 @@ from simulator.core.types import (
     Score,
     TurnScores,
 )
+from simulator.grading.desk import DESK
 from simulator.report.conditions import count_notes
 from simulator.report.people import corrected_line, correction_texts, dispute_text, words_text
 from simulator.report.sections import answerable_sections, sections
@@ -42,6 +43,8 @@ from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
+from simulator.results.review import split_votes
+from simulator.storage.results import select_conversations
 
 STAND_INS = _(
     "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"
@@ -66,6 +69,8 @@ _IGNORED: Mapping[str, Message] = {
         " conversation): {n}."
     ),
 }
+# Characters of a question that the lead is asked about.
+QUESTION = 60
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
 _LONGEST_REASON = 600
@@ -358,11 +363,32 @@ class ReportContext:
             *self.trusts.notes,
             *self.remarks,
             *self._judging_note(),
+            *self._desk_notes(),
             *self._details_note(),
             *self._unjudged,
             *self._causes_note(),
         )
         return tuple(sorted(listed, key=lambda note: note.tone != "alarm"))
+
+    def _desk_notes(self) -> Iterator[Line]:
+        """That the judges graded by what was learned, and where people differ so that nothing can be."""
+        if digits := self.results.run.prompts.get(DESK):
+            yield Line(_("Judges graded by the rules of desk.toml, too ({digits}).", digits=digits), "soft")
+        if questions := self.contested:
+            text = _("Reviewers call the same answer good and bad. What does the desk want here? {questions}")
+            yield Line(text.format(questions=questions), "soft")
+
+    @cached_property
+    def contested(self) -> tuple[str, ...]:
+        """The questions to which people who graded blind call one answer good and bad, shortened."""
+        places = split_votes(self.results.verdicts, self.summary.red.rules)
+        talks = select_conversations(self.results, {conversation for conversation, _turn in places})
+        return tuple(
+            excerpt(turn.user, QUESTION)
+            for _at, conversation in talks
+            for turn in conversation.turns
+            if (conversation.id, turn.index) in places
+        )
 
     @property
     def _unjudged(self) -> tuple[Line, ...]:

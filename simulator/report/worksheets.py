@@ -197,6 +197,13 @@ def summary_sheet(context: ReportContext) -> Worksheet:
             key="standing", cells={name: SheetCell(text=context.text(t)) for name, t in standing.items()}
         ),
     ]
+    if context.contested:
+        about = {
+            "item": _("What does the desk want here?"),
+            "explanation": _("{parts:clauses}", parts=context.contested),
+        }
+        cells = {name: SheetCell(text=context.text(text)) for name, text in about.items()}
+        rows.append(SheetRow(key="contested", cells=cells))
     if context.change:
         since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)
         texts = {"item": _("Last run"), "explanation": since}

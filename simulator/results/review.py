@@ -503,6 +503,16 @@ def red_line(rules: RedRules) -> float:
     return (RED_LINE if rules.overall is None else rules.overall) - _SAME
 
 
+def split_votes(verdicts: Iterable[HumanVerdict], rules: RedRules) -> set[tuple[str, int]]:
+    """The turns of which one blind grade is below the line of red answers and another is not."""
+    line = TOP_GRADE * red_line(rules)
+    return {
+        place
+        for place, given in blind_verdicts(verdicts).items()
+        if len({(verdict.grade or 0.0) < line for verdict in given}) > 1
+    }
+
+
 def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
     red = {(turn.conversation, turn.turn) for turn in summary.red.answers}

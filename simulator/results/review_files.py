@@ -417,7 +417,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
             # In turn: a row of an answer; a turn to be graded blind; rows of other runs, which sheets keep;
             # and rows whose key somebody lost or made up.
             if name == "review" and (same := answers.get(key)):
-                _take_review(cells, place, same, partial(verdict, red=key.endswith(RED)), taken)
+                _take_review(cells, place, same, verdict, taken, is_red=key.endswith(RED))
             elif name == "blind" and (at := turns.get(key)):
                 if drawn := sample.get(at):
                     verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
@@ -436,6 +436,8 @@ def _take_review(
     turns: Mapping[tuple[str, int], bool],
     verdict: Callable[..., HumanVerdict],
     taken: Taken,
+    *,
+    is_red: bool,
 ) -> None:
     """A verdict for each of the turns; what is said of the mark counts only for those that are True."""
     texts = {column: cells[column] for column in _TEAM if cells.get(column)}
@@ -447,7 +449,8 @@ def _take_review(
     for (conversation, turn), has_mark in turns.items():
         said = {**texts, "judge_is": judge_is if has_mark else None, "make_test": make_test}
         if any(said.values()):
-            taken.add(place, verdict(source="review", conversation=conversation, turn=turn, **said))
+            mark = is_red if said["judge_is"] else None
+            taken.add(place, verdict(source="review", conversation=conversation, turn=turn, red=mark, **said))
     taken.empty += not (texts or choice or test)
 
 

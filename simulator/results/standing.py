@@ -19,6 +19,7 @@ from pathlib import Path
 
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, HumanVerdict, RedRules, Results
+from simulator.grading.desk import read_desk
 from simulator.results import judge_trust
 from simulator.results.certificate import CheckedAnswer, Standing, side_of
 from simulator.results.figures import Summary
@@ -56,9 +57,11 @@ def standing_of(
     if rubric.startswith(f"{LEXICAL}-"):
         return Standing(judge=judge, rubric=rubric, stand_in=True)
     answers, marks = list[CheckedAnswer](), Counter[bool]()
+    # What its prompt was learned from it has seen.
+    learned = {*read_desk().history.questions}
     for results in labelled_runs(runs, rubric) if runs else ():
         checked, opinions = checked_answers(without_superseded(results), judge, rubric, rules)
-        answers += checked
+        answers += (answer for answer in checked if answer.question not in learned)
         marks += opinions
     # A further model of the panel grades as `turn@model`; what is stored of it stands under the judge.
     name = judge.partition("@")[0]

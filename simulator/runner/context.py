@@ -55,6 +55,7 @@ from simulator.core.types import (
     traits_of,
 )
 from simulator.core.version import __version__
+from simulator.grading.desk import DESK
 from simulator.grading.grading import Grading
 from simulator.grading.panel import Panel
 from simulator.grading.rubric import Rubric
@@ -370,6 +371,8 @@ class RunContext:
             if isinstance(judge, Rubric):
                 tasks = [self.grading.frame.task(language, [judge], alone=True) for language in LANGUAGES]
                 hashes[f"judge:{name}"] = fingerprint(*tasks)
+        if self.grading.desk and self.is_played("judge"):
+            hashes[DESK] = fingerprint(*self.grading.desk.prompt_parts())
         return hashes
 
     def versions(self) -> dict[str, str]:

@@ -441,6 +441,14 @@ def labelled_runs(runs: Path, rubric: str) -> Iterator[Results]:
                 yield read_run(path)
 
 
+def with_verdicts(runs: Path) -> Iterator[Results]:
+    """The runs of a folder of which people said something, oldest first; unreadable ones are left out."""
+    for name in run_ids(runs):
+        with contextlib.suppress(RunFileError):
+            if (results := read_run(runs / name / RUN_FILE)).verdicts:
+                yield results
+
+
 def replay_of(run: Run) -> str | None:
     """The id of the run whose customers' lines were replayed; None for a run that replays none."""
     replay = run.settings.get("replay")

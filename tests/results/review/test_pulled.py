@@ -63,7 +63,7 @@ def test_a_row_of_the_review_is_a_verdict() -> None:
     }  # fmt: skip
 
     assert said(read("review", (KEY, cells))) == [
-        {"conversation": FEE[0], "turn": 1, "source": "review"}
+        {"conversation": FEE[0], "turn": 1, "source": "review", "red": True}
         | {k: v for k, v in cells.items() if k != "question"}
     ]
 
