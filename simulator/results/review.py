@@ -13,23 +13,24 @@ Three kinds of things that people say, each with its own use:
   the grade in view, so they say what is to be done (`review_findings`) and never change a score.
 - the release decision (worksheet Summary): is kept with the run, and has no part in any figure.
 
-Blind grades in numbers: 40 turns are drawn (`blind_sample`), two thirds of them red where there are enough.
-Each turn remembers with which chance it was drawn, so that two of three drawn red turns and one of ten others
-weigh as 1.5 and 10. From 50 grades on the score is corrected.
+Blind grades in numbers: 40 turns are drawn (`blind_sample`), half of them at random, half where the judge is
+likely to be wrong. Each turn remembers with which chance it was drawn, so that two of three doubtful turns
+and one of ten others weigh as 1.5 and 10. From 50 grades on the score is corrected.
 """
 
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
-from simulator.core.types import Conversation, HumanVerdict, RedRules, Results, Turn, Value
+from simulator.core.types import Conversation, HumanVerdict, RedRules, Results, Score, Turn, Value
 from simulator.results.agreement import auroc, quadratic_kappa
 from simulator.results.draws import RESAMPLES, Draws, interval
 from simulator.results.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum, Summary, rounded
 from simulator.results.intervals import Floats, wilson
+from simulator.results.red import is_flipped, is_red_alone
 from simulator.results.rows import GradedTurn
 from simulator.results.same_faults import fault_keys
 from simulator.sheets.model import RED
@@ -40,6 +41,8 @@ from simulator.storage.words import WORDS
 MIN_PER_STRATUM = 2
 TOP_GRADE = 5
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
+# A turn: conversation and number.
+Place = tuple[str, int]
 
 
 class BlindGrade(NamedTuple):
@@ -242,9 +245,8 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
 # Turns that are sampled for blind grading: ten more by a second reviewer make the 50 grades that a correction
 # takes.
 SAMPLE_SIZE = 40
-# The share of the sample that is not red, where there are enough turns of both kinds: enough of them to find
-# what the judge missed, few enough that the red ones, of which most is to be learned, stay in the majority.
-NOT_RED = 1 / 3
+# How far from the line of red answers a grade (0..1) is near it: 3 and 4 of 5.
+NEAR = 0.1
 # Where the rule for Overall is switched off, this is still where people's grades turn red.
 RED_LINE = 0.7
 # People who give this or less would have stopped an answer; who give this or more would have sent it.
@@ -437,6 +439,10 @@ class ReviewFindings(Value):
 def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) -> tuple[SampledTurn, ...]:
     """The same turns for the same run, whenever it is asked; shuffled, so that their order tells nothing.
 
+    Half are drawn at random, so that shares are those of the run; half where the judge is likely to be wrong,
+    of which most is to be learned. Each knows its chance: a figure that weighs by it is unbiased (Horvitz and
+    Thompson, 1952).
+
     Turns without an answer or without a grade of the deciding judge are left out: there is nothing to
     compare. Without enough turns of one kind the other fills the sample.
 
@@ -444,24 +450,54 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     graded in it is not lost.
     """
     red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
-    graded = {(s.conversation, s.turn) for s in results.scores.of_judge(summary.scores.primary)}
+    scores = {(s.conversation, s.turn): s for s in results.scores.of_judge(summary.scores.primary)}
     spoken = ((talk.id, turn) for talk in results.conversations for turn in talk.turns)
     answered = ((id_, t.index) for id_, t in spoken if t.answer.text.strip() and not t.answer.error)
-    turns = [turn for turn in answered if turn in graded]
+    turns = [turn for turn in answered if turn in scores]
     lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
-    # Red turns are fewer and say most: they are drawn more often, and each knows how often.
-    bad, good = ([turn for turn in turns if (turn in red) is which] for which in (True, False))
+    doubted = _doubted(results, summary, {turn: scores[turn] for turn in turns}, red)
+    doubtful, clear = ([turn for turn in turns if (turn in doubted) is which] for which in (True, False))
     whole = min(size, len(turns))
-    others = min(len(good), max(round(whole * NOT_RED), whole - len(bad)))
-    strata: tuple[tuple[Stratum, list[tuple[str, int]], int], ...]
-    strata = ("red", bad, whole - others), ("not_red", good, others)
+    # Half at random: the clear ones get their share of it, the doubtful ones theirs and the other half.
+    others = min(len(clear), max(round(whole / 2 * len(clear) / max(1, len(turns))), whole - len(doubtful)))
     drawn = [
-        SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted / len(members))
-        for name, members, wanted in strata
+        SampledTurn(
+            conversation=conversation,
+            turn=turn,
+            stratum="red" if (conversation, turn) in red else "not_red",
+            sampled=wanted / len(members),
+        )
+        for members, wanted in ((doubtful, whole - others), (clear, others))
         for conversation, turn in lot.sample(members, wanted)
     ]
     lot.shuffle(drawn)
     return tuple(drawn)
+
+
+def _doubted(
+    results: Results, summary: Summary, scores: Mapping[Place, Score], red: Container[Place]
+) -> set[Place]:
+    """Where the judge is likely to be wrong.
+
+    Its grade is near the line of red answers, another judge or a further model makes of it what it does not,
+    or a second grading said something else.
+    """
+    rules, primary = summary.red.rules, summary.scores.primary
+    alone = {place: is_red_alone(score, rules) for place, score in scores.items()}
+    doubted = {
+        place
+        for place, score in scores.items()
+        if (score.value is not None and abs(score.value - red_line(rules)) <= NEAR + 2 * _SAME)
+        or alone[place] != (place in red)
+        or is_flipped(score, rules)
+    }
+    for judge in results.scores.judges:
+        if judge != primary and judge.partition("@")[0] == primary:
+            for score in results.scores.of_judge(judge, "scored"):
+                place = score.conversation, score.turn
+                if alone.get(place) != is_red_alone(score.model_copy(update={"judge": primary}), rules):
+                    doubted.add(place)
+    return doubted
 
 
 def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None:
