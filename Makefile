@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-expectations bench-same-fault bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
+.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-expectations bench-learn bench-same-fault bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -118,6 +118,10 @@ bench-detectors: $(DEV)
 # What the judge of turns says that answers do, on labelled rows and ordinary lines; JUDGE=MODEL asks a model.
 bench-responses: $(DEV)
 	$(BIN)/python -m benchmarks.responses $(if $(JUDGE),--judge-model $(JUDGE))
+
+# Whether `learn` finds a desk's unwritten rules, by recorded replies of readers, and refuses where there are none.
+bench-learn: $(DEV)
+	$(BIN)/python -m benchmarks.learning
 
 # What the judge says became of the sentences that are expected, on dialogues written for it; JUDGE=MODEL asks a model.
 bench-expectations: $(DEV)

@@ -98,7 +98,7 @@ class Learning:
             )
         rows = [row for run in results for row in self._of_run(run)]
         if is_file:
-            rows += _of_file(str(source))
+            rows += rows_of_file(str(source))
         # The same answer, in several runs or to several customers, is one label: the newest.
         distinct = {(row.question, answer_key(row.context)): row for row in rows}
         self.rows = [row for row in distinct.values() if not row.split]
@@ -271,7 +271,7 @@ def is_labelled_answers(source: str) -> bool:
     return row is not None and {"question", "answer"} <= set(map(field_of, row.values))
 
 
-def _of_file(path: str) -> list[LabelledRow]:
+def rows_of_file(path: str) -> list[LabelledRow]:
     """The rows of a file of labelled answers, each with the comments that it has."""
     file = read_labels(path)
     label = LABEL if LABEL in file.dimensions else file.dimensions[0]

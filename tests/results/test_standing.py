@@ -18,11 +18,13 @@ from simulator.results.certificate import (
     standing_text,
 )
 from simulator.results.judge_trust import CheckedLabels, save_record, today
+from simulator.results.review import blind_sample
 from simulator.results.standing import checked_answers, standing_of
 from tests.blind_grades import verdict
 from tests.commands import Command
 from tests.paths import ROOT
 from tests.reviewed_runs import reviewed_run, vote
+from tests.sample_runs import large, summed
 from tests.servers.openai import OpenAIServer
 
 RUBRIC = "0123456789abcdef"
@@ -280,3 +282,48 @@ def test_the_four_weeks_of_the_docs_are_what_it_says(counts: tuple[int, int, int
     for language, page, judge in pages:
         line = shown(standing_text(standing), language).removeprefix(judge).rstrip(".。")
         assert line in (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def test_the_blind_sample_is_unbiased_by_its_weights() -> None:
+    """Exactly: each turn's chance is what it says, so that weights of 1 / chance add up to the run.
+
+    Over 400 lots every turn is drawn as often as its `sampled` says, within four standard errors.
+    """
+    results = large(12)
+    summary = summed(results)
+    size, lots = 12, 400
+    counted, chances = Counter[tuple[str, int]](), dict[tuple[str, int], float]()
+    for lot in range(lots):
+        run = results.model_copy(update={"run": results.run.model_copy(update={"id": f"lot {lot}"})})
+        drawn = blind_sample(run, summary, size)
+        assert len(drawn) == size
+        for turn in drawn:
+            counted[turn.conversation, turn.turn] += 1
+            chances[turn.conversation, turn.turn] = turn.sampled
+    everything = blind_sample(results, summary, 10_000)
+
+    assert sum(1 / turn.sampled for turn in everything) == len(everything)
+    # Of each kind of turns the chances are n / N: together they are the size of the sample.
+    assert sum(chances.values()) == pytest.approx(size)
+    assert chances.keys() == {(turn.conversation, turn.turn) for turn in everything}
+    for place, chance in chances.items():
+        error = (chance * (1 - chance) / lots) ** 0.5
+        assert abs(counted[place] / lots - chance) <= 4.5 * error + 1e-9
+
+
+def test_half_of_the_blind_sample_is_where_the_judge_is_likely_to_be_wrong() -> None:
+    """Grades of 3 and 4 are near the line; 1, 2 and 5 are not."""
+    results = large(40)
+    scores = tuple(
+        score.model_copy(update={"raw": raw, "value": raw / 5, "detail": {}})
+        for at, score in enumerate(results.scores)
+        for raw in [4 if at % 8 == 0 else 5]
+        if score.judge == "turn"
+    )
+    run = results.model_copy(update={"scores": scores})
+    near = {(score.conversation, score.turn) for score in scores if score.raw == 4}
+    drawn = blind_sample(run, summed(run), 20)
+    doubtful = [turn for turn in drawn if (turn.conversation, turn.turn) in near]
+
+    assert len(near) < len(scores) / 2
+    assert len(doubtful) == 20 - round(10 * (len(scores) - len(near)) / len(scores))
