@@ -55,6 +55,7 @@ from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import (
     course_sections,
     customers_section,
+    felt_section,
 )
 from simulator.report.verdict import verdict, verdict_tone
 from simulator.results.certificate import standing_text
@@ -101,8 +102,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if len(context.gate.conditions) > 1:
         table = conditions_table(context.gate, trial=summary.trial)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
-    # Sections without blocks: the page's template fills them, by their keys.
-    yield Section("before", _("Before you rely on this"), views=PAGE)
     yield Section("outcome", "", (FactList(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
     yield Section("means", "", _means(context), views=TEXT)
     # Of a data set these are the result itself, where they say something first.
@@ -116,6 +115,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         yield trust_section(context.trusts)
     if not summary.rows:
         yield from course_sections(summary, context.titles)
+        yield felt_section(summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
         yield customers_section(summary)
     yield from context.folded
@@ -124,8 +124,9 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         run = run_argument(context.page, results.run.id)
         yield from brief_sections(context.improvements, run, summary, context.language)
         yield red_turns_section(context.improvements, summary, context.language)
-    yield Section("reddest", _("Red turns by question, gravest first"), views=PAGE)
+    # Sections without blocks: the page's template fills them, by their keys.
     yield Section("mends", _("Fix first"), views=PAGE)
+    yield Section("reddest", _("Answers that need review, by fix"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE)
     yield from _technical(context)

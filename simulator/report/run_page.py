@@ -19,7 +19,7 @@ marked at the sentence nearest to it, or not at all. Answer "解約料は9,800�
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
@@ -52,6 +52,7 @@ from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
 from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary
+from simulator.results.recommendations import Fix
 from simulator.results.red import LAPSES, RANK, red_marks, red_questions, verdicts_on, worst_severity
 from simulator.results.review import review_findings
 from simulator.sheets.model import answer_key
@@ -63,17 +64,19 @@ from simulator.text.typography import straight
 # the page is drawn once more with less.
 _CONVERSATIONS_SIZE = 6_800_000
 _CONVERSATION_MARKUP, _TURN_MARKUP, _GRADE_MARKUP = 900, 620, 130
-# So many questions are shown, of each so many red answers whole, and so many more turns by their reason.
-SHOWN_QUESTIONS, SHOWN_WHOLE, SHOWN_BRIEF = 20, 3, 12
+# So many questions are shown, at most so many of one fix, of each so many red answers whole, and so many more
+# turns by their reason.
+SHOWN_QUESTIONS, OF_A_FIX, SHOWN_WHOLE, SHOWN_BRIEF = 20, 6, 3, 12
 # Characters of a red answer, and of the one that was expected, beside each other: nearly all are whole.
 QUOTED_LENGTH = 500
 # So many fixes are shown whole, so many folded; the rest is counted.
 CARDS_SHOWN, CARDS_FOLDED = 3, 12
 # Where links lead to a conversation that is not shown: to the list.
 ELSEWHERE = "talks"
-# The sections in sight, in this order; everything else is folded below them. First what is to be done, then
-# what it rests on.
-_FRONT = ("conditions", "before", "reddest", "mends", "talks", "shelf")
+# The sections in sight, in this order; everything else is folded below them. The first ones are the first
+# sheet on paper.
+_SHEET = ("mends", "coverage")
+_FRONT = (*_SHEET, "reddest", "felt", "talks", "shelf")
 # Characters. Longer texts are cut: whole ones are in the run file.
 LONGEST = 6000
 # Calls of tools that are shown of an answer, and characters of what each was given and gave back.
@@ -88,13 +91,6 @@ _JUDGE_OF_MARK = {
     "tools": "tools", "expectations": "expectations", "conversation": "conversation",
     **dict.fromkeys(LAPSES, "conversation"),
 }  # fmt: skip
-_FEELINGS = {
-    -2: _("angry"),
-    -1: _("discontent"),
-    0: pgettext("of a feeling", "even"),
-    1: _("relieved"),
-    2: _("glad"),
-}
 # Answer, right answer and key of a red turn that the run file does not have.
 _UNSAID = ("", "", "")
 # What else a score says of its grade, beside the figures behind it.
@@ -122,20 +118,24 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
     every, improvements = red_questions(summary), context.improvements
     # What the page links to has to be on it: first of all the examples of fixes, then red answers in sight.
     mends = improvements.fixes[: CARDS_SHOWN + CARDS_FOLDED] if improvements else ()
-    questions = every[:SHOWN_QUESTIONS]
+    groups, unshown = _groups(every, improvements.fixes if improvements else ())
     linked = [example.conversation for fix in mends for example in fix.examples]
-    linked += [red.conversation for turns in questions for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]]
+    linked += [
+        red.conversation
+        for group in groups
+        for turns in group.questions
+        for red in turns[: SHOWN_WHOLE + SHOWN_BRIEF]
+    ]
     shown = shown_conversations(results, summary, linked, share)
     anchors = tables.anchors_of(results, shown)
     # Answers that stand whole under their question are not printed once more with their conversation.
-    asked = [_question(reds, context, anchors) for reds in questions]
-    whole = [entry["red"] for question in asked for entry in question["entries"][:SHOWN_WHOLE]]
+    asked = [[_question(reds, context, anchors) for reds in group.questions] for group in groups]
+    whole = (entry["red"] for of_group in asked for q in of_group for entry in q["entries"][:SHOWN_WHOLE])
     quoted = {(red.conversation, red.turn) for red in whole}
     views = _Views(context, shown, anchors, quoted)
-    # Conversations are read in the order of the plan, whatever made them worth showing: that is how people
-    # list them, and anchors of passages come out the same each time.
+    # Conversations are read worst first, as the list shows them; their numbers are those of the plan.
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
-    scored = conversations_with_scores(results, list(numbers))
+    scored = conversations_with_scores(results, sorted(numbers, key=_worst_first(summary)))
     talks = [views.conversation(numbers[c.id], c, by_turn) for c, by_turn in scored]
     endings = [(how, context.titles("ended", how), n) for how, n in summary.ended.items()]
     # Of an unfinished run the bar of endings would otherwise look complete.
@@ -151,13 +151,10 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
     there = [section for section in report.shown_in("page") if filled.get(section.key, True)]
     # First what is to be done, then what it rests on; of a data set the sections of its own are the result.
     keys = {section.key for section in context.sections} if summary.rows else set()
-    # Small print alone does not push what is red out of sight.
-    alarmed = any(note.tone == "alarm" for note in context.notes)
-    front = [key for key in _FRONT if key != "before" or alarmed]
-    ahead = sorted(
-        (section for section in there if section.key in front), key=lambda section: front.index(section.key)
+    ahead = [section for section in there if section.key in keys]
+    ahead += sorted(
+        (section for section in there if section.key in _FRONT), key=lambda section: _FRONT.index(section.key)
     )
-    ahead = [*(section for section in there if section.key in keys), *ahead]
     figures = [section for section in there if section not in ahead]
     # Where people's grades corrected the score, that is the score; the automatic one stands beside it.
     best = summary.scores.corrected or summary.scores
@@ -169,7 +166,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         folded_from=len(ahead),
         nav=[
             *(
-                (section.key, _("Red") if section.key == "reddest" else section.title)
+                (section.key, _("Needs review") if section.key == "reddest" else section.title)
                 for section in ahead
                 if section.title
             ),
@@ -201,6 +198,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         red_questions=len(every),
         # Of stand-ins the notice says it.
         standing="" if summary.trial else standing_text(summary.standing),
+        sheet_end=next((section.key for section in reversed(ahead) if section.key in _SHEET), ""),
         cards=fixes.cards(context, mends, anchors) if improvements else [],
         cards_shown=CARDS_SHOWN,
         fixes=len(improvements.fixes) + improvements.left_out if improvements else 0,
@@ -210,19 +208,70 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         else [],
         table=tables.personas_table(summary, context.titles),
         endings=endings,
-        questions=asked,
+        groups=list(zip(groups, asked, strict=True)),
+        # Where the answers of a fix stand, by its key.
+        answers_of={group.fix.key: f"fix-{group.fix.rank}" for group in groups if group.fix},
         cause_label=pgettext("of a fix", "Cause"),
-        questions_left=every[SHOWN_QUESTIONS:],
+        questions_left=unshown,
         whole=SHOWN_WHOLE,
         brief=SHOWN_BRIEF,
         talks=talks,
         flawed=any(turn["flaws"] for talk in talks for turn in talk["turns"]),
         personas={persona.persona: str(at) for at, persona in enumerate(summary.scores.personas, 1)},
+        questions={case.case: str(at) for at, case in enumerate(summary.scores.cases, 1)},
         part=_part(context, talks),
         judges=views.judges,
         grades=sorted({0.4, 0.6, 0.8, 1.0, summary.red.rules.overall or 1.0}),
         passages=passages,
     )
+
+
+class _Group(NamedTuple):
+    """The red answers that one fix mends, by question; `left` are those of further questions.
+
+    `fix` is None of answers that no fix of the bot mends.
+    """
+
+    fix: Fix | None
+    questions: list[list[RedTurn]]
+    left: list[list[RedTurn]]
+
+
+def _groups(
+    questions: Iterable[list[RedTurn]], fixes: Sequence[Fix]
+) -> tuple[list[_Group], list[list[RedTurn]]]:
+    """The red turns of each question by the fix that mends them, in the order of the fixes; and what is left.
+
+    So the first answer on the page belongs to the first fix. A question stands under every fix that one of
+    its answers takes.
+    """
+    places = {key: at for at, fix in enumerate(fixes) for key in fix.turns}
+    by_fix: dict[int, list[list[RedTurn]]] = {}
+    for reds in questions:
+        of_question: dict[int, list[RedTurn]] = {}
+        for red in reds:
+            at = places.get((red.conversation, red.turn), len(fixes))
+            of_question.setdefault(at, []).append(red)
+        for at, turns in of_question.items():
+            by_fix.setdefault(at, []).append(turns)
+    shown, unshown, room = list[_Group](), list[list[RedTurn]](), SHOWN_QUESTIONS
+    for at, of_fix in sorted(by_fix.items()):
+        if n := min(room, OF_A_FIX):
+            shown.append(_Group(fixes[at] if at < len(fixes) else None, of_fix[:n], of_fix[n:]))
+            room -= len(shown[-1].questions)
+        else:
+            unshown += of_fix
+    return shown, unshown
+
+
+def _worst_first(summary: Summary) -> Callable[[str], tuple[int, float]]:
+    """A key to sort conversations by: the gravest of their red turns, then their score."""
+    ranks: dict[str, int] = {}
+    for red in summary.red.answers:
+        rank = RANK[worst_severity(red.marks)]
+        ranks[red.conversation] = min(rank, ranks.get(red.conversation, rank))
+    scores = summary.scores.by_conversation
+    return lambda id_: (ranks.get(id_, len(RANK)), scores.get(id_, 1.0))
 
 
 def _question(
@@ -436,7 +485,7 @@ class _Views:
             "words": self._context.words(*key),
             "user": cut(turn.user),
             "paper": paper,
-            "feeling": None if felt is None else (signed(felt), _FEELINGS[max(-2, min(2, round(felt)))]),
+            "feeling": None if felt is None else (signed(felt), tables.feeling_text(felt)),
             "answer": spans,
             "rest": _left_out(said) if said else answer,
             "reaction": self._reaction(turn.reaction),

@@ -11,9 +11,11 @@ change.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from math import fsum
 
 from simulator.cases.cases import SkippedRows
 from simulator.core.document import (
@@ -38,7 +40,7 @@ from simulator.core.types import RISK, Results, Spending
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
 from simulator.report.rulings import attacks_section, conflicts_section, risk_section
-from simulator.report.tables import FEELING, signed, spending_table
+from simulator.report.tables import FEELING, feeling_text, signed, spending_table
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
@@ -302,7 +304,57 @@ def _drawn(
     )
 
 
-# How the simulated customers were played
+# What customers felt, and how they were played
+
+# So many questions are named about which customers were left discontent.
+_QUESTIONS_FELT = 5
+
+
+def felt_section(summary: Summary, titles: Titles) -> Section | None:
+    """How customers felt at the end, by kind of customer and by question; None where nobody said it.
+
+    That is what the judge of feelings read in their last line, else what they made of the last answer.
+    """
+    by_persona: dict[str, list[float]] = {}
+    by_case: dict[str, list[float]] = {}
+    questions, gave_up = dict[str, str](), Counter[str]()
+    for row in summary.record.conversations:
+        tone = row.turns[-1].scores.get(FEELING) if row.turns else None
+        feeling = tone.raw if tone and tone.is_scored else row.feeling
+        if feeling is not None and row.ended:
+            by_persona.setdefault(row.persona, []).append(feeling)
+            by_case.setdefault(row.case, []).append(feeling)
+            questions[row.case] = row.question or row.case
+            gave_up[row.persona] += row.ended == "gave_up"
+    if not by_persona:
+        return None
+    everyone = [feeling for of_persona in by_persona.values() for feeling in of_persona]
+    line = _("Of {n} customers, {unhappy} were left angry or discontent.")
+    kinds = Table.of(
+        "felt",
+        (_("Customer"), _("At the end"), _("Gave up")),
+        ((titles("persona", name), _felt(felt), gave_up[name]) for name, felt in by_persona.items()),
+        _("By kind of customer"),
+        words=frozenset({1}),
+    )
+    worst = sorted(by_case, key=lambda case: (-_unhappy(by_case[case]), fsum(by_case[case])))
+    rows = [(questions[case], _felt(by_case[case])) for case in worst if _unhappy(by_case[case])]
+    columns, title = (_("Question"), _("At the end")), _("By question, most discontent first")
+    asked = Table.of("felt_questions", columns, rows[:_QUESTIONS_FELT], title, words=frozenset({1}))
+    first = Line(line.format(n=len(everyone), unhappy=_unhappy(everyone)), "strong")
+    blocks = (first, kinds, *((asked,) if rows else ()))
+    return Section("felt", _("What customers felt"), blocks, views=PAGE | TERMINAL)
+
+
+def _unhappy(feelings: Sequence[float]) -> int:
+    return sum(feeling < 0 for feeling in feelings)
+
+
+def _felt(feelings: Sequence[float]) -> Message:
+    """How many customers felt how at the end: "angry 2, discontent 1, relieved 5"."""
+    counts = Counter(feeling_text(feeling) for feeling in sorted(feelings))
+    return _("{parts}", parts=[_("{name} {n}", name=name, n=n) for name, n in counts.items()])
+
 
 # The kinds of fault for which the customer is to blame, not the bot, and the figures with a goal of their
 # own: both from `users/faults.py` by way of `results/customers.py`.

@@ -25,6 +25,20 @@ SEVERITIES: dict[Severity, Message] = {
 }
 
 
+_FEELINGS = {
+    -2: _("angry"),
+    -1: _("discontent"),
+    0: pgettext("of a feeling", "even"),
+    1: _("relieved"),
+    2: _("glad"),
+}
+
+
+def feeling_text(feeling: float) -> Message:
+    """How a customer feels, in a word."""
+    return _FEELINGS[max(-2, min(2, round(feeling)))]
+
+
 def personas_table(summary: Summary, titles: Titles) -> Table:
     """Mean of every judge for every persona, then for all of them.
 

@@ -122,8 +122,9 @@ class ConversationRow:
     """One conversation that began, or ended before; `broken` are the guard's rules, message by message.
 
     `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
-    model about staying or leaving. `user_model` is empty where one model plays all customers. `answerable`
-    and `handover` are what its case says is right, `needed` the articles that it names.
+    model about staying or leaving. `feeling` is the customer's own at the end, from -2 (angry) to 2 (glad),
+    None where nobody said it. `user_model` is empty where one model plays all customers. `answerable` and
+    `handover` are what its case says is right, `needed` the articles that it names.
     """
 
     id: str
@@ -139,6 +140,7 @@ class ConversationRow:
     handover: Handover = "optional"
     needed: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    feeling: int | None = None
 
 
 @dataclass(slots=True)

@@ -112,6 +112,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 case.handover,
                 case.passages,
                 case.tags,
+                next((r.feeling for r in reversed(conversation.reactions) if r and r.got), None),
             )
         )
     return run

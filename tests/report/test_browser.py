@@ -113,14 +113,14 @@ def test_nothing_needs_sideways_scrolling(tab: Any, tmp_path: Path) -> None:
 
 
 def test_red_turns_are_walked_by_key(tab: Any, tmp_path: Path) -> None:
-    """The key n goes to the next, p back, and their conversations open."""
+    """The worst comes first; the key n goes to the next, p back, and their conversations open."""
     page = show(tab, tmp_path, rehearsed())
     visited = []
     for key in "nnnp":
         page.keyboard.press(key)
         visited.append(page.evaluate("document.activeElement.id"))
 
-    assert visited == ["c2-t1", "c2-t2", "c2-t3", "c2-t2"]
+    assert visited == ["c6-t1", "c2-t1", "c2-t2", "c2-t1"]
     assert page.locator("#c2-t2 .desk").is_visible()
     assert page.troubles == []
 
@@ -153,7 +153,27 @@ def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path
     page.click("#clear")
 
     assert narrowed == "c2"
-    assert page.evaluate(visible) == "c1,c2,c3,c4,c5,c6"
+    assert page.evaluate(visible) == "c6,c2,c4,c3,c5,c1"
+
+
+def test_conversations_are_sorted(tab: Any, tmp_path: Path) -> None:
+    """Worst first, by score, by question or as they were planned; the key n follows the list."""
+    page = show(tab, tmp_path, full())
+    orders = []
+    for order in ("plan", "question", "score", "worst"):
+        page.select_option("#sort", order)
+        orders.append(page.evaluate("[...document.querySelectorAll('.talk')].map((talk) => talk.id).join()"))
+    scores = page.evaluate(
+        "[...document.querySelectorAll('.talk')].map((talk) => Number(talk.dataset.score))"
+    )
+    page.select_option("#sort", "plan")
+    page.locator("h1").click()
+    page.keyboard.press("n")
+
+    assert (orders[0], orders[3]) == ("c1,c2,c3,c4,c5,c6", "c6,c2,c4,c3,c5,c1")
+    assert scores[0] == min(scores)
+    assert page.evaluate("document.activeElement.id") == "c2-t1"
+    assert page.troubles == []
 
 
 def test_a_turn_has_a_link_of_its_own(tab: Any, tmp_path: Path) -> None:

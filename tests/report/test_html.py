@@ -15,6 +15,7 @@ from simulator.core.types import Answer, Language, Results, Score, ToolCall
 from simulator.report.painters import html
 from simulator.report.run_page import Flaw, flaws, marked
 from simulator.results.gate import decide
+from simulator.results.recommendations import improvements_of
 from simulator.sheets.model import answer_key
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
@@ -168,6 +169,24 @@ def test_every_answer_and_every_fix_says_which_one_it_is() -> None:
     assert {(conversation, turn) for conversation, turn, _ in named} == set(keys)
     assert len([tag for tag in tags if tag.startswith("<li")]) > 0
     assert re.findall(r'<li data-fix="([^"]+)"', rendered(results))
+
+
+def test_answers_stand_below_the_fix_that_mends_them() -> None:
+    """The first answer of the page is one of the first fix, which links to it; each belongs to one fix."""
+    run = painted(full("en"))
+    fixes = improvements_of(run.results, run.summary).fixes
+    page = render(*run, "en")
+    groups = re.findall(r'<section class="group" id="fix-(\d+)">(.*?)</section>', page, re.DOTALL)
+    answers = [
+        (int(rank), conversation, int(turn))
+        for rank, group in groups
+        for conversation, turn in re.findall(r'<li data-conversation="([^"]*)" data-turn="(\d+)"', group)
+    ]
+
+    assert answers[0][0] == 1
+    assert 'href="#fix-1"' in page.partition('<section class="group"')[0]
+    assert all((conversation, turn) in fixes[rank - 1].turns for rank, conversation, turn in answers)
+    assert [rank for rank, *_ in answers] == sorted(rank for rank, *_ in answers)
 
 
 def red_cards(question: dict[str, object], answer: str) -> str:

@@ -40,6 +40,20 @@
     $("below").disabled = !judge;
   }
 
+  // The list comes worst first; n and p go through it as it stands.
+  const worst = new Map(talks.map((talk, at) => [talk, at]));
+  const orders = {
+    worst: (talk) => worst.get(talk),
+    score: (talk) => Number(talk.dataset.score),
+    question: (talk) => Number(talk.dataset.case),
+    plan: (talk) => Number(talk.id.slice(1)),
+  };
+  function sort() {
+    const place = orders[$("sort").value];
+    talks.sort((a, b) => place(a) - place(b) || orders.plan(a) - orders.plan(b));
+    $("list").append(...talks);
+  }
+
   function clear() {
     for (const each of filters) each.type === "checkbox" ? each.checked = false : each.value = "";
     filter();
@@ -171,6 +185,7 @@
   });
   tools.addEventListener("submit", (event) => event.preventDefault());
   tools.addEventListener("input", filter);
+  $("sort").addEventListener("change", sort);
   $("previous").addEventListener("click", () => go(-1));
   $("next").addEventListener("click", () => go(1));
   $("fold").addEventListener("click", toggleAll);
@@ -184,7 +199,7 @@
   window.addEventListener("hashchange", jump);
   // Browsers that print no folded details get them open.
   window.addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll(".talk.paper, .question, .more, .others, .mends")) each.open = true;
+    for (const each of document.querySelectorAll(".talk.paper, .question, .more, .others")) each.open = true;
   });
   for (const time of document.querySelectorAll("time")) {
     time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });
