@@ -60,17 +60,14 @@ _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
 _VERDICTS = {
     "better": _("{change}: it got better ({by} points, 95 % interval {low} to {high})."),
     "worse": _("{change}: it got worse ({by} points, 95 % interval {low} to {high})."),
-    "no_difference": _(
-        "{change} ({by} points): neither better nor worse can be said; no difference larger than {larger}"
-        " points."
-    ),
+    "no_difference": _("{change}: no clear change ({by} points; at most ±{larger})."),
     "leaning_up": _(
-        "{change} ({by} points, 95 % interval {low} to {high}): it seems to have gone up, but"
-        " chance is not ruled out (cases that changed: {moved}, p = {p})."
+        "{change}: probably better, but it may be chance ({by} points, 95 % interval {low} to {high};"
+        " questions that changed: {moved}, p {p})."
     ),
     "leaning_down": _(
-        "{change} ({by} points, 95 % interval {low} to {high}): it seems to have gone down, but"
-        " chance is not ruled out (cases that changed: {moved}, p = {p})."
+        "{change}: probably worse, but it may be chance ({by} points, 95 % interval {low} to {high};"
+        " questions that changed: {moved}, p {p})."
     ),
     "equal": _("{change}: it has not changed."),
     "not_enough": _(
@@ -102,7 +99,7 @@ _CAUTIONS: dict[Kind, Message] = {
         "The words of the prompt changed, its version did not: raise `version` in its file ({names})."
     ),
     "prompt_version": _("The version of the prompt changed, its words did not ({names})."),
-    "customers": _("The customers were told to speak otherwise than in the earlier run."),
+    "customers": _("The customers were told to speak differently than in the earlier run."),
     "settings": _("Settings differ from the earlier run: {names}"),
     "rules": _("The rules for red differ; both runs are shown by those of the later one."),
     "questions": _("Pairs whose question is worded differently: {after}."),
@@ -215,7 +212,7 @@ class _Parts:
             if changes.reds.redder:
                 tone = "alarm"
                 redder = _(
-                    "More questions turned red ({worse}) than green ({better}), beyond chance (p = {p})."
+                    "More questions turned red ({worse}) than green ({better}), beyond chance (p {p})."
                 )
                 reds = changes.reds
                 said.append(redder.format(worse=reds.cases_worse, better=reds.cases_better, p=p_text(reds.p)))
@@ -297,7 +294,7 @@ class _Parts:
         if checked and not self.changes.broken:
             yield Line(_("Cases that must not break: {n}, none of them broke.", n=checked), "good")
         if unchecked:
-            text = _("Must not break, but in one of the runs only, so nobody knows: {cases}")
+            text = _("Must-not-break questions that one of the runs does not have: {cases}")
             yield Line(text.format(cases=unchecked), "alarm")
 
     def _cautions(self) -> Iterator[Line]:
@@ -375,7 +372,7 @@ class _Parts:
         if n < changes.same_lines:
             turns = sentences(turns, _("Equal first answers to a question count once."))
         cases = _(
-            "Cases with more red turns {worse}, with fewer {better} (McNemar's test, p = {p}).",
+            "Cases with more red turns {worse}, with fewer {better} (McNemar's test, p {p}).",
             worse=reds.cases_worse,
             better=reds.cases_better,
             p=p_text(reds.p),
@@ -395,7 +392,7 @@ class _Parts:
                 _("Now"): lambda row: points(row.after),
                 _("Diff."): lambda row: signed_points(row.difference),
                 _("95 % interval"): lambda row: between(row.interval),
-                _("p"): lambda row: p_text(row.p),
+                _("p"): lambda row: p_text(row.p).removeprefix("= "),
                 _("pairs"): lambda row: row.pairs,
             },
             words=frozenset({1}),
@@ -509,8 +506,8 @@ def largest(larger: float | None) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """A p value in two or three decimals: 0.0004 -> "<0.001", 0.0123 -> "0.012", 0.3 -> "0.30"."""
-    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    """A p value in two or three decimals: 0.0004 -> "< 0.001", 0.0123 -> "= 0.012", 0.3 -> "= 0.30"."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"
 
 
 def _side(

@@ -45,9 +45,7 @@ def _cost_text(forecast: Forecast, rate: float) -> Message:
     )
     going_by = _("Going by run {run}.", run=forecast.like) if forecast.like else None
     if low is None or usual is None or high is None:
-        unknown = _(
-            "Cost: price unknown, for nobody knows that of a model (rehearsal.toml or --prices can tell)."
-        )
+        unknown = _("Cost: unknown, a model has no known price (set it in rehearsal.toml or with --prices).")
         return sentences(unknown, going_by)
     # Dollars have the digits of the largest amount of the line.
     usd = {
@@ -110,4 +108,4 @@ def _why_free(forecast: Forecast) -> Message | None:
     )
     if forecast.rows:
         played = _("No model configured: lexical stand-ins play the judges (no language model, no cost).")
-    return played if forecast.offline else _("No model takes part beside the bot.")
+    return played if forecast.offline else _("No model takes part except the bot's own.")

@@ -78,7 +78,7 @@ def counts_text(fix: Fix) -> Message:
 
 def spoilt_text(improvements: Improvements) -> Text:
     """How many turns the simulated customer spoilt; empty for none."""
-    text = _("Besides, turns in which not the bot but the simulated customer was at fault: {turns}.")
+    text = _("Not counted, because the simulated customer was at fault: {turns} turns.")
     return (
         text.format(turns=sum(len(fix.turns) for fix in improvements.customer))
         if improvements.customer
@@ -90,7 +90,7 @@ def lead_text(improvements: Improvements) -> Text:
     """The score with all of it fixed, or why it cannot be forecast; empty if it would not change."""
     if improvements.fixes and not improvements.foretells:
         return _(
-            "Too little to forecast from: it takes at least {least} turns that are not red, and this run has"
+            "Too few for an estimate: it takes {least} answers that need no review, and this run has"
             " {green}.",
             least=LEAST,
             green=improvements.green,
@@ -103,7 +103,9 @@ def lead_text(improvements: Improvements) -> Text:
 
 def how_text(improvements: Improvements) -> Text:
     """How gains are calculated, with the average turn that is not red; empty where there are none."""
-    text = _("Gains assume that a fixed turn is graded like the average turn that is not red ({goal}).")
+    text = _(
+        "This is an estimate: fixed answers are assumed to score {goal}, like those that need no review."
+    )
     return (
         text.format(goal=points(improvements.goal))
         if improvements.foretells and lead_text(improvements)
@@ -198,7 +200,7 @@ def fixes_report(
         faults = Items(tuple(_item(fix, improvements, titles) for fix in improvements.customer))
         sections.append(Section("customer", name, (faults,)))
     return Report(
-        title=_("What to fix, what brings most first"),
+        title=_("What to fix, by points gained"),
         language=language,
         lead=tuple(lead),
         sections=tuple(sections),

@@ -34,7 +34,7 @@ _TRENDS: dict[str, tuple[Message, Tone]] = {
     "falling": (_("Slowly falling: {slope} points per run (95 % interval {low} to {high})."), "alarm"),
     "rising": (_("Rising: {slope} points per run (95 % interval {low} to {high})."), "good"),
     "steady": (
-        _("Neither rising nor falling can be said: {slope} points per run (95 % interval {low} to {high})."),
+        _("No clear trend: {slope} points per run (95 % interval {low} to {high})."),
         "",
     ),
 }

@@ -110,9 +110,7 @@ def risk_section(results: Results) -> Section | None:
     untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
     notes = []
     if untested:
-        notes.append(
-            _("Never put to the test: {rules}. Nothing is known of them.", rules=", ".join(untested))
-        )
+        notes.append(_("Not tested in this run: {rules}.", rules=", ".join(untested)))
     if lost:
         notes.append(
             _(

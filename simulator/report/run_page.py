@@ -81,6 +81,9 @@ _FRONT = (*_SHEET, "reddest", "felt", "talks", "shelf")
 LONGEST = 6000
 # Calls of tools that are shown of an answer, and characters of what each was given and gave back.
 MOST_TOOLS, LONGEST_TOOL = 30, 600
+# With more conversations than this, what is said in them is read by the browser when somebody opens one, or
+# when it has time: the page is there at once.
+AT_ONCE = 100
 # With more red conversations than this, all of them start folded.
 OPEN_AT_MOST = 6
 # Red turns that are printed beside those that stand under their question: paper is limited.
@@ -216,6 +219,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         whole=SHOWN_WHOLE,
         brief=SHOWN_BRIEF,
         talks=talks,
+        deferred=len(talks) > AT_ONCE,
         flawed=any(turn["flaws"] for talk in talks for turn in talk["turns"]),
         personas={persona.persona: str(at) for at, persona in enumerate(summary.scores.personas, 1)},
         questions={case.case: str(at) for at, case in enumerate(summary.scores.cases, 1)},
@@ -447,6 +451,7 @@ class _Views:
             "expected": tables.expected_text(c.case) if rows else "",
             "greeting": said if isinstance(said, str) and not rows else "",
             "reds": reds,
+            "marked": " ".join(f"{red.turn}{worst_severity(red.marks)}" for red in reds),
             "severity": worst_severity(mark for red in reds for mark in red.marks),
             "opened": bool(reds) and self._is_open,
             "lows": ",".join(lows),

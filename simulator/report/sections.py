@@ -142,11 +142,13 @@ def latency_section(run: RunTurns) -> Section | None:
         if durations:
             p50, p95 = (durations[max(0, math.ceil(share * len(durations)) - 1)] for share in (0.5, 0.95))
             figures[key] = {"p50": round(p50, 4), "p95": round(p95, 4)}
-            seconds = (Cell(text=f"{number:.2g} s", number=number) for number in (p50, p95))
+            texts = (_("{n} s", n=f"{max(number, 0.001):.2g}") for number in (p50, p95))
+            seconds = (Cell(text=text, number=n) for text, n in zip(texts, (p50, p95), strict=True))
             rows.append((name, *seconds, len(durations)))
     if not rows:
         return None
-    table = Table.of("times", ("", "p50", "p95", pgettext("a number of them", "Answers")), rows, counts=2)
+    columns = ("", _("Median"), _("Slowest 5 %"), pgettext("a number of them", "Answers"))
+    table = Table.of("times", columns, rows, counts=2)
     return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
 
 
@@ -168,7 +170,7 @@ def bot_usage_section(used: Mapping[str, Spending]) -> Section | None:
             usd=money(total), calls=total.calls, tokens_in=total.tokens_in, tokens_out=total.tokens_out
         ),
         tables=[spending_table("bot", _("Model"), named)],
-        notes=[_("As the bot's endpoint told; no part of the cost above, nor of --budget.")],
+        notes=[_("Reported by the bot; not included in the cost or --budget.")],
         figures={
             "calls": total.calls,
             "tokens": {"in": total.tokens_in, "out": total.tokens_out},
@@ -360,7 +362,7 @@ def _felt(feelings: Sequence[float]) -> Message:
 # own: both from `users/faults.py` by way of `results/customers.py`.
 _FAULTS: dict[str, Message] = {
     "invented": _("made-up details"),
-    "off_goal": _("beside the matter"),
+    "off_goal": _("off topic"),
     "left_early": _("left too early"),
     "left_late": _("stayed too long"),
     "repeated": _("repetition"),
@@ -386,7 +388,8 @@ def customer_remarks(summary: Summary) -> Iterator[Message]:
     customers, scores = summary.customers, summary.scores
     if customers.superseded:
         yield _(
-            "Held once more because of the customer: {n} conversations. The first ones do not count.",
+            "Held again because the customer was at fault: {n} conversations. The first attempts do not"
+            " count.",
             n=len(customers.superseded),
         )
     if customers.faults:
@@ -396,12 +399,12 @@ def customer_remarks(summary: Summary) -> Iterator[Message]:
         shown = {"with": points(scores.with_spoilt), "without": points(scores.without_spoilt)}
         shown["n"] = f"{len(customers.spoilt):,}"
         yield (
-            _("score {without}, leaving out what a customer spoilt (turns: {n}); {with} with it", **shown)
+            _("score {without} without the turns that a customer spoilt ({n}); {with} with them", **shown)
             if customers.handling == "exclude"
-            else _("score {with}; {without} without what a customer spoilt (turns: {n})", **shown)
+            else _("score {with}; {without} without the turns that a customer spoilt ({n})", **shown)
         )
     if names := [_FIGURES[name] for name, figure in customers.goals.items() if figure.met is False]:
-        yield _("off the mark: {names}", names=names)
+        yield _("goal missed: {names}", names=names)
 
 
 def customers_section(summary: Summary) -> Section | None:
@@ -409,7 +412,7 @@ def customers_section(summary: Summary) -> Section | None:
     customers = summary.customers
     if not customers.goals:
         return None
-    remarks = list(customer_remarks(summary)) or [_("nothing amiss in how they were played")]
+    remarks = list(customer_remarks(summary)) or [_("no faults in how they were played")]
     note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
     rows = []
     for key, figure in customers.goals.items():
@@ -421,7 +424,7 @@ def customers_section(summary: Summary) -> Section | None:
                 counted = _("{n} of {of}", n=figure.n, of=figure.of)
             limit = _("at most {goal} %") if figure.at_most else _("at least {goal} %")
             goal = "" if figure.goal is None else limit.format(goal=f"{100 * figure.goal:g}")
-            verdict = "" if figure.met is None else "○" if figure.met else _("▲ off the mark")
+            verdict = "" if figure.met is None else "○" if figure.met else _("▲ missed")
             measured = Cell(
                 text=f"{percent:g} %", number=percent, tone="alarm" if figure.met is False else ""
             )

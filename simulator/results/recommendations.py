@@ -210,8 +210,7 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         " or the prompt."
     ),
     ("unclear", "open"): _(
-        "Read the answers whose cause nobody has looked into: {n}. In a run with a model the judge says what"
-        " caused them."
+        "Read the answers whose cause was not looked into: {n}. In a run with a model the judge names it."
     ),
     ("unclear", "rows"): _(
         "Rows without a known cause: {n}. Read their answers and decide whether to change the material,"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language, Results
+from simulator.report import run_page
 from simulator.report.judges import judge_trusts
 from tests.report.test_html import compared, painted, rendered
 from tests.report.views import render
@@ -277,6 +278,35 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
     beside.set_viewport_size({"width": 390, "height": 800})
     verdict = beside.locator("section:has(#difference) tbody td").first.bounding_box()
     assert verdict["x"] + verdict["width"] < 390
+
+
+def test_a_large_page_makes_its_conversations_when_they_are_needed(
+    tab: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a link, by key, by a search, or when there is time; then it is the page that it would have been."""
+    whole = census(show(tab, tmp_path, full()))
+    monkeypatch.setattr(run_page, "AT_ONCE", 3)
+    # As in a browser that never has time.
+    tab.add_init_script("window.requestIdleCallback = (made) => { window.later = made; }")
+    page = show(tab, tmp_path, full())
+    made = "document.querySelectorAll('.talk > .lines').length"
+    opened_at_first = page.evaluate(made)
+    page.keyboard.press("n")
+    walked = page.evaluate("document.activeElement.id")
+    page.goto(page.url + "#c5-t2")
+    linked = page.locator("#c5-t2 .desk").is_visible()
+    page.fill("#search", "4,800")
+    found = page.evaluate("document.querySelectorAll('.talk:not([hidden])').length")
+    page.fill("#search", "")
+    page.evaluate("window.later({ timeRemaining: () => 50 })")
+
+    assert opened_at_first < 6
+    assert (walked, linked) == ("c6-t1", True)
+    assert 0 < found < 6
+    assert page.evaluate(made) == 6
+    assert page.locator("noscript").count() == 0
+    assert whole.keys() <= census(page).keys()
+    assert page.troubles == []
 
 
 CENSUS = """() => [...document.querySelectorAll('*')].map((each) =>

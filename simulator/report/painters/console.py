@@ -161,14 +161,14 @@ class _TerminalPainter:
             self._hanging(head, item.text, STYLES[item.tone], STYLES[item.tone])
             indent = cell_len(head)
             for fact in item.lines:
-                name = f"{self._fit(fact.name)}: " if fact.name else ""
+                name = _("{name}: ", name=fact.name) if fact.name else ""
                 self._hanging(name, fact.text, _SOFT, "", indent)
                 for warning in fact.warnings:
                     self._hanging("→ ", warning, _SOFT, "", indent + 2)
         if items.more:
             self.line(Line(items.more, "soft"))
 
-    def _hanging(self, head: str, text: Text, style: str, text_style: str, indent: int = 0) -> None:
+    def _hanging(self, head: Text, text: Text, style: str, text_style: str, indent: int = 0) -> None:
         """A paragraph behind its head; the lines that follow stand below its text."""
         head, whole = self._fit(head), self._fit(text)
         deep = cell_len(head)

@@ -7,7 +7,24 @@
   const filters = ["search", "only", "persona", "judge", "ended", "severity"].map($);
   const fold = (text) => text.normalize("NFKC").toLowerCase();
   const fill = (text, n, all) => text.replace("##", all.toLocaleString()).replace("#", n.toLocaleString());
+  // What is said in the conversations of a large page comes as text, for readers without a script. It is made
+  // when it is needed, or when there is time.
+  function make(talk) {
+    const lines = talk.querySelector(":scope > noscript");
+    if (lines) lines.outerHTML = lines.textContent;
+  }
+  const waiting = talks.filter((talk) => talk.querySelector(":scope > noscript"));
+  function makeMore(deadline) {
+    while (waiting.length && deadline.timeRemaining() > 5) make(waiting.shift());
+    if (waiting.length) requestIdleCallback(makeMore);
+  }
+  const element = (id) => {
+    const talk = $(id.split("-")[0]);
+    if (talk && talk.matches(".talk")) make(talk);
+    return $(id);
+  };
   const textOf = (talk) => {
+    make(talk);
     if (!texts.has(talk)) texts.set(talk, fold(talk.textContent));
     return texts.get(talk);
   };
@@ -28,7 +45,7 @@
         && (!persona || told.persona === persona)
         && (!ended || told.ended === ended)
         && (!judge || isLow(talk))
-        && (!severity || Boolean(talk.querySelector(`.turn[data-severity="${severity}"]`)))
+        && (!severity || (told.reds || "").includes(severity))
         && wanted.every((word) => textOf(talk).includes(word));
       if (talk.hidden === fits) talk.hidden = !fits;
       shown += fits;
@@ -77,13 +94,14 @@
 
   function go(step) {
     const severity = $("severity").value;
-    const red = talks.filter((talk) => !talk.hidden && "severity" in talk.dataset)
-      .flatMap((talk) => [...talk.querySelectorAll(".turn.red")])
-      .filter((turn) => !severity || turn.dataset.severity === severity);
+    // "1major 3minor" -> the ids of these turns.
+    const red = talks.filter((talk) => !talk.hidden && talk.dataset.reds)
+      .flatMap((talk) => talk.dataset.reds.split(" ").filter((turn) => turn.endsWith(severity))
+        .map((turn) => `${talk.id}-t${parseInt(turn, 10)}`));
     if (!red.length) return;
-    const at = red.indexOf(now);
+    const at = red.indexOf(now?.id);
     const to = at < 0 ? (step > 0 ? 0 : red.length - 1) : (at + step + red.length) % red.length;
-    show(red[to]);
+    show(element(red[to]));
     $("at").textContent = fill(tools.dataset.red, to + 1, red.length);
   }
 
@@ -153,7 +171,7 @@
   }
 
   function jump() {
-    const target = location.hash && $(location.hash.slice(1));
+    const target = location.hash && element(location.hash.slice(1));
     if (!target) return;
     const talk = target.closest(".talk");
     if (talk && talk.hidden) { clear(); }
@@ -191,6 +209,7 @@
   $("fold").addEventListener("click", toggleAll);
   $("clear").addEventListener("click", clear);
   document.addEventListener("click", follow);
+  document.addEventListener("toggle", (event) => { if (event.target.matches(".talk")) make(event.target); }, true);
   document.addEventListener("focusin", (event) => light(event.target.closest("a.flaw")));
   document.addEventListener("mouseover", (event) => {
     const link = event.target.closest(".turn > .link");
@@ -199,12 +218,15 @@
   window.addEventListener("hashchange", jump);
   // Browsers that print no folded details get them open.
   window.addEventListener("beforeprint", () => {
+    for (const talk of talks) if (talk.matches(".paper")) make(talk);
     for (const each of document.querySelectorAll(".talk.paper, .question, .more, .others")) each.open = true;
   });
   for (const time of document.querySelectorAll("time")) {
     time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });
   }
   tools.hidden = false;
+  for (const talk of talks) if (talk.open) make(talk);
+  if (waiting.length) window.requestIdleCallback?.(makeMore);
   filter();
   jump();
 })();
