@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # a page of help needs none of these
     from simulator.core.document import Line, Section
     from simulator.core.types import Conversation, Results
     from simulator.grading.offered import Outputs
+    from simulator.report.context import ReportContext
     from simulator.results.figures import Summary
     from simulator.runner.context import RunContext
     from simulator.runner.run import Closing, Preparation, Progress, RunnerFactory
@@ -140,6 +141,19 @@ class Printed(NamedTuple):
     remarks: Sequence[Message] = ()
 
 
+@dataclass(frozen=True)
+class Destination:
+    """Where `--to` sends a run: `send` does it, and returns a line that says where to.
+
+    It is given the name as it was typed, all that reports are made from, and the settings. `check` is given
+    the name and raises InputError for what will not work, before anything is paid. What `send` raises is one
+    line: an InputError (exit code 2) for something to mend, another RehearsalError (3) for what may pass.
+    """
+
+    send: "Callable[[str, ReportContext, Settings], str]"
+    check: Callable[[str], None]
+
+
 class Evaluation(Protocol):
     """Evaluates several data sets, prompts or bots beside each other."""
 
@@ -193,8 +207,10 @@ class Plugin:
     them in its settings.py, which imports nothing else of it. `outputs` are those that the answers of a run
     are graded by, `choosing` how a prompt's choices are weighed, `panel` the models that grade as well,
     `choice_rows` reads rows of multiple-choice questions. `arguments` are what judges may ask for as a
-    parameter. `check` raises InputError for settings that cannot be used together, before anything is read;
-    `settled` returns the settings as its run has them. `printed` is None for a run that prints its summary.
+    parameter. `destinations` are further names of --to, or beginnings of addresses: `https` is asked for by
+    `--to https://...`. `check` raises InputError for settings that cannot be used together, before anything
+    is read; `settled` returns the settings as its run has them. `printed` is None for a run that prints its
+    summary.
     """
 
     name: str
@@ -216,6 +232,7 @@ class Plugin:
     panel: Callable[[Settings], Sequence[str]] | None = None
     choice_rows: ChoiceRows | None = None
     arguments: Mapping[str, Callable[[Settings], str | Sequence[str]]] = field(default_factory=dict)
+    destinations: Mapping[str, Destination] = field(default_factory=dict)
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
@@ -228,15 +245,16 @@ class Room:
     """What asks for a room of the lab.
 
     Words of the command line, each with the first line of its help; settings that are set, and `arguments`
-    that a judge asks for; judges by name; notes of a run, and `graded`, judges by the last part of their
-    names, that its reports show. `remarks` where it looks at every run with customers
-    that a model judged, `lines` where it looks at all in which customers said so many after the first ones.
+    that a judge asks for; names of --to; judges by name; notes of a run, and `graded`, judges by the last
+    part of their names, that its reports show. `remarks` where it looks at every run with customers that a
+    model judged, `lines` where it looks at all in which customers said so many after the first ones.
     `readers` where it reads logs.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    destinations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
@@ -276,6 +294,7 @@ LAB: Mapping[str, Room] = {
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),
+    "export": Room(destinations=("otlp",)),
     "harness": Room(
         commands={
             "harness": (
@@ -329,6 +348,18 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
         if given:
             asked.append(_asked(name, given[0]))
     return (*asked, *third_party())
+
+
+def destination(name: str) -> Destination | None:
+    """Where `--to NAME` sends a run by a plug-in; None where no plug-in has the name.
+
+    Raises InputError for one of a room that is not there.
+    """
+    kind = name.partition("://")[0]
+    for room, asked in LAB.items():
+        if kind in asked.destinations:
+            return _asked(room, f"--to {kind}").destinations[kind]
+    return next((p.destinations[kind] for p in third_party() if kind in p.destinations), None)
 
 
 def check(settings: Settings) -> None:

@@ -110,6 +110,32 @@ def test_a_package_adds_a_figure_that_a_target_names(packages: Path) -> None:
     assert (condition["condition"], condition["value"], condition["cases"]) == ("greeted >= 0.9", 0, 1)
 
 
+DESTINATION = """
+from simulator.core.errors import InputError
+from simulator.plugins import Destination, Plugin
+
+def send(name, context, settings):
+    return f"{name} has {context.summary.turns} turn(s)"
+
+def check(name):
+    if "away" in name:
+        raise InputError("The desk is away.")
+
+PLUGIN = Plugin(name="desk", destinations={"desk": Destination(send, check)})
+"""
+
+
+def test_a_package_adds_a_destination(packages: Path) -> None:
+    """A name of --to, and addresses that begin with it; what will not work is said before the run."""
+    (packages / "desk_plugin.py").write_text(DESTINATION, encoding="utf-8")
+
+    done = program(packages, *RUN[:-2], "--turns", "1", "--to", "desk,desk://second")
+    assert "desk has 1 turn(s)\ndesk://second has 1 turn(s)\n" in done.stderr
+    done = program(packages, *RUN[:-2], "--to", "desk://away")
+    assert (done.returncode, done.stderr) == (2, "error: The desk is away.\n")
+    assert len(list((packages.parent / "runs").iterdir())) == 1
+
+
 @pytest.mark.parametrize(("code", "why"), [
     ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
     ("PLUGIN = 5", "it is int, not a simulator.plugins.Plugin"),

@@ -1,9 +1,9 @@
 """--to: the reports besides report.html, which are files beside it, a sheet, or the user's function.
 
 A destination takes a `ReportOutput`, writes, and returns where: a path or an address, with notes on further
-lines. To add one, write such a function and name it in `DESTINATIONS`. Names are checked before a run starts
-(`check_destinations`): a missing key of Google's should not show after an hour's work. Afterwards each is
-tried, and the first failure decides the exit code.
+lines. To add one, write such a function and name it in `DESTINATIONS`, or in a plug-in as a
+`plugins.Destination`. Names are checked before a run starts (`check_destinations`): a missing key of Google's
+should not show after an hour's work. Afterwards each is tried, and the first failure decides the exit code.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from simulator import plugins
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.loading import describe_error, user_object
@@ -64,6 +65,8 @@ Destination = Callable[[ReportOutput], str]
 
 def write_report(name: str, output: ReportOutput) -> str:
     """Writes one report; returns where it is, and notes on further lines."""
+    if added := plugins.destination(name):
+        return added.send(name, output.context, output.settings)
     if ":" in name:
         return _user_function(name, output)
     return DESTINATIONS[name](output)
@@ -86,10 +89,12 @@ def check_destinations(settings: Settings) -> None:
     if "sheets" in settings.to:
         _check_sheet(settings)
     for name in settings.to:
-        if ":" not in name and name not in DESTINATIONS:
-            raise UnknownName(_("report"), name, DESTINATIONS, _("Your own function: --to post.py:send."))
-        if ":" in name:
+        if added := plugins.destination(name):
+            added.check(name)
+        elif ":" in name:
             _function(name)
+        elif name not in DESTINATIONS:
+            raise UnknownName(_("report"), name, DESTINATIONS, _("Your own function: --to post.py:send."))
 
 
 def _sheets(output: ReportOutput) -> str:
