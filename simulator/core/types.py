@@ -156,14 +156,27 @@ class Usage(Value):
     tokens_cached: int = 0
 
 
+# Tokens from an endpoint's cache of prompts, beside OpenAI's prompt_tokens_details.cached_tokens: Anthropic,
+# DeepSeek, Gemini by its own name and in snake case, Kimi.
+_ANTHROPIC = "cache_read_input_tokens"
+_CACHED = (
+    _ANTHROPIC, "prompt_cache_hit_tokens", "cachedContentTokenCount", "cached_content_token_count",
+    "cached_tokens",
+)  # fmt: skip
+
+
 def usage_told(counted: Any, model: str) -> Usage | None:
     """The tokens of a reply, from the `usage` of a chat completion; None where it counts nothing.
 
+    What came from the endpoint's cache of prompts is a part of what went in (OpenAI, DeepSeek, Gemini, Kimi),
+    or stands beside it (Anthropic's own counts, in which what was written to the cache stands beside, too).
     Reasoning is paid for like the reply. Some leave it out of `completion_tokens`: then the total says so, or
     the reasoning alone is more than the whole.
 
         {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 511}                       -> 9 and 502
         {..., "completion_tokens_details": {"reasoning_tokens": 500}}, without a total          -> 9 and 502
+        {"prompt_tokens": 9, "prompt_cache_hit_tokens": 8, ...}                                 -> 9, 8 cached
+        {"input_tokens": 1, "cache_read_input_tokens": 8, ...}                                  -> 9, 8 cached
     """
     if not isinstance(counted, dict):
         return None
@@ -180,7 +193,11 @@ def usage_told(counted: Any, model: str) -> Usage | None:
     # Embeddings may tell a total alone.
     tokens_in = tokens_in or max(0, total - tokens_out)
     tokens_out = max(tokens_out, total - tokens_in)
-    cached = min(token_count(of_prompt.get("cached_tokens")), tokens_in)
+    told = (of_prompt.get("cached_tokens"), *(counted.get(name) for name in _CACHED))
+    cached = max(map(token_count, told))
+    if "input_tokens" in counted and "prompt_tokens" not in counted and _ANTHROPIC in counted:
+        tokens_in += cached + token_count(counted.get("cache_creation_input_tokens"))
+    cached = min(cached, tokens_in)
     return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=cached)
 
 

@@ -226,6 +226,34 @@ def test_a_price_given_later_counts_what_was_spent_before() -> None:
     assert Ledger.of(settings, of_two).spent.least_usd == pytest.approx(2)
 
 
+@pytest.mark.parametrize("counted", [
+    # OpenAI, Azure, Gemini and Grok at their OpenAI-compatible addresses, LiteLLM.
+    {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 400}},
+    # DeepSeek.
+    {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_cache_hit_tokens": 400,
+     "prompt_cache_miss_tokens": 600},
+    # Kimi.
+    {"prompt_tokens": 1000, "completion_tokens": 100, "cached_tokens": 400},
+    # Gemini's own word, as gateways pass it on.
+    {"prompt_tokens": 1000, "completion_tokens": 100, "cachedContentTokenCount": 400},
+    # Anthropic's own counts, which are beside each other; and as a gateway adds them up.
+    {"input_tokens": 500, "output_tokens": 100, "cache_read_input_tokens": 400,
+     "cache_creation_input_tokens": 100},
+    {"prompt_tokens": 1000, "completion_tokens": 100, "cache_read_input_tokens": 400,
+     "cache_creation_input_tokens": 100},
+    # Both names of one thing.
+    {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_cache_hit_tokens": 400,
+     "prompt_tokens_details": {"cached_tokens": 400}},
+])  # fmt: skip
+def test_cached_tokens_are_priced_whatever_a_provider_calls_them(counted: dict[str, Any]) -> None:
+    """1,000 tokens in, of them 400 from the cache, and 100 out: 0.00044 dollars and not 0.00056."""
+    told = usage_told(counted, "gpt-4.1-mini")
+
+    assert told is not None
+    assert (told.tokens_in, told.tokens_cached, told.tokens_out) == (1000, 400, 100)
+    assert Prices().cost_usd(told) == pytest.approx(0.00044)
+
+
 @pytest.mark.parametrize(("counted", "tokens"), [
     ({"prompt_tokens": 9, "completion_tokens": 502}, (9, 502)),
     ({"prompt_tokens": 9, "completion_tokens": 502, "total_tokens": 511}, (9, 502)),
