@@ -444,3 +444,31 @@ def test_the_page_shows_the_examples_that_run(page: str, end: str, root: Path) -
     assert len(examples) == 2
     for example in examples:
         assert f"```python\n{example.read_text(encoding='utf-8')}```" in text
+
+
+def test_a_result_shows_itself_in_a_notebook() -> None:
+    """Verdict, what has changed since the last run, and the red answers; what anybody said is escaped."""
+
+    def answer(question: str) -> str:
+        return "<script>alert('x')</script> I do not know."
+
+    cases = [{"id": f"q{n}", "question": f"What is <b>{n}</b>?", "reference": "42 yen."} for n in range(12)]
+    for _unused in range(2):
+        result = rehearse(answer, cases, persona="calm", turns=1, offline=True, language="en", target="80")
+    page = result._repr_html_()
+
+    assert "<p><b>Trial: " in page
+    assert "Questions needing review 12 → 12" in page
+    assert page.count("<tr") == 11
+    assert "2 more in " in page
+    assert "What is &lt;b&gt;" in page
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;" in page
+
+
+def test_a_result_without_red_answers_says_so() -> None:
+    """No table, and a sentence."""
+    case = [{"id": "q", "question": "What is shipping?", "reference": "Shipping is 550 yen."}]
+    result = rehearse(lambda question: "Shipping is 550 yen.", case, persona="calm", turns=1, offline=True)
+
+    assert "<table" not in result._repr_html_()
