@@ -66,8 +66,12 @@ if TYPE_CHECKING:  # a page of help needs none of these
     from pydantic import JsonValue
 
     from simulator.core.document import Line, Section
+    from simulator.core.roles import Endpoint
     from simulator.core.types import Conversation, Results
     from simulator.grading.offered import Outputs
+    from simulator.models.client import Model
+    from simulator.models.connections import Connections
+    from simulator.models.pricing import Ledger
     from simulator.report.context import ReportContext
     from simulator.results.figures import Summary
     from simulator.runner.context import RunContext
@@ -135,10 +139,14 @@ class RemarkBuilder(Protocol):
 
 
 class Printed(NamedTuple):
-    """What a run prints to standard output in place of its summary, and remarks for standard error."""
+    """What a run prints to standard output in place of its summary, and remarks for standard error.
+
+    `is_ungraded` where nothing was to be graded yet: without a target that is no failure.
+    """
 
     text: str
     remarks: Sequence[Message] = ()
+    is_ungraded: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,44 @@ class Destination:
 
     send: "Callable[[str, ReportContext, Settings], str]"
     check: Callable[[str], None]
+
+
+class Batch(Protocol):
+    """Models whose requests go to their provider in batches: within a day, at a part of the price."""
+
+    at_once: int
+    """How many turns are graded together."""
+
+    def __call__(
+        self, endpoint: "Endpoint", connections: "Connections", ledger: "Ledger", **options: Any
+    ) -> "Model":
+        """The model at an endpoint, as `models.client.Model` is made."""
+        ...
+
+    async def close(self, *, finished: bool) -> None:
+        """Lets go of what is open; `finished` where every reply that was waited for has been used."""
+        ...
+
+    def interrupted(self) -> Message:
+        """What becomes of the requests that are under way when somebody stops waiting."""
+        ...
+
+    def cancel(self, endpoint: "Endpoint | None") -> Message:
+        """Cancels what an earlier grading left under way; says what became of it."""
+        ...
+
+
+class Batching(Protocol):
+    """Makes the batches of one grading; `share` is what they cost of the usual price."""
+
+    @property
+    def share(self) -> float:
+        """0.5 for half the price."""
+        ...
+
+    def __call__(self, file: "RunFile", /) -> Batch:
+        """`file` is that of the run, in which stands what is under way."""
+        ...
 
 
 class Evaluation(Protocol):
@@ -208,9 +254,9 @@ class Plugin:
     are graded by, `choosing` how a prompt's choices are weighed, `panel` the models that grade as well,
     `choice_rows` reads rows of multiple-choice questions. `arguments` are what judges may ask for as a
     parameter. `destinations` are further names of --to, or beginnings of addresses: `https` is asked for by
-    `--to https://...`. `check` raises InputError for settings that cannot be used together, before anything
-    is read; `settled` returns the settings as its run has them. `printed` is None for a run that prints its
-    summary.
+    `--to https://...`. `batching` grades a run by a provider's batch API. `check` raises InputError for
+    settings that cannot be used together, before anything is read; `settled` returns the settings as its run
+    has them. `printed` is None for a run that prints its summary.
     """
 
     name: str
@@ -233,6 +279,7 @@ class Plugin:
     choice_rows: ChoiceRows | None = None
     arguments: Mapping[str, Callable[[Settings], str | Sequence[str]]] = field(default_factory=dict)
     destinations: Mapping[str, Destination] = field(default_factory=dict)
+    batching: "Batching | None" = None
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
@@ -294,7 +341,7 @@ LAB: Mapping[str, Room] = {
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),
-    "export": Room(destinations=("otlp",)),
+    "export": Room(settings=("grade",), destinations=("otlp",)),
     "harness": Room(
         commands={
             "harness": (
@@ -510,6 +557,11 @@ def probing() -> Probing:
 def reacting() -> Callable[[Settings], Coroutine[Any, Any, int]]:
     """What plays each persona with bots of known kinds. Raises InputError where that room is not there."""
     return _part(_asked("likeness", "doctor --customers").reacting)
+
+
+def batching() -> Batching:
+    """What has a run graded in batches. Raises InputError where that room is not there."""
+    return _part(_asked("export", "grade --batch").batching)
 
 
 def comparing() -> Comparing:

@@ -7,6 +7,7 @@ there stay, unless they failed, or `again` replaces them one by one.
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,14 +15,16 @@ from simulator.api.progress import progress_bar, stdout_to_stderr
 from simulator.core.concurrency import for_each
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of, say
-from simulator.core.roles import check_players, endpoints
+from simulator.core.roles import Endpoint, check_players, endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
-from simulator.core.types import GradingContext, Score
+from simulator.core.types import GradingContext, Role, Score, Spending
 from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
-from simulator.models.pricing import BudgetSpent, Ledger
+from simulator.models.pricing import BudgetSpent, Ledger, total_spending
+from simulator.plugins import Batch, Batching
 from simulator.results.asking import ask_about_red
 from simulator.runner.conversation import grading_contexts
+from simulator.runner.estimate import grading_estimate
 from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, find_run, read_run
 
@@ -41,13 +44,15 @@ class GradedRun(NamedTuple):
     stopped: Message | str | None
 
 
-def grade_run(name: str, flags: Mapping[str, Any], *, again: bool) -> GradedRun:
-    """Grades a run by its own settings, but for what today's call names."""
+def grade_run(
+    name: str, flags: Mapping[str, Any], *, again: bool, make_batch: Batching | None = None
+) -> GradedRun:
+    """Grades a run by its own settings, but for what today's call names; in a batch where one is made."""
     today = load_settings(flags)
     path = find_run(name, today.runs)
     with contextlib.closing(RunFile.reopen(path)) as file:
         settings = settings_of_run(file.results().run.settings, flags, today, TODAYS)
-        stopped = _grade(file, settings, again=again)
+        stopped = _grade(file, settings, again=again, batch=make_batch(file) if make_batch else None)
     # The judges of the run, in their order, then those of this grading.
     stored = read_run(path).run.settings.get("judges")
     earlier = tuple(map(str, stored)) if isinstance(stored, list) else ()
@@ -55,7 +60,52 @@ def grade_run(name: str, flags: Mapping[str, Any], *, again: bool) -> GradedRun:
     return GradedRun(path, settings.model_copy(update={"judges": every}), settings.judges, stopped)
 
 
-def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str | None:
+def cancel_batch(name: str, flags: Mapping[str, Any], make_batch: Batching) -> Message:
+    """Cancels what an earlier grading in batches left under way. Raises InputError where there is nothing."""
+    today = load_settings(flags)
+    with contextlib.closing(RunFile.reopen(find_run(name, today.runs))) as file:
+        settings = settings_of_run(file.results().run.settings, flags, today, TODAYS)
+        return make_batch(file).cancel(endpoints(settings)["judge"])
+
+
+class _Grades(NamedTuple):
+    """What an estimate of grades is made from."""
+
+    endpoints: Mapping[Role, Endpoint | None]
+    grading: Grading
+    ledger: Ledger
+
+
+def most_spent(name: str, flags: Mapping[str, Any], *, again: bool, share: float = 1.0) -> Spending:
+    """What grading a run takes at most, without causes; `share` is the part of the usual price that is asked.
+
+    Raises InputError for what grading it would refuse.
+    """
+    today = load_settings(flags)
+    results = read_run(find_run(name, today.runs))
+    settings = settings_of_run(results.run.settings, flags, today, TODAYS)
+    ledger, by_role = Ledger.of(settings, results), endpoints(settings)
+    grading = Grading(settings, Models(by_role, settings, ledger))
+    names = {*grading.names, *grading.conversation_names}
+    ungraded = (
+        (context, frozenset(names - set(_done(by_turn.get(context.turn.index, {}), again=again))))
+        for conversation, by_turn in conversations_with_scores(results)
+        for context in grading_contexts(conversation)
+    )
+    made = _Grades(by_role, grading, ledger)
+    most = total_spending(grading_estimate(made, judges, [context]) for context, judges in ungraded)
+    cost = None if most.cost_usd is None else share * most.cost_usd
+    return replace(most, cost_usd=cost, known_usd=share * most.known_usd)
+
+
+def _done(scores: Mapping[str, Score], *, again: bool) -> Collection[str]:
+    """The judges that have graded a turn, and are not asked again."""
+    return [judge for judge, score in scores.items() if score.state != "failed" and not again]
+
+
+def _grade(
+    file: RunFile, settings: Settings, *, again: bool, batch: Batch | None = None
+) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
     results = file.results()
     turns = results.conversations.turns
@@ -64,7 +114,9 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
     by_role = endpoints(settings)
-    grading = Grading(settings, Models(by_role, settings, ledger))
+    grading = Grading(settings, Models(by_role, settings, ledger, batch))
+    at_once = batch.at_once if batch else settings.calls
+    asked_at_once = Models(by_role, settings, ledger) if batch else grading.models
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
     names = ", ".join((*grading.names, *grading.conversation_names))
@@ -72,18 +124,24 @@ def _grade(file: RunFile, settings: Settings, *, again: bool) -> Message | str |
 
     async def grade_all() -> Message | str | None:
         try:
-            stopped = await regrade(file, grading, bar.advance, again=again)
+            stopped = await regrade(file, grading, bar.advance, again=again, at_once=at_once)
             if stopped is None and (grading.rubrics or grading.forms or results.run.models.get("judge")):
-                await ask_about_red(file, settings, grading.models, again=again)
+                # What is asked about red answers follows from one another: a batch of each would take days.
+                await ask_about_red(file, settings, asked_at_once, again=again)
+            if batch:
+                await batch.close(finished=stopped is None)
             return stopped
         finally:
+            if batch:
+                await batch.close(finished=False)
+                await asked_at_once.close()
             await grading.models.close()
 
     try:
         with progress_bar(turns, _("graded")) as bar, stdout_to_stderr():
             return asyncio.run(grade_all())
     except KeyboardInterrupt:
-        return _("interrupted")
+        return batch.interrupted() if batch else _("interrupted")
 
 
 async def regrade(
@@ -92,11 +150,13 @@ async def regrade(
     on_graded: Callable[[GradingContext, Sequence[Score]], None],
     *,
     again: bool,
+    at_once: int | None = None,
 ) -> Message | str | None:
     """Grades every turn of a run with the judges that have not graded it yet; with `again`, with all of them.
 
-    Each score is committed as it arrives, and `on_graded` is called after each turn. Returns why it ended
-    early (budget spent, no access), None if it did not.
+    `at_once` turns are graded together; None for --calls. Each score is committed as it arrives, and
+    `on_graded` is called after each turn. Returns why it ended early (budget spent, no access), None if it
+    did not.
     """
 
     async def grade(turn: tuple[GradingContext, Collection[str]]) -> None:
@@ -105,16 +165,13 @@ async def regrade(
         if context.closing is None:
             on_graded(context, scores)
 
-    def done(scores: Mapping[str, Score]) -> Collection[str]:
-        return [judge for judge, score in scores.items() if score.state != "failed" and not again]
-
     turns = (
-        (context, done(by_turn.get(context.turn.index, {})))
+        (context, _done(by_turn.get(context.turn.index, {}), again=again))
         for conversation, by_turn in conversations_with_scores(file.results())
         for context in grading_contexts(conversation)
     )
     try:
-        await for_each(turns, grade, grading.settings.calls)
+        await for_each(turns, grade, at_once or grading.settings.calls)
     except BudgetSpent as error:
         return _("{error}; a larger --budget goes on", error=error)
     except RehearsalError as error:

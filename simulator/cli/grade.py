@@ -3,10 +3,14 @@
 import shlex
 from typing import Any
 
+from simulator import plugins
 from simulator.api.destinations import check_destinations
-from simulator.api.regrade import grade_run
+from simulator.api.regrade import cancel_batch, grade_run, most_spent
+from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import publish
+from simulator.cli.terminal import ExitCode, say
+from simulator.core.messages import _, sentences
 from simulator.core.settings import load_settings
 from simulator.core.types import PASSED
 
@@ -15,12 +19,16 @@ from simulator.core.types import PASSED
     "judges", "outputs", "judging", "causes", "retest", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "target", "max_major", "confidence", "min_graded", "offline", "judge_model",
     "embed_model", "max_tokens", "cache", "budget", "prices", "jpy_per_usd", "calls",
-    "timeout", "to", "sheet", "worksheet", "runs", "json_output", "verbose", "quiet",
+    "timeout", "dry_run", "to", "sheet", "worksheet", "runs", "json_output", "verbose", "quiet",
 )  # fmt: skip
 def command(
     flags: dict[str, Any],
     run: str = RUN,
     again: bool = option("--again", "Also grade what a judge has graded before, and replace its grades."),
+    batch: bool = option(
+        "--batch", "By the provider's batch API: within a day, at half the price (see docs/lab/batch.md)."
+    ),
+    cancel: bool = option("--cancel-batch", "Cancel the batch that an interrupted --batch left under way."),
 ) -> int:
     """Grade a finished run with more judges, without any new conversation.
 
@@ -28,10 +36,17 @@ def command(
     """
     today = load_settings(flags)
     check_destinations(today)
-    graded = grade_run(run, flags, again=again)
+    make_batch = plugins.batching() if batch or cancel else None
+    if cancel and make_batch:
+        say(sentences(_("{reason:sentence}", reason=cancel_batch(run, flags, make_batch))))
+        return ExitCode.DONE
+    if today.dry_run:
+        share = make_batch.share if make_batch else 1.0
+        show_calls({"judge": most_spent(run, flags, again=again, share=share)}, today)
+    graded = grade_run(run, flags, again=again, make_batch=make_batch)
     settings = graded.settings
     judges = ",".join(name for name in graded.judges if name != PASSED)
     given = str(settings.added.get("outputs") or "")
     outputs = f" --outputs {shlex.quote(given)}" if given else ""
-    resume = f"grade {{run}}{f' --judges {judges}' if judges else ''}{outputs}"
+    resume = f"grade {{run}}{' --batch' if batch else ''}{f' --judges {judges}' if judges else ''}{outputs}"
     return publish(graded.path, settings, graded.stopped, resume)

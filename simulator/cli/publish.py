@@ -99,7 +99,8 @@ def _publish(path: Path, settings: Settings) -> int:
     if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
         say(_("No browser was found; open {path} yourself.", path=context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
-    is_uncounted = summary.offline and context.gate.asked is None and summary.scores.score is None
+    is_ungraded = summary.offline or (printed is not None and printed.is_ungraded)
+    is_uncounted = is_ungraded and context.gate.asked is None and summary.scores.score is None
     return (ExitCode.DONE if is_uncounted else _exit_code(context.gate)) or (
         ExitCode.INCOMPLETE if is_silent else ExitCode.DONE
     )

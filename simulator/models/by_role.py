@@ -5,7 +5,7 @@ await model.ask(messages, Form, again)    a filled-in form
 await model.say(messages)                 text and usage
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +17,22 @@ from simulator.models.connections import Connections
 from simulator.models.pricing import Ledger
 from simulator.models.providers import ProviderModel
 
+# Makes the model at an endpoint, as the class `Model` does.
+ModelMaker = Callable[..., Model]
+
 
 class Models:
     """The models by role; a role without one is played by a lexical stand-in."""
 
-    def __init__(self, endpoints: Mapping[Role, Endpoint | None], settings: Settings, ledger: Ledger) -> None:
-        """Connects to nothing until a model is called."""
-        self.endpoints, self.settings, self.ledger = endpoints, settings, ledger
+    def __init__(
+        self,
+        endpoints: Mapping[Role, Endpoint | None],
+        settings: Settings,
+        ledger: Ledger,
+        make: ModelMaker | None = None,
+    ) -> None:
+        """Connects to nothing until a model is called; `make` has models that are called in another way."""
+        self.endpoints, self.settings, self.ledger, self._make = endpoints, settings, ledger, make
 
     @cached_property
     def connections(self) -> Connections:
@@ -41,8 +50,8 @@ class Models:
 
     def at(self, endpoint: Endpoint, **options: Any) -> Model:
         """The model at an endpoint; one of another provider (`anthropic:...`) is called through LangChain."""
-        kind = ProviderModel if endpoint.of_provider else Model
-        return kind(endpoint, self.connections, self.ledger, **options)
+        make = self._make or (ProviderModel if endpoint.of_provider else Model)
+        return make(endpoint, self.connections, self.ledger, **options)
 
     async def back(self) -> None:
         """Waits while one of the models answers nobody. Raises Outage where that outlasts --patience."""

@@ -85,8 +85,8 @@ class Completion(NamedTuple):
         return read(self.text, reply_form)
 
 
-class _Learnt(Exception):
-    """The endpoint refused something that it is asked without from now on: the call goes out again."""
+class Learnt(Exception):
+    """The endpoint refused something that it is asked without from now on: the request goes out again."""
 
 
 class Model:
@@ -239,7 +239,7 @@ class Model:
                 return kept
             try:
                 data, usage = await self._send(path, self._abilities.fitted(body))
-            except _Learnt:
+            except Learnt:
                 continue
             return Received(data, usage, request)
         raise self._failure("error", _("the endpoint refuses every form of the request"))
@@ -356,7 +356,7 @@ class Model:
         if path != EMBEDDINGS:
             asked = {"messages": [{"role": "user", "content": SHORTEST}]}
         before, body = self._availability.answers, {"model": self.endpoint.model} | asked
-        with contextlib.suppress(CallError, RehearsalError, _Learnt):
+        with contextlib.suppress(CallError, RehearsalError, Learnt):
             _data, usage = await self._attempt(path, body, Patience(self.connections.patience))
             if path == EMBEDDINGS:
                 self.ledger.charge(self.endpoint.role, usage, sent=body)
@@ -365,7 +365,7 @@ class Model:
     async def _attempt(self, path: str, body: Body, patience: Patience) -> tuple[Any, Usage]:
         """One try, of which ledger, limits and `Availability` hear; a refusal is an answer, too.
 
-        Raises Refused, NoAnswer, _Learnt and BudgetSpent.
+        Raises Refused, NoAnswer, Learnt and BudgetSpent.
         """
         role, is_chat = self.endpoint.role, path != EMBEDDINGS
         slot = self._limiter.slot(
@@ -385,7 +385,7 @@ class Model:
                     self._rates.spent(permit)
                     if isinstance(error, Refused) and self._abilities.learn(error.refusal, body):
                         self._availability.answered()
-                        raise _Learnt from error
+                        raise Learnt from error
                     self._relieve(error, permit, patience, before)
                     if isinstance(error, NoAnswer) and error.was_sent:
                         self.ledger.charge(role, self._usage(None), sent=body)

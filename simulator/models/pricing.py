@@ -233,16 +233,24 @@ class Ledger:
         return cls(spent, settings.budget, prices)
 
     def charge(
-        self, role: Role, usage: Usage, *, cached: bool = False, sent: Mapping[str, Any] | None = None
+        self,
+        role: Role,
+        usage: Usage,
+        *,
+        cached: bool = False,
+        sent: Mapping[str, Any] | None = None,
+        share: float = 1.0,
     ) -> None:
         """Counts one call; a cached one costs nothing, one without a count of tokens nobody knows what.
 
-        A budget takes what nobody knows for the most that the request that was `sent` may cost.
+        `share` is what it costs of the usual price: 0.5 in a batch. A budget takes what nobody knows for the
+        most that the request that was `sent` may cost.
         """
         # A free model (prices of 0) costs nothing, whether or not tokens were told.
         is_counted = usage.tokens_in or usage.tokens_out
         is_known = cached or is_counted or self.prices.rates(usage.model) == (0, 0, 0)
-        cost = 0.0 if cached else self.prices.cost_usd(usage) if is_known else None
+        price = self.prices.cost_usd(usage) if is_known and not cached else None
+        cost = 0.0 if cached else None if price is None else share * price
         if cached:
             call = Spending(cached=1)
         else:
@@ -257,7 +265,7 @@ class Ledger:
         self.roles[role] = self.roles[role] + call if role in self.roles else call
         if self._allowance is not None:
             # The endpoint may have charged for a reply that never came.
-            most = self._most(role, sent) if sent is not None else 0.0
+            most = share * self._most(role, sent) if sent is not None else 0.0
             lost = 0.0 if is_counted else most
             self._lost += lost
             self._allowance.lost = self._lost
@@ -287,15 +295,17 @@ class Ledger:
         """What the run has used so far."""
         return total_spending(self.roles.values())
 
-    def room(self, role: Role, body: Mapping[str, Any]) -> AbstractAsyncContextManager[None]:
-        """Reserves the budget for one request, until it is charged.
+    def room(
+        self, role: Role, body: Mapping[str, Any], share: float = 1.0
+    ) -> AbstractAsyncContextManager[None]:
+        """Reserves the budget for one request, until it is charged; `share` as in `charge`.
 
         Raises BudgetSpent when the request might exceed it, or when its price is unknown.
         """
         if self._allowance is None:
             return nullcontext()
         self._allowance.spent = self._known_cost
-        return self._allowance.room(self._most(role, body))
+        return self._allowance.room(share * self._most(role, body))
 
     @property
     def _known_cost(self) -> float:

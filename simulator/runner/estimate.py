@@ -34,10 +34,11 @@ from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from simulator.core import shelves
 from simulator.core.errors import RunFileError
+from simulator.core.roles import Endpoint
 from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,
@@ -54,9 +55,10 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.grading.cause import NEAREST, CauseMaterial, CausePrompt
+from simulator.grading.grading import Grading
 from simulator.grading.rubric import ReplySchema
 from simulator.grading.same_fault import FaultyAnswer, SameFaultPrompt, most_pairs
-from simulator.models.pricing import total_spending
+from simulator.models.pricing import Ledger, total_spending
 from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.plan import cases_of_plan
@@ -95,6 +97,25 @@ _FREE_ADAPTERS = frozenset({"demo", "recorded"})
 @cache
 def _cjk() -> re.Pattern[str]:
     return re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
+
+
+class Grades(Protocol):
+    """What grades are made with: a `RunContext`, or what grades a finished run."""
+
+    @property
+    def endpoints(self) -> Mapping[Role, Endpoint | None]:
+        """The endpoint of each role."""
+        ...
+
+    @property
+    def grading(self) -> Grading:
+        """Its judges."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger:
+        """Its prices."""
+        ...
 
 
 RoleModel = tuple[Role, str]
@@ -203,7 +224,7 @@ def _pairwise(choose: Callable[..., float], first: Totals, other: Sequence[float
     return calls, tokens_in, tokens_out
 
 
-def _priced(context: RunContext, totals: Mapping[RoleModel, Totals]) -> ByModel:
+def _priced(context: Grades, totals: Mapping[RoleModel, Totals]) -> ByModel:
     prices = context.ledger.prices
     return {
         (role, model): prices.spending(model, round(calls), tokens_in, tokens_out)
@@ -274,9 +295,7 @@ def _counted(
     return totals
 
 
-def grading_estimate(
-    context: RunContext, judges: AbstractSet[str], turns: Iterable[GradingContext]
-) -> Spending:
+def grading_estimate(context: Grades, judges: AbstractSet[str], turns: Iterable[GradingContext]) -> Spending:
     """What these judges take at most for some turns; nothing if no model grades."""
     totals: dict[RoleModel, Totals] = {}
     if (endpoint := context.endpoints["judge"]) is None:
@@ -408,7 +427,7 @@ def shows_passages(context: RunContext) -> bool | None:
 
 
 def _grades(
-    context: RunContext,
+    context: Grades,
     first: str,
     seen: GradingContext,
     end: End,

@@ -1,6 +1,16 @@
-"""The room that sends results to other systems: traces to tools that take OpenTelemetry."""
+"""The room that sends results to other systems, and gradings to a provider's batch API."""
 
 from simulator.lab.export import otlp
+from simulator.lab.export.batch import Batches
+from simulator.lab.export.later import printed, runner
+from simulator.lab.export.settings import ExportSettings
 from simulator.plugins import Destination, Plugin
 
-PLUGIN = Plugin(name="export", destinations={"otlp": Destination(otlp.send, otlp.check)})
+PLUGIN = Plugin(
+    name="export",
+    settings=ExportSettings,
+    destinations={"otlp": Destination(otlp.send, otlp.check)},
+    batching=Batches,
+    runner=runner,
+    printed=printed,
+)

@@ -1,0 +1,237 @@
+"""`grade RUN --batch`: the provider's batch API at half the price, from the command line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from simulator import open_run
+from simulator.core.types import Score
+from tests.commands import Command
+from tests.paths import ROOT
+from tests.servers.batches import BatchServer
+from tests.servers.loopback import on_thread
+
+HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "1", "--language", "en",
+        "--judges", "cosine")  # fmt: skip
+GRADE = ("grade", "latest", "--judges", "turn,fluency", "--judging", "separate", "--cache", "off",
+         "--judge-model", "gpt-4.1-mini", "--causes", "ids")  # fmt: skip
+pytestmark = pytest.mark.timeout(240)  # programs that are started and killed
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
+    """An endpoint with batches, which the environment names."""
+    with on_thread(BatchServer()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        yield server
+
+
+@pytest.fixture
+def run(command: Command) -> None:
+    """A finished run that no model has graded."""
+    assert command(*HELD).code == 0
+
+
+def grades() -> dict[tuple[str, int, str], Score]:
+    """The grades of the newest run."""
+    return {(score.conversation, score.turn, score.judge): score for score in open_run().scores}
+
+
+def test_the_same_grades_as_by_calls_at_half_the_price(
+    command: Command, run: None, server: BatchServer
+) -> None:
+    """One file, one batch, no chat request; the ledger and the dry run have half the dollars."""
+    most = command(*GRADE, "--dry-run", "--json").json
+    most_in_batch = command(*GRADE, "--dry-run", "--batch", "--json").json
+    assert most_in_batch["cost_usd"] == pytest.approx(most["cost_usd"] / 2)
+    assert most_in_batch["forecast"]["judge"]["calls"] == most["forecast"]["judge"]["calls"] == 6
+
+    done = command(*GRADE, "--batch")
+    assert "Batch batch_1: 6 requests to gpt-4.1-mini were submitted." in done.err
+    in_batch, spent = grades(), open_run().spending["judge"]
+    assert len(server.batches) == 1
+    assert not [request for request in server.requests if "chat" in request.path]
+    assert open_run().notes["batch"] == []
+
+    assert command(*HELD).code == 0
+    command(*GRADE)
+    assert grades() == in_batch
+    by_calls = open_run().spending["judge"]
+    assert spent.calls == by_calls.calls == 6
+    assert spent.cost_usd
+    assert by_calls.cost_usd
+    assert spent.cost_usd == pytest.approx(by_calls.cost_usd / 2)
+    assert by_calls.cost_usd <= most["cost_usd"]
+
+
+def test_what_a_batch_answered_is_in_the_cache_of_calls(
+    command: Command, run: None, server: BatchServer
+) -> None:
+    """The same keys: nothing that a batch has answered is asked for again."""
+    cached = [word for word in GRADE if word not in {"--cache", "off"}]
+    command(*cached, "--batch")
+    command(*HELD)
+    command(*cached)
+
+    assert len(server.batches) == 1
+    assert not [request for request in server.requests if "chat" in request.path]
+    assert open_run().spending["judge"].cached == 6
+
+
+def test_what_failed_in_a_batch_goes_into_the_next(command: Command, run: None, server: BatchServer) -> None:
+    """An answer that is an error of the server, and a request without any answer, are asked for again."""
+    asked: list[Any] = []
+
+    def fate(batch: int, body: dict[str, Any]) -> int:
+        asked.append(body)
+        return {1: 500, 2: 0}.get(len(asked), 200) if batch == 1 else 200
+
+    server.fate = fate
+    done = command(*GRADE, "--batch")
+
+    assert "Batch batch_2: 2 requests" in done.err
+    assert [score.state for score in grades().values()] == ["scored"] * 9
+
+
+def test_what_no_batch_answers_is_a_failed_grade(command: Command, run: None, server: BatchServer) -> None:
+    """After three batches; the others are graded, and grading again asks for the rest."""
+    refused: list[Any] = []
+
+    def fate(batch: int, body: dict[str, Any]) -> int:
+        refused[:] = refused or [body]
+        return 500 if body == refused[0] else 200
+
+    server.fate = fate
+    command(*GRADE, "--batch")
+    assert len(server.batches) == 3
+    assert sorted(score.state for score in grades().values()) == ["failed", *["scored"] * 8]
+
+    server.fate = lambda *_: 200
+    assert command(*GRADE, "--batch").code == 0
+    assert {score.state for score in grades().values()} == {"scored"}
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("expired", "batch batch_1 expired at the endpoint with 6 of 6 requests unanswered"),
+        ("cancelled", "batch batch_1 was cancelled with 6 of 6 requests unanswered"),
+        ("failed", "batch batch_1 failed at the endpoint: The file is not valid."),
+    ],
+)
+def test_a_batch_that_comes_to_nothing_is_one_line(
+    command: Command, run: None, server: BatchServer, state: str, said: str
+) -> None:
+    """Exit code 3, the run unharmed, no failed grades; the same command submits the requests again."""
+    server.states, before = [state], grades()
+    server.fate = lambda batch, _body: 200 if batch > 1 else 0
+    done = command(*GRADE, "--batch")
+
+    assert done.code == 3
+    assert done.err.count("error: ") == 1
+    assert said in done.err
+    assert "grade 2" in done.err
+    assert "--batch" in done.err.rpartition("error: ")[2]
+    assert grades() == before
+    assert command(*GRADE, "--batch").code == 0
+    assert len(grades()) == 9
+
+
+def test_an_endpoint_without_batches_says_so(command: Command, run: None, server: BatchServer) -> None:
+    """One line, exit code 3; a wrong key is said to be one."""
+    server.takes_batches = False
+    done = command(*GRADE, "--batch")
+    assert (done.code, done.err.count("error: ")) == (3, 1)
+    assert "takes no batches (404): grade without --batch" in done.err
+
+    server.takes_batches, server.key = True, "another"
+    done = command(*GRADE, "--batch")
+    assert (done.code, done.err.count("error: ")) == (3, 1)
+    assert "401: No. Check REHEARSAL_JUDGE_KEY" in done.err
+
+
+def test_the_budget_is_kept(command: Command, run: None, server: BatchServer) -> None:
+    """What does not fit beside what is under way is not sent."""
+    done = command(*GRADE, "--batch", "--budget", "0.000001")
+    assert done.code == 3
+    assert "budget" in done.err
+    assert not server.batches
+
+
+def killed(*arguments: str, when: str, by: signal.Signals) -> str:
+    """The program, ended by a signal once it has said something; returns all that it said."""
+    environment = {**os.environ, "LANG": "C.UTF-8"}
+    command = [sys.executable, str(ROOT / "run.py"), *arguments]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=environment
+    ) as program:
+        assert program.stderr
+        said = ""
+        for line in program.stderr:
+            said += line
+            if when in line:
+                time.sleep(0.2)  # it looks at the batch now
+                program.send_signal(by)
+        return said
+
+
+def test_a_killed_grading_goes_on_waiting_for_its_batch(
+    command: Command, run: None, server: BatchServer
+) -> None:
+    """The id stands in the run file: nothing is submitted twice, and nothing is paid twice."""
+    server.looks = 10**6
+    killed(*GRADE, "--batch", when="were submitted", by=signal.SIGKILL)
+    server.looks = 0
+    done = command(*GRADE, "--batch")
+
+    assert done.code == 0
+    assert "Batch batch_1 is under way: its answers are waited for." in done.err
+    assert len(server.batches) == 1
+    assert len(grades()) == 9
+    assert open_run().spending["judge"].calls == 6
+
+
+def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None, server: BatchServer) -> None:
+    """The line names the batch and both ways on; a second cancelling has nothing to cancel."""
+    server.looks = 10**6
+    said = killed(*GRADE, "--batch", when="were submitted", by=signal.SIGINT)
+    assert "interrupted; batch batch_1 goes on at the endpoint (--cancel-batch ends it)" in said
+
+    done = command("grade", "latest", "--cancel-batch", "--judge-model", "gpt-4.1-mini")
+    assert (done.code, server.batches["batch_1"]["status"]) == (0, "cancelled")
+    assert "batch batch_1 was cancelled." in done.err
+    done = command("grade", "latest", "--cancel-batch")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "no batch of this run is under way" in done.err
+
+
+def test_causes_are_asked_for_in_a_batch_too(command: Command, run: None, server: BatchServer) -> None:
+    """What the judge's model says of red answers costs half as well."""
+    command(*GRADE[:-2], "--batch")
+
+    assert len(server.batches) == 2
+    assert not [request for request in server.requests if "chat" in request.path]
+
+
+def test_a_run_is_held_now_and_graded_later(command: Command, server: BatchServer) -> None:
+    """No judge is asked while customers talk; `grade --batch` asks those of the run, and says its verdict."""
+    held = command(*HELD[1:-2], "--judges", "turn,fluency", "--user-model", "lexical", "--grade", "later")
+    run = open_run()
+    assert (held.code, len(run.scores)) == (0, 0)
+    assert (
+        f"3 conversations were held. Grade them at half the price: python run.py grade {run.run.id}"
+        in held.out
+    )
+    assert "score" in command(*HELD[:-2], "--grade", "later", "--json").json
+
+    server.requests.clear()  # of the bundled bot
+    assert command("grade", run.run.id, "--batch", "--causes", "ids").code == 0
+    assert {score.judge for score in open_run(run.run.id).scores} == {"turn", "fluency"}
+    assert not [request for request in server.requests if "chat" in request.path]
