@@ -341,7 +341,7 @@ LAB: Mapping[str, Room] = {
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),
-    "export": Room(settings=("grade",), destinations=("otlp",)),
+    "export": Room(settings=("grade",), destinations=("otlp", "https", "http")),
     "harness": Room(
         commands={
             "harness": (

@@ -134,9 +134,7 @@ class RunResults:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, what has changed since the last run, and the red answers."""
-        from simulator.report.notebook import notebook_html
-
-        return notebook_html(self._context)
+        return self._outputs.notebook()
 
     def __repr__(self) -> str:
         """The score, the verdict and the number of red turns."""

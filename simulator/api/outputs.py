@@ -18,6 +18,7 @@ from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
 from simulator.report.coverage import coverage_sections
 from simulator.report.judges import judge_trusts
+from simulator.report.notebook import notebook_html
 from simulator.report.painters import html
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
@@ -82,6 +83,10 @@ class RunOutputs:
     def page(self) -> bytes:
         """The page of the run."""
         return page_html(self.context, self.report)
+
+    def notebook(self) -> str:
+        """What a notebook shows of the run."""
+        return notebook_html(self.context)
 
     def write_pages(self) -> None:
         """Writes the page of the run, and that of its earlier run beside it, to which it links."""

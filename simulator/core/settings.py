@@ -716,7 +716,9 @@ class Settings(RowSettings):
     red: RedRules = setting("Which turns are red (table [red] of rehearsal.toml).", RedRules())
     greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
     to: Annotated[Names, AfterValidator(_reports)] = setting(
-        "Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, otlp, your.py:function.", ()
+        "Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, otlp, https://..., "
+        "your.py:function.",
+        (),
     )
     sheet: str | None = setting("The Google Sheet to write to and read back: key or address.")
     worksheet: str | None = setting("Suffix of worksheet names, to share one spreadsheet.")

@@ -1,6 +1,6 @@
 """The room that sends results to other systems, and gradings to a provider's batch API."""
 
-from simulator.lab.export import otlp
+from simulator.lab.export import otlp, webhook
 from simulator.lab.export.batch import Batches
 from simulator.lab.export.later import printed, runner
 from simulator.lab.export.settings import ExportSettings
@@ -9,7 +9,10 @@ from simulator.plugins import Destination, Plugin
 PLUGIN = Plugin(
     name="export",
     settings=ExportSettings,
-    destinations={"otlp": Destination(otlp.send, otlp.check)},
+    destinations={
+        "otlp": Destination(otlp.send, otlp.check),
+        **dict.fromkeys(("https", "http"), Destination(webhook.send, webhook.check)),
+    },
     batching=Batches,
     runner=runner,
     printed=printed,
