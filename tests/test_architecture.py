@@ -72,7 +72,7 @@ LOADERS = {
 }
 # Heavy libraries, and the only places that may import them.
 DOORS = {
-    "openai": ("simulator/models/", "rag_adapters/openai_chat.py"),
+    "openai": ("simulator/models/", "simulator/lab/export/batch.py", "rag_adapters/openai_chat.py"),
     "langchain": ("simulator/models/providers.py", "rag_adapters/"),
     "langchain_core": ("simulator/models/providers.py", "rag_adapters/"),
     "faiss": ("rag_adapters/",),
