@@ -25,9 +25,7 @@ def command(
     flags: dict[str, Any],
     run: str = RUN,
     again: bool = option("--again", "Also grade what a judge has graded before, and replace its grades."),
-    batch: bool = option(
-        "--batch", "By the provider's batch API: within a day, at half the price (see docs/lab/batch.md)."
-    ),
+    batch: bool = option("--batch", "By the provider's batch API: within a day, at half the price."),
     cancel: bool = option("--cancel-batch", "Cancel the batch that an interrupted --batch left under way."),
 ) -> int:
     """Grade a finished run with more judges, without any new conversation.

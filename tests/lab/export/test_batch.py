@@ -212,12 +212,14 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None,
     assert "no batch of this run is under way" in done.err
 
 
-def test_causes_are_asked_for_in_a_batch_too(command: Command, run: None, server: BatchServer) -> None:
-    """What the judge's model says of red answers costs half as well."""
+def test_what_is_asked_of_red_answers_is_asked_at_once(
+    command: Command, run: None, server: BatchServer
+) -> None:
+    """One question follows from the other there: each in a batch of its own would take days."""
     command(*GRADE[:-2], "--batch")
 
-    assert len(server.batches) == 2
-    assert not [request for request in server.requests if "chat" in request.path]
+    assert len(server.batches) == 1
+    assert [request for request in server.requests if "chat" in request.path]
 
 
 def test_a_run_is_held_now_and_graded_later(command: Command, server: BatchServer) -> None:
