@@ -4,6 +4,7 @@ The first run of the story: Chromium shows its page, LibreOffice its workbook, w
 What an editor completes is asked of a language server, where there is one (scripts/completion.py).
 """
 
+import asyncio
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import openpyxl
 from openpyxl.worksheet.page import PageMargins
 from openpyxl.worksheet.properties import PageSetupProperties
 from PIL import Image, ImageChops
+from playwright.async_api import async_playwright
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from scripts.completion import completion
@@ -20,6 +22,7 @@ from simulator.core.messages import Language, shown
 from simulator.core.shelves import ROOT
 from simulator.core.templates import LANGUAGES
 from simulator.sheets.model import TABS
+from simulator.web.server import Pages
 
 DOCS, STORY = ROOT / "docs", ROOT / "demo" / "story"
 RUN = "--set version=v1 --knowledge articles --target 80 --confidence off --offline --quiet --to xlsx"
@@ -27,11 +30,25 @@ SIZE = ViewportSize(width=1200, height=1200)
 # The columns and rows of a worksheet that are shown.
 SHEETS = {"sheet": ("review", "B1:K6"), "workbook": ("summary", "B1:H12")}
 A3, DOTS = 8, 110
+# What somebody types into the picture of the page to work on.
+RIGHT: dict[Language, str] = {
+    "ja": "代金引換の手数料は、1万円未満は330円、1万円以上は440円です。",
+    "en": "Cash on delivery costs 330 yen below 10,000 yen, and 440 yen from there on.",
+}
 
 
 def main() -> None:
     """A run for each language, and its pictures."""
-    with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as temporary:
+        painted(Path(temporary))
+        for language in LANGUAGES:
+            runs = Path(temporary, language)
+            asyncio.run(worked_on(runs, next(runs.iterdir()).name, language))
+
+
+def painted(temporary: Path) -> None:
+    """The runs, and the pictures of what they leave."""
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         for language in LANGUAGES:
             runs = Path(temporary, language)
@@ -52,6 +69,22 @@ def pages(browser: Browser, page: Path, language: Language) -> None:
     tab.goto(page.as_uri())
     tab.screenshot(path=DOCS / f"report.{language}.png")
     tab.locator("section:has(> #mends)").screenshot(path=DOCS / "pictures" / f"story-fixes.{language}.png")
+
+
+async def worked_on(runs: Path, run: str, language: Language) -> None:
+    """The page of `open` with something said of the worst answer."""
+    async with Pages(runs) as served, async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        tab = await browser.new_page(viewport=SIZE)
+        await tab.add_init_script("localStorage.setItem('rehearsal name', 'Mari')")
+        await tab.goto(served.address(run))
+        await tab.wait_for_selector(".work-ready")
+        for key in ("n", "1", "a"):
+            await tab.keyboard.press(key)
+        await tab.keyboard.insert_text(RIGHT[language])
+        await tab.wait_for_selector(".work-now .work-difference:not([hidden])")
+        await tab.locator(".work-now").screenshot(path=DOCS / f"open.{language}.png")
+        await browser.close()
 
 
 def sheet(workbook: Path, title: str, area: str, picture: Path) -> None:

@@ -37,7 +37,7 @@ from simulator.sheets.google_sheets import PushSummary, push
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import Worksheet
 from simulator.storage.run_file import RUN_FILE, add_note, run_ids
-from simulator.storage.words import save_release_decision
+from simulator.storage.words import note_written, save_release_decision
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
@@ -100,6 +100,7 @@ def check_destinations(settings: Settings) -> None:
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
     sheet, pushed = push_to_sheet(_worksheets(output), output.settings, output.context.language)
+    note_written(output.folder / RUN_FILE)
     keep_decisions(pushed.before, output.folder.parent)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
@@ -200,6 +201,7 @@ def _workbook(output: ReportOutput) -> Path:
         with contextlib.suppress(RehearsalError):
             keep_decisions(read_edited(book, DECIDED), folder.parent)
     path: Path = save(_worksheets(output), output.folder / RUN_FILE, context.language, earlier=earlier)
+    note_written(output.folder / RUN_FILE)
     return path
 
 

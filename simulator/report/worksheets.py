@@ -99,6 +99,7 @@ from simulator.sheets.model import (
 )
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
+from simulator.storage.words import WORDS
 
 # A row of the summary: its key, what it is about, the figure, and what that rests on, as in
 # "judge.similarity", "Judge: Similarity", 73.3, "graded 6 of 13 · skipped 7".
@@ -652,7 +653,21 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     # The worksheet of a data set has no such column.
     if context.summary.rows:
         del cells["persona"]
-    return SheetRow(key=key, cells=cells)
+    return SheetRow(key=key, cells=cells | _said(turns, context))
+
+
+def _said(turns: Sequence[_Reviewed], context: ReportContext) -> dict[str, SheetCell]:
+    """What the team has said of an answer so far, in the columns that are its own."""
+    words = (context.said.get((turn.id, turn.number)) for turn in turns)
+    if not (word := next(filter(None, words), None)):
+        return {}
+    said: dict[str, str] = {name: getattr(word, name) or "" for name in WORDS if name != "expect"}
+    said["make_test"] = "yes" if word.make_test else ""
+    return {
+        name: text_cell(context.text(CHOICES.get(name, {}).get(text, text)))
+        for name, text in said.items()
+        if text
+    }
 
 
 def _state(red: RedTurn) -> str:

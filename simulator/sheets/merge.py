@@ -2,7 +2,8 @@
 
 However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says what it becomes. Workbooks
 and Google Sheets differ only in how they write that. The program's columns are the program's: written anew.
-The team's are joined by the key of the row. Columns, rows and worksheets of people's own stay.
+The team's are joined by the key of the row; what the team said elsewhere (on the page of `open`) fills cells
+that are empty. Columns, rows and worksheets of people's own stay.
 
 What becomes of a row that is there and not in the report depends on its worksheet:
 
@@ -368,10 +369,16 @@ class _Merging:
         heirs = self._heirs() if lasting(self.sheet) else {}
         for row in self.sheet.rows:
             if before := self.there.get(row.key):
-                cells = {**row.cells, **self._words(before, self.team)} if self.team else row.cells
+                # What was said elsewhere stands in cells that are empty here; what people typed stays.
+                said = [key for key in self.columns if key in self.team and row.cell(key).text]
+                filled = [key for key in said if not before.cells.get(key)] if lasting(self.sheet) else []
+                cells = (
+                    {**row.cells, **self._words(before, self.team - {*filled})} if self.team else row.cells
+                )
                 if not before.number:
                     self.archived.append(self._archive_row(row.key, before, "back"))
-                rows.append(MergedRow(self._stated(row, cells, before), before.number, self.ours))
+                columns = [*self.ours, *(key for key in filled if key not in self.ours)]
+                rows.append(MergedRow(self._stated(row, cells, before), before.number, columns))
             elif text in row.cells and folded(row.cells[text].text) in self.loose:
                 continue
             elif old := self.archive.get(archive_key(self.sheet, row.key)):

@@ -180,6 +180,25 @@ def _rows(file: sqlite3.Connection, place: Place) -> Iterator[HumanVerdict]:
         yield HumanVerdict.model_validate_json(body)
 
 
+def note_written(path: Path) -> None:
+    """Notes that a sheet or workbook has been given what counts now, in cells that were empty.
+
+    When it is read, this is nothing that a person has changed there.
+    """
+    with writing(path) as file:
+        for word in newest_verdicts(file):
+            rows = list(_rows(file, (word.conversation, word.turn)))
+            read = next((row for row in reversed(rows) if row.source == "review"), None)
+            if word.source == "blind":
+                continue
+            before = read or HumanVerdict(conversation=word.conversation, turn=word.turn, source="review")
+            update: dict[str, Any] = {name: getattr(before, name) or getattr(word, name) for name in WORDS}
+            written = before.model_copy(update={**update, "expect": before.expect, "red": word.red})
+            if not written.same_as(before):
+                key = (word.conversation, word.turn, "review", "")
+                file.execute(_INSERT, (*key, written.model_dump_json()))
+
+
 class News(NamedTuple):
     """What may change in a run while somebody looks at it; `planned` and `ended` count conversations."""
 

@@ -85,6 +85,9 @@
     const by = await askedName();
     const turn = Number(at.slice(0, at.indexOf(" ")));
     note(at, "saving");
+    // What this tab wrote just before is what was seen last.
+    changes = Object.fromEntries(Object.entries(changes)
+      .map(([field, { was, now }]) => [field, { was: draft(at, field)?.was ?? was, now }]));
     let reply;
     try {
       reply = await post("words", { conversation: at.slice(at.indexOf(" ") + 1), turn, by, changes });
@@ -94,7 +97,11 @@
     if (reply.status === 409) return conflict(at, changes, (await reply.json()).word);
     if (!reply.ok) return unsaved(at, changes, (await reply.json().catch(() => ({}))).error || label("gone"));
     const { words: counted } = await reply.json();
-    for (const field of Object.keys(changes)) forget(at, field);
+    for (const [field, { now }] of Object.entries(changes)) {
+      const later = draft(at, field)?.now ?? now;
+      forget(at, field);
+      if (later !== now) sessionStorage.setItem(draftKey(at, field), JSON.stringify({ was: now, now: later }));
+    }
     if (!isUndo) remember({ at, changes });
     take(counted);
     note(at, "saved");
@@ -199,7 +206,9 @@
 
     judge(value) {
       const was = said(this.at, "judge_is");
-      return write(this.at, { judge_is: { was, now: value === was ? null : value } });
+      const now = value === (draft(this.at, "judge_is")?.now ?? was) ? null : value;
+      keep(this.at, "judge_is", now);
+      return write(this.at, { judge_is: { was, now } });
     }
 
     valueOf(field) {
