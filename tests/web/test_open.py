@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from simulator.core.messages import safe_text
 from simulator.core.types import Language
 from simulator.results.review import review_findings
 from simulator.storage.run_file import RunFile, read_run
@@ -270,9 +271,10 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(
 
 def test_texts_of_others_stay_texts(tmp_path: Path, person: Any) -> None:
     """Of bots and customers, and of whoever writes: no script, no element, no request elsewhere."""
-    payload = " ".join(PAYLOADS[:40]).replace("\x00", "")
+    payload = safe_text(" ".join(PAYLOADS[:40]))
     results = hostile(payload)
-    named = results.model_copy(update={"run": results.run.model_copy(update={"id": "hostile"})})
+    run_of = results.run.model_copy(update={"id": "hostile", "settings": rehearsed().run.settings})
+    named = results.model_copy(update={"run": run_of})
     with opened(tmp_path / "runs", named) as run:
         tab = person(run.address)
         press(tab, "n", "1")
