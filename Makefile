@@ -9,6 +9,7 @@ DEV := .venv/.dev
 help:
 	@echo "make demo      rehearse the bundled bot with an angry customer, offline (in English: LANGUAGE=en)"
 	@echo "make story     how a bot's three faults are found, fixed and proved (in Japanese: LANGUAGE=ja)"
+	@echo "make drill     what an update of the articles did to the bundled bot (in Japanese: LANGUAGE=ja)"
 	@echo "make test      the tests          make check   lint, types, import directions"
 	@echo "make bench     the figures        make install the environment alone"
 	@echo "make bench-validity   how the judges agree with people on public label sets"
@@ -35,6 +36,11 @@ demo: $(READY)
 
 story: $(READY)
 	@$(SPOKEN) $(BIN)/python -m benchmarks.story
+
+# What an update of the articles does to the bundled bot, and what `diff` says of it; it lies in runs/drill.
+.PHONY: drill bench-drill
+drill: $(READY)
+	@$(SPOKEN) $(BIN)/python -m benchmarks.drill
 
 # In the order of their folders: a file of one long test would otherwise come last, with one core idle.
 test: $(DEV)
@@ -167,6 +173,10 @@ bench-cluster: $(DEV)
 
 bench-money: $(DEV)
 	$(BIN)/python -m benchmarks.money
+
+# Whether `diff` names every question that an update of 200 articles concerns, and no other.
+bench-drill: $(DEV)
+	$(BIN)/python -m benchmarks.updates
 
 # 100, 1,000 and 10,000 conversations; --counts takes others.
 bench-many: $(DEV)

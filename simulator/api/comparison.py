@@ -77,7 +77,7 @@ def difference(before: str, after: str, runs: Path) -> Difference:
     later = _figures(paths[1])
     pairs = PairedRuns(_figures(paths[0], later.summary.red.rules), later)
     changes = compare_runs(pairs)
-    if not changes.paired:
+    if not (changes.paired or pairs.apart):
         names = {"before": changes.before.run, "after": changes.after.run}
         apart = _("{before} and {after} have no question in common.", **names)
         if changes.cut_short:

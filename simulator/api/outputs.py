@@ -25,7 +25,7 @@ from simulator.report.run_page import run_page
 from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
-from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
+from simulator.results.comparison import RunFigures, compare_runs
 from simulator.results.coverage import coverage_of, over_last_runs
 from simulator.results.disputes import read_results
 from simulator.results.figures import Summary
@@ -97,11 +97,9 @@ class RunOutputs:
 
     def beside(self) -> str:
         """The page of the run beside the last one that it can be compared with; empty without one."""
-        context = self.context
-        if not context.earlier:
+        context, page = self.context, str(self.path.with_name(BESIDE))
+        if not (runs := context.pairs):
             return ""
-        runs, path = PairedRuns(context.earlier, RunFigures(context.results, context.summary)), self.path
-        page = str(path.with_name(BESIDE))
         return html.page(
             comparison_report(runs, compare_runs(runs), context.language, page, gate=context.gate)
         )

@@ -35,6 +35,10 @@ def command(
     run was cut short, or has no grade of a must-not-break case, nobody can tell: exit code 3, unless it is
     worse already. If the deciding judge used another rubric, the scores are not compared: grade RUN again
     first; must-not-break still counts.
+
+    With --knowledge in both runs it also says which articles were changed, which questions moved with them,
+    and which answers are still of before: an index that was not rebuilt, and answers with the old facts that
+    the retrieved texts prove, are a regression, too.
     """
     settings = load_settings(flags)
     compared = difference(before, after, settings.runs)

@@ -36,6 +36,7 @@ from simulator.core.messages import changed as with_changes
 from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import change_text, trial_notice
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
+from simulator.report.update import update_headline, update_sections
 from simulator.report.verdict import verdict
 from simulator.results.comparison import (
     FEWEST_CASES,
@@ -157,6 +158,7 @@ def comparison_report(
     if changes.cannot_tell:
         unknown = Line(_("Cannot tell (exit code 3)"), "alarm")
         sections.append(Section("unknown", "", (unknown,), views=TEXT | BRIEF))
+    sections += update_sections(changes.update)
     sections += [*parts.turned(), *parts.differences(), *parts.pairs(runs)]
     sections += page_section(page)
     title = _("Comparison  {before} → {after}", before=changes.before.run, after=changes.after.run)
@@ -189,7 +191,9 @@ class _Parts:
         """
         row, changes, said = self.changes.score, self.changes, list[Message]()
         tone: Tone = "alarm"
-        if changes.verdict == "not_comparable" or row is None:
+        if not changes.paired:
+            said.append(_("No question is left to compare: the references of all are of before the update."))
+        elif changes.verdict == "not_comparable" or row is None:
             other_rubric = _(
                 "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
                 " earlier run again by the same rubric."
@@ -216,6 +220,9 @@ class _Parts:
                 )
                 reds = changes.reds
                 said.append(redder.format(worse=reds.cases_worse, better=reds.cases_better, p=p_text(reds.p)))
+        if late := changes.update and update_headline(changes.update):
+            tone = "alarm"
+            said.insert(0, late)
         if changes.cannot_tell:
             tone = "alarm"
             said = [*self._cannot_tell(), *said]
@@ -241,7 +248,7 @@ class _Parts:
     def _below(self) -> Iterator[Text | Line]:
         """What follows the headline where nothing can be said: how the runs could be compared."""
         changes = self.changes
-        if changes.verdict == "not_comparable":
+        if changes.verdict == "not_comparable" and changes.paired:
             yield _(
                 "Grade it again: python run.py grade {run} --again --judges {judges}",
                 run=changes.before.run,

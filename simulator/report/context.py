@@ -38,7 +38,7 @@ from simulator.report.sections import answerable_sections, sections
 from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
-from simulator.results.comparison import Change, RunFigures, change
+from simulator.results.comparison import Change, PairedRuns, RunFigures, change
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
@@ -324,7 +324,12 @@ class ReportContext:
     @cached_property
     def change(self) -> Change | None:
         """The pair of numbers beside those of the earlier run."""
-        return self.earlier and change(self.earlier, RunFigures(self.results, self.summary))
+        return self.pairs and change(self.pairs.before, self.pairs.after, self.pairs.apart)
+
+    @cached_property
+    def pairs(self) -> PairedRuns | None:
+        """The earlier run and this one, side by side; None without an earlier one."""
+        return PairedRuns(self.earlier, RunFigures(self.results, self.summary)) if self.earlier else None
 
     @property
     def wording(self) -> str:

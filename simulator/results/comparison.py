@@ -26,6 +26,7 @@ from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, 
 from simulator.results.draws import interval_of_difference
 from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.significance import ALPHA, mcnemar, wilcoxon
+from simulator.results.update import Update, update_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import replay_of
 
@@ -122,11 +123,12 @@ def distinct_turns(turns: Iterable[PairedTurn]) -> list[PairedTurn]:
     return list(by_key.values())
 
 
-def change(before: RunFigures, after: RunFigures) -> Change:
-    """The pair of numbers of two runs."""
+def change(before: RunFigures, after: RunFigures, apart: Collection[str] = ()) -> Change:
+    """The pair of numbers of two runs, without the cases that stand `apart`."""
     asked = {case.case for case in before.summary.scores.cases} & {
         case.case for case in after.summary.scores.cases
     }
+    asked = asked.difference(apart)
     (red, score), (red_now, score_now) = (_figures_on(side, asked) for side in (before, after))
     return Change(
         earlier=before.results.run.id,
@@ -165,6 +167,15 @@ class PairedRuns:
         runs = self.before.results, self.after.results
         self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
         self.both = [key for key in self.later if key in self.earlier]
+        # What an update of the articles moved; by a reference of before it the right answer would be wrong.
+        self.update = update_of(
+            self.before, self.after, ((self.earlier[key], self.later[key]) for key in self.both)
+        )
+        self.apart = self.update.apart if self.update else frozenset[str]()
+        for side in (self.earlier, self.later):
+            for key in [key for key in side if key[0] in self.apart]:
+                del side[key]
+        self.both = [key for key in self.both if key[0] not in self.apart]
         was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
             {(red.conversation, red.turn): red for red in side.summary.red.answers}
             for side in (self.before, self.after)
@@ -354,6 +365,7 @@ class RunComparison(Value):
     cut_short: tuple[CutShort, ...] = ()
     cautions: tuple[Caution, ...]
     changed: tuple[ChangedSetting, ...]
+    update: Update | None = None
 
     @property
     def regression(self) -> bool:
@@ -361,8 +373,11 @@ class RunComparison(Value):
 
         A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity.
         So another judge's mean counts only through what it makes red. Where the deciding judge used another
-        rubric, grades and colours are not comparable: then only the cases count that must not break.
+        rubric, grades and colours are not comparable: then only the cases count that must not break. An
+        update of the articles that did not arrive is one, too.
         """
+        if self.update and self.update.regression:
+            return True
         if self.broken or self.verdict in ("worse", "not_comparable"):
             return bool(self.broken) or self.verdict == "worse"
         return self.reds.redder
@@ -388,14 +403,14 @@ def is_guarded(tags: Iterable[str]) -> bool:
     return any(tag.strip().casefold().replace("_", "-").replace(" ", "-") in GUARDED for tag in tags)
 
 
-def means_by_customer(side: RunFigures) -> dict[str, dict[CustomerKey, float]]:
-    """For each judge the mean (0..1) of every case and persona, over their repetitions.
+def means_by_customer(side: RunFigures, apart: Collection[str] = ()) -> dict[str, dict[CustomerKey, float]]:
+    """For each judge the mean (0..1) of every case and persona, over their repetitions; no cases `apart`.
 
     A conversation's mean is that of the turns that the judge graded and that count, and a customer's that of
     its conversations: a long conversation weighs no more than a short one.
     """
     values: dict[str, dict[CustomerKey, dict[str, list[float]]]] = {}
-    for turn in side.summary.record.counted:
+    for turn in (turn for turn in side.summary.record.counted if turn.case not in apart):
         for judge, grade in turn.scores.items():
             if grade.is_scored and grade.value is not None:
                 by_conversation = values.setdefault(judge, {}).setdefault((turn.case, turn.persona), {})
@@ -473,7 +488,7 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
 
 
 def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
-    """What is known to differ in the bot: adapter, settings, prompts, model."""
+    """What is known to differ in the bot: adapter, articles, settings, prompts, model."""
     earlier: Any = before.settings.get("set") or {}
     later: Any = after.settings.get("set") or {}
     prompts = (
@@ -483,6 +498,7 @@ def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
     # Only what was stored: a bot whose code changed has to be told apart by who changed it.
     changes = [
         ("adapter", before.settings.get("adapter"), after.settings.get("adapter")),
+        ("--knowledge", before.settings.get("knowledge"), after.settings.get("knowledge")),
         *((key, earlier.get(key), later.get(key)) for key in dict.fromkeys((*earlier, *later))),
         ("prompt", *prompts),
         ("demo_model", before.models.get("demo"), after.models.get("demo")),
@@ -632,7 +648,7 @@ def compare_runs(pairs: PairedRuns) -> RunComparison:
     before, after = pairs.before, pairs.after
     seed = after.results.run.settings.get("seed")
     primary = after.summary.scores.primary
-    earlier, later = means_by_customer(pairs.before), means_by_customer(pairs.after)
+    earlier, later = (means_by_customer(side, pairs.apart) for side in (before, after))
     # Of every customer that both runs have: the case, and the means before and after.
     means = {
         judge: [
@@ -662,7 +678,7 @@ def compare_runs(pairs: PairedRuns) -> RunComparison:
         for side in (before, after)
     )
     return RunComparison(
-        change=change(before, after),
+        change=change(before, after, pairs.apart),
         before=next(whole),
         after=next(whole),
         primary=primary,
@@ -686,6 +702,7 @@ def compare_runs(pairs: PairedRuns) -> RunComparison:
         ),
         cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
+        update=pairs.update,
     )
 
 
@@ -704,7 +721,8 @@ def _is_cut_short(side: RunFigures) -> bool:
 
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; judges by name."""
-    shown = comparison.model_dump(mode="json")
+    shown = comparison.model_dump(mode="json", exclude={"update"})
+    shown["update"] = comparison.update and comparison.update.as_json()
     shown["judges"] = {row.pop("judge"): row for row in shown["judges"]}
     shown["change"] = comparison.change.as_json()
     shown |= {"regression": comparison.regression, "cannot_tell": comparison.cannot_tell}

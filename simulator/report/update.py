@@ -1,0 +1,163 @@
+"""What an update of the articles moved, in words: for the page, the terminal and Markdown of `diff`."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from simulator.core.document import (
+    BRIEF,
+    EVERYWHERE,
+    Fact,
+    Item,
+    Items,
+    Line,
+    Notes,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from simulator.core.messages import Message, _, listed
+from simulator.results.article_changes import ArticleChange, ChangeKind
+from simulator.results.update import AffectedQuestion, Fate, Fault, ReferenceFault, Update
+
+# So many of a kind are quoted: in brief, and elsewhere; so many articles are in the table.
+_BRIEFLY, _QUOTED, _ARTICLES = 3, 20, 40
+_MORE = _("{n} more on the page.")
+_KINDS: Mapping[ChangeKind, Message] = {
+    "changed": _("changed"),
+    "withdrawn": _("withdrawn"),
+    "added": _("added"),
+    "renamed": _("renamed or moved"),
+    "split": _("split"),
+    "reworded": _("only reworded"),
+}
+_FATES: Mapping[Fate, tuple[Message, Tone]] = {
+    "stale": (_("Stale: still what the article said before ({n})"), "alarm"),
+    "withdrawn": (_("Withdrawn articles that are still quoted ({n})"), "alarm"),
+    "neither": (_("Neither what the article said before nor what it says now ({n})"), "strong"),
+    "strayed": (_("Changed, although nothing that they need or retrieved was ({n})"), "strong"),
+    "moved": (_("Moved as they should ({n})"), "good"),
+}
+_FAULTS: Mapping[Fault, Message] = {
+    "fact": _("it has what the article said before"),
+    "sum": _("it was worked out with what the article said before"),
+    "denied": _("its yes became a no, or its no a yes"),
+    "withdrawn": _("the article that it needs was withdrawn"),
+    "answerable": _("it is marked as unanswerable, and a new article answers it"),
+}
+
+
+def update_headline(update: Update) -> Message | None:
+    """What comes before all else: that the update did not arrive; None where nothing proves that."""
+    if update.index_is_old:
+        return _(
+            "The index was not rebuilt: everything that the bot retrieved of changed articles ({n} passages)"
+            " is what they said before the update.",
+            n=update.old_passages,
+        )
+    late = [q for fate in ("stale", "withdrawn") for q in update.of(fate) if q.certain]
+    return _("Answers that still say what the articles said before: {n}.", n=len(late)) if late else None
+
+
+def update_sections(update: Update | None) -> Iterator[Section]:
+    """What was changed, then the questions: what is to be done first, what moved as it should last."""
+    if update is None:
+        return
+    title = _("Update of the articles")
+    if not update.comparable:
+        why = _("The articles of both runs have hardly anything in common: not comparable.")
+        if update.lacking:
+            why = _(
+                "Not comparable: {run} does not know the bot's articles (--knowledge).", run=update.lacking
+            )
+        yield Section("update", title, (Line(why, "soft"),), views=EVERYWHERE | BRIEF)
+        return
+    counts = Counter(change.kind for change in update.changes)
+    kinds = [_("{name} {n}", name=name, n=counts[kind]) for kind, name in _KINDS.items() if counts[kind]]
+    line = Line(_("Articles: {kinds}.", kinds=_("{parts}", parts=kinds)), "strong")
+    notes = Notes.of(_notes(update), "soft")
+    table = Table.of(
+        "articles",
+        (_("Article"), _("What became of it"), _("Before"), _("Now")),
+        chain.from_iterable(map(_article_rows, update.changes[:_ARTICLES])),
+    )
+    yield Section("update", title, (line, *((notes,) if notes.lines else ()), table))
+    yield Section("update", title, (line, *((notes,) if notes.lines else ())), views=BRIEF)
+    if update.references:
+        yield from _listed(
+            "references",
+            _("Fix the reference: of before the update, counts on neither side ({n})"),
+            [_reference(fault) for fault in update.references],
+        )
+    for fate, (name, tone) in _FATES.items():
+        if questions := update.of(fate):
+            items = [_item(question, tone) for question in questions]
+            yield from _listed(f"update_{fate}", name, items)
+
+
+def _listed(key: str, title: Message, items: list[Item]) -> Iterator[Section]:
+    named = title.format(n=len(items))
+    yield Section(key, named, (Items.first(_QUOTED, items, _MORE),))
+    briefly = (Item(item.text, item.facts[1:], item.tone) for item in items)
+    yield Section(key, named, (Items.first(_BRIEFLY, briefly, _MORE),), views=BRIEF)
+
+
+def _article_rows(change: ArticleChange) -> Iterator[tuple[Text, Text, Text, Text]]:
+    name = _("{title} ({id})", title=change.title, id=change.id) if change.title else change.id
+    kind: Text = _KINDS[change.kind]
+    if change.kind in ("renamed", "split"):
+        kind = _("{kind}: {now}", kind=kind, now=listed(change.now, 3))
+    facts = change.facts[:3] if change.kind not in ("added", "withdrawn") else ()
+    yield name, kind, facts[0].old if facts else "", facts[0].new if facts else ""
+    for fact in facts[1:]:
+        yield "", "", fact.old, fact.new
+
+
+def _notes(update: Update) -> Iterator[Text]:
+    if not update.texts:
+        yield _("A run kept no texts of its articles, which are too large: what they say was not compared.")
+    elif update.old_passages and update.new_passages:
+        yield _(
+            "Retrieved of what was changed: {old} passages with the old text, {new} with the new one.",
+            old=update.old_passages,
+            new=update.new_passages,
+        )
+    if update.unknown:
+        names = [
+            _("{id} (now {now})", id=id_, now=listed(now, 3)) if now else id_
+            for id_, now in update.unknown.items()
+        ]
+        yield _(
+            "Questions name articles that are not there any more: {articles}. Correct their column passages.",
+            articles=listed(names, 5),
+        )
+    if update.unquoted:
+        yield _(
+            "A withdrawn article was retrieved, but not quoted: {cases}.", cases=listed(update.unquoted, 5)
+        )
+
+
+def _reference(fault: ReferenceFault) -> Item:
+    facts = [Fact(_("Reference"), fault.reference)] if fault.reference else []
+    if fault.old:
+        facts.append(Fact(_("Article before"), fault.old))
+    now = fault.new or (_("(withdrawn)") if fault.fault == "withdrawn" else _("(no longer says so)"))
+    facts.append(Fact(_("Article now"), now))
+    text = _("{question} ({case}): {why}", question=fault.question, case=fault.case, why=_FAULTS[fault.fault])
+    return Item(text, tuple(facts))
+
+
+def _item(question: AffectedQuestion, tone: Tone) -> Item:
+    text = _("{question} ({case})", question=question.question, case=question.case)
+    if question.fate in ("stale", "withdrawn"):
+        how = _("certain") if question.certain else _("likely")
+        text = _("{question} ({case}): {how}", question=question.question, case=question.case, how=how)
+    if question.fate == "strayed":
+        return Item(text, (Fact(_("Before"), question.before), Fact(_("Now"), question.answer)), tone)
+    facts = [Fact(_("Answer"), question.answer)]
+    if question.old:
+        facts.append(Fact(_("Article before"), question.old))
+    gone = _("(withdrawn)") if question.gone else _("(no longer says so)")
+    facts.append(Fact(_("Article now"), question.new or gone))
+    return Item(text, tuple(facts), tone)

@@ -1,0 +1,289 @@
+"""What became of a bot's articles from one run to a later one, and which facts differ.
+
+Articles are followed by their ids, then by their content, so that one that was renamed, moved or split is not
+taken for one that is gone:
+
+    same id, same text                                    not named
+    same id, other text, a fact differs                   changed
+    same id, other text, no fact differs                  reworded
+    gone; another has most of its text                    renamed
+    gone, or shorter; several others have its text        split
+    gone; nothing has its text                            withdrawn
+    new; none of the earlier ones has its text            added
+
+Facts are figures, dates and times (text/figures.py), small counts ("3 times"), addresses of pages and
+mailboxes, names, and whether a sentence denies something. Names are what stands between 「」, what ends like
+a desk, a shop or a product, and English words with a capital. Of two articles sentences are paired that are
+alike, and what differs within a pair is what was changed:
+
+    "The plan costs 1,100 yen." / "The plan costs 1,300 yen."     gone 1100円, came 1300円
+    "You can cancel online."    / "You cannot cancel online."     denied now
+    "Please call us."           / "Give us a call, please."       nothing: reworded
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import chain
+from typing import Literal
+
+from simulator.core.types import StoredArticle, Value
+from simulator.text.figures import figures
+from simulator.text.segments import normalise, sentences, tokens
+
+ChangeKind = Literal["changed", "reworded", "renamed", "split", "withdrawn", "added"]
+# Sentences that are less alike than this are not one sentence in two wordings.
+_ALIKE, _NEARLY_EQUAL = 0.5, 0.7
+# An article goes on in another that has at least this share of its text.
+_SAME_TEXT = 0.5
+# Runs of so many characters show whether a text goes on elsewhere.
+_SHINGLE = 6
+# Shorter sentences stand in many texts.
+TELLING = 8
+_ADDRESS = re.compile(r"https?://[^\s「」、。<>()]+|www\.[^\s「」、。<>()]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_COUNT = re.compile(
+    r"(?<![\d.,])\d(?![\d.,]) ?"
+    r"(?:(?![年月日時分円])[一-龥ァ-ヺー]{1,2}|つ|(?!(?:day|hour|month|year|week|minute|yen|dollar)s?\b)[a-z]{3,})"
+)
+_NAME = re.compile(
+    r"[「『“]([^「」『』“”]{1,30})[」』”]"
+    r"|([一-龥ァ-ヺーa-zA-Z0-9]{1,12}(?:部|課|係|支店|本店|店|センター|窓口|デスク|銀行|駅|カード|プラン|アプリ))"
+    r"|([一-龥ァ-ヺー]{1,8})(?=さん|様|氏)"
+)
+_CAPITAL = re.compile(r"(?<=[^.!?:\s] )(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)")
+_DAY = re.compile(r"^(?:\d{4}-)?\d\d-\d\d$")
+_DENIES = re.compile(
+    r"ません|できな[いく]|出来な[いく]|[らかさたはがもい]な(?:い(?!か)|く(?!て))|不可|不要|かね(?:ます|る)|お断り|対象外|廃止|終了し"
+    r"|\b(?:not|no|never|cannot|without|unable|unavailable|neither|nor)\b|n't\b"
+)
+
+
+class FactChange(Value):
+    """A sentence of an article as it was and as it is; one of them is empty where it only came or went.
+
+    `gone` and `came` are the facts that only one of the two has, by the spelling that they are compared by;
+    `denied` says that a yes became a no, or the reverse.
+    """
+
+    old: str
+    new: str
+    gone: frozenset[str] = frozenset()
+    came: frozenset[str] = frozenset()
+    denied: bool = False
+
+
+class ArticleChange(Value):
+    """What became of one article, by its earlier `id`, or that of an added one; `now` are its later ids."""
+
+    id: str
+    title: str
+    kind: ChangeKind
+    now: tuple[str, ...] = ()
+    facts: tuple[FactChange, ...] = ()
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """All that questions and passages may call it."""
+        return frozenset({self.id, *self.now})
+
+
+@lru_cache(maxsize=8192)
+def facts_of(text: str) -> frozenset[str]:
+    """The facts of a text, each in one spelling."""
+    plain = normalise(text)
+    addresses = {address.rstrip(".,/") for address in _ADDRESS.findall(plain)}
+    counts = {match.replace(" ", "") for match in _COUNT.findall(_ADDRESS.sub(" ", plain))}
+    names = {next(filter(None, groups)).lower() for groups in _NAME.findall(text)}
+    names |= {name.lower() for name in _CAPITAL.findall(text)}
+    return frozenset({figure.value for figure in figures(text)} | addresses | counts | names)
+
+
+def has_fact(text: str, facts: Iterable[str]) -> bool:
+    """Whether a text states one of these facts; a date without its year is the same date."""
+    stated, plain = facts_of(text), plain_text(text)
+    return any(
+        fact in stated
+        or (
+            bool(_DAY.search(fact))
+            and any(fact.endswith(s) or s.endswith(fact) for s in stated if _DAY.search(s))
+        )
+        or (not fact[:1].isdigit() and plain_text(fact) in plain)
+        for fact in facts
+    )
+
+
+def _is_same_day(first: str, other: str) -> bool:
+    return first.endswith(other) or other.endswith(first)
+
+
+def denies(sentence: str) -> bool:
+    """Whether a sentence says that something is not so."""
+    return bool(_DENIES.search(normalise(sentence)))
+
+
+@lru_cache(maxsize=8192)
+def plain_text(text: str) -> str:
+    """A text as it is compared: normalised, without spaces and marks of Markdown."""
+    return re.sub(r"[\s*_`#>|]+", "", normalise(text))
+
+
+def article_changes(
+    before: Sequence[StoredArticle], after: Sequence[StoredArticle]
+) -> tuple[ArticleChange, ...]:
+    """What became of the articles, in their earlier order, added ones last."""
+    earlier, later = ({article.id: article for article in side} for side in (before, after))
+    lost = [article for id_, article in earlier.items() if id_ not in later]
+    fresh = [article for id_, article in later.items() if id_ not in earlier]
+    edited = [a for id_, a in earlier.items() if id_ in later and later[id_].digest != a.digest]
+    follows = _followers(earlier, later)
+    taken = {id_ for ids in follows.values() for id_ in ids}
+    changes = list[ArticleChange]()
+    for article in before:
+        if article in lost or article in edited:
+            now = ((article.id,) if article.id in later else ()) + follows.get(article.id, ())
+            changes.append(_change(article, [later[id_] for id_ in now]))
+    changes += [
+        ArticleChange(id=a.id, title=a.title, kind="added", now=(a.id,), facts=_stated(a.text, came=True))
+        for a in fresh
+        if a.id not in taken
+    ]
+    return tuple(changes)
+
+
+def _change(article: StoredArticle, now: Sequence[StoredArticle]) -> ArticleChange:
+    facts = tuple(fact_changes(article.text, "\n".join(part.text for part in now)))
+    if not now:
+        kind: ChangeKind = "withdrawn"
+        facts = _stated(article.text, came=False)
+    elif len(now) > 1:
+        kind = "split"
+    elif now[0].id != article.id:
+        kind = "renamed"
+    else:
+        kind = "changed" if facts or not article.packed else "reworded"
+    title = article.title or (now[0].title if now else "")
+    return ArticleChange(
+        id=article.id, title=title, kind=kind, now=tuple(part.id for part in now), facts=facts
+    )
+
+
+def _stated(text: str, *, came: bool) -> tuple[FactChange, ...]:
+    """The sentences of an article that only came, or went, as a whole."""
+    changes = []
+    for sentence in dict.fromkeys(sentences(text)):
+        if len(plain_text(sentence)) >= TELLING:
+            stated = facts_of(sentence)
+            changes.append(
+                FactChange(old="", new=sentence, came=stated)
+                if came
+                else FactChange(old=sentence, new="", gone=stated)
+            )
+    return tuple(changes)
+
+
+def _followers(
+    earlier: Mapping[str, StoredArticle], later: Mapping[str, StoredArticle]
+) -> Mapping[str, tuple[str, ...]]:
+    """Where the text of articles went on, by their earlier ids: into new ones, or into those that grew."""
+    lost = [id_ for id_ in earlier if id_ not in later]
+    fresh = [id_ for id_ in later if id_ not in earlier]
+    edited = [id_ for id_ in earlier if id_ in later and earlier[id_].digest != later[id_].digest]
+    if not lost and not (fresh and edited):
+        return {}
+    before, after = (
+        {id_: _shingles(article.text) for id_, article in side.items()} for side in (earlier, later)
+    )
+    # What several articles of a desk have, as phrases and tables, hardly tells which of them it is.
+    often, often_now = (Counter(chain.from_iterable(side.values())) for side in (before, after))
+
+    def share(text: frozenset[str], other: frozenset[str]) -> float:
+        weights = {shingle: 1 / max(often[shingle], often_now[shingle]) for shingle in text}
+        return sum(weights[shingle] for shingle in text & other) / (sum(weights.values()) or 1)
+
+    def best(text: frozenset[str], places: Mapping[str, frozenset[str]]) -> str:
+        shares = {id_: share(text, place) for id_, place in places.items()}
+        nearest = max(shares, key=lambda id_: shares[id_], default="")
+        return nearest if shares.get(nearest, 0.0) >= _SAME_TEXT else ""
+
+    # A new article is a part of the earlier one that most of its text comes from.
+    parts = dict[str, list[str]]()
+    for id_ in fresh:
+        parts.setdefault(best(after[id_], {other: before[other] for other in (*lost, *edited)}), []).append(
+            id_
+        )
+    places = {id_: after[id_] for id_ in fresh} | {id_: after[id_] - before[id_] for id_ in edited}
+    follows = {id_: tuple(parts.get(id_, ())) for id_ in (*lost, *edited)}
+    for id_ in lost:
+        # One has most of it: it was renamed, or taken in.
+        if len(follows[id_]) < 2 and (place := best(before[id_], places)):
+            follows[id_] = (place,)
+    return follows
+
+
+@lru_cache(maxsize=1024)
+def _shingles(text: str) -> frozenset[str]:
+    plain = plain_text(text)
+    if not plain:
+        return frozenset()
+    return frozenset(plain[at : at + _SHINGLE] for at in range(max(1, len(plain) - _SHINGLE + 1)))
+
+
+def fact_changes(old: str, new: str) -> Iterator[FactChange]:
+    """The sentences in which two texts differ by a fact, and those that only one of them has."""
+    before, after = ({plain_text(s): s for s in sentences(text)} for text in (old, new))
+    went = [sentence for plain, sentence in before.items() if plain not in after]
+    came = [sentence for plain, sentence in after.items() if plain not in before]
+    pairs = _pairs(went, came)
+    for sentence, other in pairs.items():
+        yield from _differences(sentence, other)
+    went = [sentence for sentence in went if sentence not in pairs]
+    came = [sentence for sentence in came if sentence not in pairs.values()]
+    # Where sentences went and others came, they may say the same: then only facts tell.
+    rewritten = bool(went and came)
+    for sentence in went:
+        gone = frozenset(filter(_is_exact, facts_of(sentence) - facts_of(new)))
+        if gone or not (rewritten or len(plain_text(sentence)) < TELLING):
+            yield FactChange(old=sentence, new="", gone=gone)
+    for sentence in came:
+        fresh = frozenset(filter(_is_exact, facts_of(sentence) - facts_of(old)))
+        if fresh or not (rewritten or len(plain_text(sentence)) < TELLING):
+            yield FactChange(old="", new=sentence, came=fresh)
+
+
+def _is_exact(fact: str) -> bool:
+    """Whether a fact is a figure or an address: a name may be left out in another wording."""
+    return fact[:1].isdigit() or "@" in fact or "." in fact
+
+
+def _differences(old: str, new: str) -> Iterator[FactChange]:
+    alike = _similarity(old, new)
+    before, after = facts_of(old), facts_of(new)
+    gone, came = before - after, after - before
+    denied = alike >= _NEARLY_EQUAL and denies(old) != denies(new)
+    # A name that only one of the two has may be another wording; what replaced it is another name.
+    if not (gone and came):
+        gone, came = (frozenset(filter(_is_exact, side)) for side in (gone, came))
+    if gone or came or denied:
+        yield FactChange(old=old, new=new, gone=gone, came=came, denied=denied)
+
+
+def _pairs(went: Sequence[str], came: Sequence[str]) -> dict[str, str]:
+    """The sentences that are one in two wordings, the most alike first, each once."""
+    scores = sorted(
+        ((_similarity(old, new), at, to) for at, old in enumerate(went) for to, new in enumerate(came)),
+        key=lambda item: (-item[0], item[1], item[2]),
+    )
+    pairs, left, right = dict[str, str](), set[int](), set[int]()
+    for score, at, to in scores:
+        if score >= _ALIKE and at not in left and to not in right:
+            pairs[went[at]] = came[to]
+            left.add(at)
+            right.add(to)
+    return pairs
+
+
+@lru_cache(maxsize=16384)
+def _similarity(old: str, new: str) -> float:
+    return SequenceMatcher(None, tokens(old), tokens(new), autojunk=False).ratio()

@@ -1,0 +1,355 @@
+"""What an update of the articles moved: facts followed from article to answer, and the traps beside them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from benchmarks import drill, updates
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Ended,
+    Language,
+    Passage,
+    Response,
+    Results,
+    Run,
+    Score,
+    StoredArticle,
+    Turn,
+)
+from simulator.results.article_changes import article_changes
+from simulator.results.comparison import PairedRuns, RunComparison, compare_runs
+from simulator.results.update import Fate, Update
+from tests.commands import Command
+from tests.diff_runs import START, side_of
+
+FEES = "# Fees\nThe plan costs 1,100 yen a month. Late payments cost 300 yen."
+DESK = "# Desk\nThe desk is open until 18:00. You can cancel online at any time."
+BEFORE = {"fees": FEES, "desk": DESK}
+
+
+class Said(NamedTuple):
+    """A question in one run: the answer, the articles that came with their texts, and how it was graded."""
+
+    answer: str
+    came: Mapping[str, str] = {}
+    value: float = 1.0
+    response: Response = "answered"
+
+
+def a_run(
+    articles: Mapping[str, str], said: Mapping[str, Said], cases: Mapping[str, Mapping[str, Any]], name: str
+) -> Results:
+    """A run of a bot with these articles, in which a model judged."""
+    talks, scores = [], []
+    for case, row in said.items():
+        passages = tuple(Passage(id=id_, text=text) for id_, text in row.came.items())
+        known = {"question": f"{case}?", "language": "en"} | cases.get(case, {})
+        turn = Turn(index=1, user=str(known["question"]), answer=Answer(text=row.answer, passages=passages))
+        id_ = f"calm/{case}#1"
+        talks.append(
+            Conversation(
+                id=id_,
+                case=Case(id=case, **known),
+                persona="calm",
+                repeat=1,
+                turns=(turn,),
+                ended=Ended.TURN_LIMIT,
+            )
+        )
+        scores.append(
+            Score(
+                judge="turn",
+                conversation=id_,
+                turn=1,
+                state="scored",
+                value=row.value,
+                raw=5 * row.value,
+                rubric="r",
+                response=row.response,
+            )
+        )
+    run = Run(id=name, created=START, settings={}, status="finished", models={"judge": "m", "user": "m"})
+    stored = tuple(StoredArticle.of(id_, id_, text) for id_, text in articles.items())
+    return Results(
+        run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores), articles=stored
+    )
+
+
+def compared(
+    after: Mapping[str, str],
+    said: Mapping[str, tuple[Said, Said]],
+    before: Mapping[str, str] = BEFORE,
+    **cases: Mapping[str, Any],
+) -> RunComparison:
+    """Both runs compared: what each question was answered before and after."""
+    sides = [
+        side_of(a_run(articles, {case: pair[at] for case, pair in said.items()}, cases, name))
+        for at, (articles, name) in enumerate(((before, "before"), (after, "after")))
+    ]
+    return compare_runs(PairedRuns(*sides))
+
+
+def updated(after: Mapping[str, str], said: Mapping[str, tuple[Said, Said]], **cases: Any) -> Update:
+    """What the update moved."""
+    update = compared(after, said, **cases).update
+    assert update
+    return update
+
+
+def fates(update: Update) -> dict[str, Fate]:
+    """What became of each question."""
+    return {question.case: question.fate for question in update.questions}
+
+
+NEW_FEES = FEES.replace("1,100", "1,300")
+PRICE = {"question": "What does the plan cost a month?", "passages": ("fees",)}
+
+
+def test_an_answer_with_the_new_fact_moved_and_one_with_the_old_is_stale_for_certain() -> None:
+    """The old sentence is quoted beside the new one; a retrieved text of before proves it."""
+    after = {**BEFORE, "fees": NEW_FEES}
+    moved = updated(
+        after,
+        {"price": (Said("It is 1,100 yen.", {"fees": FEES}), Said("It is 1,300 yen.", {"fees": NEW_FEES}))},
+        price=PRICE,
+    )  # fmt: skip
+    assert fates(moved) == {"price": "moved"}
+    assert not moved.regression
+    old = Said("It is 1,100 yen.", {"fees": FEES}, value=0.2)
+    stale = updated(after, {"price": (old, old)}, price=PRICE)
+    (question,) = stale.of("stale")
+    assert question.certain
+    assert "1,100" in question.old
+    assert "1,300" in question.new
+    assert stale.regression
+
+
+def test_an_index_that_was_never_made_anew_is_said_first_and_is_a_regression() -> None:
+    """Its answers have not changed at all, which looks like nothing happened."""
+    same = Said("Until 18:00.", {"fees": FEES, "desk": DESK})
+    result = compared({**BEFORE, "fees": NEW_FEES}, {"hours": (same, same)}, hours={"passages": ("desk",)})
+    assert result.update
+    assert result.update.index_is_old
+    assert result.regression
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "passages"),
+    [
+        # Another fact of the changed article.
+        ("What does a late payment cost?", "Late payments cost 300 yen.", ("fees",)),
+        # The old figure, right elsewhere.
+        ("What does a SIM card cost?", "A SIM card costs 1,100 yen.", ("sim",)),
+        ("How much is a SIM card?", "1,100 yen.", ()),
+    ],
+)
+def test_what_the_update_does_not_concern_is_not_called_stale(
+    question: str, answer: str, passages: Sequence[str]
+) -> None:
+    """Neither another fact of a changed article, nor the old figure where it is still right."""
+    sim = "# SIM cards\nA SIM card costs 1,100 yen."
+    before, after = {**BEFORE, "sim": sim}, {**BEFORE, "sim": sim, "fees": NEW_FEES}
+    came = Said(answer, {"fees": NEW_FEES, "sim": sim})
+    case = {"question": question, "passages": passages, "references": ((answer,),)}
+    update = compared(after, {"other": (came, came)}, before, other=case).update
+    assert update
+    assert update.questions == update.references == ()
+
+
+@pytest.mark.parametrize(
+    ("reference", "after", "fault"),
+    [
+        ("It costs 1,100 yen.", {"fees": NEW_FEES}, "fact"),
+        ("That makes 13,200 yen a year.", {"fees": NEW_FEES}, "sum"),
+        ("Together 1,400 yen with the late payment.", {"fees": NEW_FEES}, "sum"),
+        ("Yes, you can cancel online.", {"desk": DESK.replace("can cancel", "cannot cancel")}, "denied"),
+        ("It costs 1,100 yen.", {"fees": None}, "withdrawn"),
+    ],
+)
+def test_a_reference_of_before_the_update_is_named_and_counts_on_neither_side(
+    reference: str, after: Mapping[str, str | None], fault: str
+) -> None:
+    """The fact itself, a multiple, a sum, a yes that became a no, an article that is gone."""
+    articles = {id_: text for id_, text in {**BEFORE, **after}.items() if text}
+    case = {
+        "question": "What does the plan cost?" if fault != "denied" else "Can I cancel online at any time?",
+        "passages": tuple(after),
+        "references": ((reference,),),
+    }
+    right_now = Said("Something else.", value=0.2)
+    fine = {f"q{n}": (Said("fine"), Said("fine")) for n in range(6)}
+    result = compared(articles, {"asked": (Said("fine"), right_now), **fine}, asked=case)
+    assert result.update
+    (named,) = result.update.references
+    assert (named.case, named.fault) == ("asked", fault)
+    assert result.change.asked == 6
+    assert result.change.questions == (0, 0)
+    assert not result.regression
+
+
+def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed() -> None:
+    """Whoever corrected the questions with the articles is not told to."""
+    update = updated(
+        {**BEFORE, "fees": NEW_FEES},
+        {"price": (Said("1,100 yen"), Said("1,300 yen"))},
+        price={**PRICE, "references": (("It costs 1,300 yen, and no longer 1,100 yen.",),)},
+    )
+    assert update.references == ()
+
+
+def test_articles_are_followed_by_their_content() -> None:
+    """Renamed, split, only reworded, withdrawn and added; ids that name nothing any more are named."""
+    words = "Parcels leave our store on the day of the order. They arrive within two days anywhere in Japan."
+    gifts = "Gift boxes are free of charge. We write a card in your words, and add no invoice to the parcel."
+    before = {
+        **BEFORE,
+        "a": f"# Parcels\n{words}",
+        "b": f"# Gifts\n{gifts}",
+        "c": "# Ink\nInk is sold in blue.",
+    }
+    first, second = gifts.split(". ", 1)
+    after = {
+        "fees": FEES.replace("a month", "each month"),
+        "desk": DESK,
+        "parcels": f"# Parcels\n{words}",
+        "b1": f"# Gifts\n{first}.",
+        "b2": f"# Gifts\n{second}",
+        "pens": "# Pens\nOur pens are made of cherry wood.",
+    }
+    stored = [[StoredArticle.of(id_, "", text) for id_, text in side.items()] for side in (before, after)]
+    kinds = {change.id: (change.kind, change.now) for change in article_changes(*stored)}
+    assert kinds == {
+        "fees": ("reworded", ("fees",)),
+        "a": ("renamed", ("parcels",)),
+        "b": ("split", ("b1", "b2")),
+        "c": ("withdrawn", ()),
+        "pens": ("added", ("pens",)),
+    }
+    said = Said("They arrive within two days anywhere in Japan.", {"parcels": after["parcels"]})
+    update = compared(after, {"when": (said, said)}, before, when={"passages": ("a",)}).update
+    assert update
+    assert update.unknown == {"a": ("parcels",)}
+    assert update.questions == ()
+
+
+def test_a_withdrawn_article_is_a_finding_where_it_is_quoted_and_not_where_it_only_came() -> None:
+    """Retrieved is not quoted."""
+    came = {"fees": FEES, "desk": DESK}
+    quoted, other = Said("The plan costs 1,100 yen a month.", came), Said("Until 18:00.", came)
+    update = updated(
+        {"desk": DESK}, {"price": (quoted, quoted), "hours": (other, other)},
+        price=PRICE, hours={"passages": ("desk",)},
+    )  # fmt: skip
+    assert fates(update) == {"price": "withdrawn"}
+    assert update.unquoted == ("hours",)
+
+
+def test_a_new_article_answers_what_was_unanswerable() -> None:
+    """The case is marked as unanswerable: that mark is of before the update."""
+    pens = "# Pens\nOur pens are made of cherry wood from Gifu."
+    update = updated(
+        {**BEFORE, "pens": pens},
+        {
+            "pens": (
+                Said("I do not know.", response="declined"),
+                Said("Our pens are made of cherry wood from Gifu.", {"pens": pens}, value=0.2),
+            )
+        },
+        pens={"answerable": False},
+    )
+    assert [(fault.case, fault.fault) for fault in update.references] == [("pens", "answerable")]
+    assert fates(update) == {"pens": "moved"}
+
+
+def test_the_judge_has_the_last_word() -> None:
+    """An answer that a model found right by a reference with the new fact is not stale."""
+    sure = Said("Since May it is no longer 1,100 yen but thirteen hundred.", {"fees": NEW_FEES})
+    update = updated(
+        {**BEFORE, "fees": NEW_FEES},
+        {"price": (Said("1,100 yen"), sure)},
+        price={**PRICE, "references": (("It costs 1,300 yen.",),)},
+    )
+    assert not update.of("stale")
+
+
+def test_what_changed_although_nothing_of_its_own_did_is_named() -> None:
+    """A question about an article that is as it was, whose answer turned red."""
+    update = updated(
+        {**BEFORE, "fees": NEW_FEES},
+        {"hours": (Said("Until 18:00.", {"desk": DESK}), Said("I do not know.", {"desk": DESK}, value=0.2))},
+        hours={"question": "Until when is the desk open?", "passages": ("desk",)},
+    )
+    assert fates(update) == {"hours": "strayed"}
+
+
+def test_folders_that_have_nothing_in_common_are_not_compared() -> None:
+    """Another desk, and a run that does not know its articles."""
+    same = {"hours": (Said("Until 18:00."), Said("Until 18:00."))}
+    other = updated({f"x{n}": f"# Other {n}\nSomething else entirely, number {n}00." for n in range(9)}, same)
+    assert not other.comparable
+    assert updated({}, same).lacking == "after"
+    assert compared(BEFORE, same).update is None
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_drill_tells_the_bundled_bots_apart(
+    language: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Updated: no regression; an article forgotten in the index, and an old index: exit code 1."""
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8" if language == "ja" else "C.UTF-8")
+    _told, *played = drill.play(language, tmp_path / "drill")
+    assert [code for _said, code in played] == [0, 1, 1]
+    first = {"ja": "検索用の索引が作り直されていません", "en": "The index was not rebuilt"}[language]
+    assert [first in said for said, _code in played] == [False, False, True]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_planted_changes_are_twelve_and_more(language: Language) -> None:
+    """The desk of the benchmark has 200 articles, and says which questions its changes concern."""
+    desk = updates.desk_of(language)
+    assert (len(desk.before), len(desk.concerned)) == (200, 9)
+    assert sum(desk.after.get(id_) != text for id_, text in desk.before.items()) == 13
+
+
+@pytest.mark.usefixtures("_bot")
+def test_diff_prints_the_update_and_ends_with_1(command: Command) -> None:
+    """From the command line: the old text in the index, the new one in the folder."""
+    words = (
+        "--cases",
+        "q.csv",
+        "--adapter",
+        "bot.py:answer",
+        "--offline",
+        "--persona",
+        "calm",
+        "--turns",
+        "1",
+    )
+    command(*words, "--knowledge", "old")
+    command(*words, "--knowledge", "new")
+    runs = sorted(path.name for path in Path("runs").iterdir())
+    done = command("diff", runs[0], runs[1], "--json")
+    assert done.code == 1
+    assert done.json["update"]["index_is_old"]
+    assert done.json["said"].startswith("The index was not rebuilt")
+    assert {"name": "--knowledge"}.items() <= done.json["changed"][0].items()
+
+
+@pytest.fixture
+def _bot() -> None:
+    for folder, text in (("old", FEES), ("new", NEW_FEES)):
+        Path(folder).mkdir()
+        Path(folder, "fees.md").write_text(text, encoding="utf-8")
+    Path("q.csv").write_text(
+        "id,question,passages\nprice,What does the plan cost a month?,fees\n", encoding="utf-8"
+    )
+    Path("bot.py").write_text(
+        f"TEXT = {FEES!r}\n\ndef answer(question):\n"
+        "    return 'The plan costs 1,100 yen a month.', [{'id': 'fees', 'text': TEXT}]\n",
+        encoding="utf-8",
+    )
