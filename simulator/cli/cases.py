@@ -44,6 +44,7 @@ from simulator.testset.checks import RejectedQuestion, TestSet
 from simulator.testset.logs import FROM_LOGS
 from simulator.testset.make import TestSetRequest, TestSetRun
 from simulator.testset.plan import WORDINGS
+from simulator.testset.untested import knowledge_of, untested_articles
 
 # Kinds of question, by their tags and ids, in the order of the summary; those after the complaint are out of
 # scope, so that declining them is right.
@@ -84,7 +85,7 @@ REASON_TITLES: dict[str, Message] = {
 @takes(
     "offline", "user_model", "judge_model", "cache", "budget", "prices", "jpy_per_usd",
     "calls", "timeout", "seed", "max_failed", "language", "redact_patterns",
-    "dry_run", "sheet", "worksheet", "columns", "json_output",
+    "dry_run", "runs", "sheet", "worksheet", "columns", "json_output",
 )  # fmt: skip
 def make(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
@@ -112,6 +113,10 @@ def make(  # noqa: PLR0917 - one for each option
         "--personas-out FOLDER",
         "With --from-logs: write personas that speak like these customers to FOLDER, and a mix of them.",
     ),
+    uncovered: str | None = option(
+        "--uncovered RUN",
+        "Only for articles that no question of RUN needs: a simple question each, the shortest first.",
+    ),
     to: str | None = option(
         "--to sheets",
         "Also add them to the sheet's worksheet of test questions, to be approved; with --sheet.",
@@ -132,6 +137,8 @@ def make(  # noqa: PLR0917 - one for each option
     path = Path(out)
     # What would otherwise show only after everything is paid: a file that cannot be written, a sheet without
     # credentials.
+    if uncovered is not None and knowledge is None:
+        knowledge = knowledge_of(uncovered, settings.runs)
     if knowledge is None and from_logs is None:
         raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
     if personas_out is not None and from_logs is None:
@@ -147,6 +154,10 @@ def make(  # noqa: PLR0917 - one for each option
         raise InputError(msg)
     if "sheets" in settings.to:
         files.check(settings.sheet, settings.worksheet)
+    only: frozenset[str] | None = None
+    if uncovered is not None:
+        only = untested_articles(uncovered, settings.runs)
+        number = min(number, len(only))
     request = TestSetRequest(
         knowledge,
         number,
@@ -155,6 +166,7 @@ def make(  # noqa: PLR0917 - one for each option
         settings.case_language,
         from_logs,
         settings.redact_patterns,
+        only,
     )
     run = TestSetRun(request, settings)
     if settings.dry_run:
@@ -170,6 +182,7 @@ ABOUT = """Make test questions from your documents.
 \b
 python run.py cases make docs/                       questions, right answers, gold passages
 python run.py cases make docs/ --to sheets --sheet KEY   let the team approve them
+python run.py cases make --uncovered latest          for articles that no question needs yet
 python run.py cases make --from-logs chats.jsonl     from recorded dialogues, personal data masked
 """
 

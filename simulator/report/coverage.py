@@ -67,7 +67,13 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
             (id_, coverage.titles[id_], Cell(text=str(n := coverage.retrieved.get(id_, 0)), number=n))
             for id_ in coverage.untested[:_SHOWN]
         ]
-        yield Table.of("untested", (_("Article"), _("Title"), _("Came for questions")), untested, title)
+        yield Table.of(
+            "untested",
+            (_("Article"), _("Title"), _("Came for questions")),
+            untested,
+            title,
+            words=frozenset({1}),
+        )
 
 
 def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:

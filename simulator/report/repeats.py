@@ -5,12 +5,19 @@ reliability   --repeats 3         which questions passed always, sometimes and n
 replay        --replay RUN        turns in which the customers' earlier lines still fitted, and the others
 """
 
+from collections.abc import Mapping
+
 from simulator.core.document import Cell, Section, Table, Text, figures_section, points
-from simulator.core.messages import _, ngettext, pgettext
+from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.types import Results
 from simulator.results.figures import Summary, rounded
+from simulator.results.flips import Flip, flips
 from simulator.users.scripted import DIVERGED
 
+_FLIPS: Mapping[Flip, Message] = {
+    "wording": _("the answer: the same passages came"),
+    "retrieval": _("the search: other passages came"),
+}
 # So many questions are listed, those that never passed first; all are in --json.
 _QUESTIONS_SHOWN = 20
 
@@ -66,6 +73,11 @@ def reliability_section(summary: Summary) -> Section | None:
         text = _("{n} of {of}", n=passed, of=of)
         return Cell(text=_chance(passed / of), number=round(share, 1), note=text)
 
+    flipped = flips(summary.record)
+
+    def flip(case: str) -> Text:
+        return _FLIPS[flipped[case]] if case in flipped else ""
+
     unsure = [*reliability.never, *reliability.sometimes]
     table = Table.listing(
         "reliability",
@@ -74,9 +86,10 @@ def reliability_section(summary: Summary) -> Section | None:
             _("Question"): lambda case: case,
             _("Asked"): lambda case: asked[case],
             pgettext("a share", "Passed"): share,
+            **({_("What flipped"): flip} if flipped else {}),
         },
         counts=2,
-        words=frozenset({1}),
+        words=frozenset({1, 3}),
     )
     notes = [
         _("A conversation passes when none of its turns is red."),
@@ -107,7 +120,7 @@ def reliability_section(summary: Summary) -> Section | None:
         ),
         tables=[table] if unsure else [],
         notes=notes,
-        figures=reliability.as_json(),
+        figures=reliability.as_json() | {"flips": flipped},
     )
 
 

@@ -81,6 +81,7 @@ def update_sections(update: Update | None) -> Iterator[Section]:
         "articles",
         (_("Article"), _("What became of it"), _("Before"), _("Now")),
         chain.from_iterable(map(_article_rows, update.changes[:_ARTICLES])),
+        words=frozenset({1, 2, 3}),
     )
     yield Section("update", title, (line, *((notes,) if notes.lines else ()), table))
     yield Section("update", title, (line, *((notes,) if notes.lines else ())), views=BRIEF)

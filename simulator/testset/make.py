@@ -81,7 +81,8 @@ class TestSetRequest(NamedTuple):
     """What the user asks for; `knowledge` or `logs` is given, or both.
 
     `number` counts questions from articles alone: of logs each dialogue gives one. Without `kinds` and
-    `wordings` all of them are made. `patterns` are what to mask in logs beside what is found anyway.
+    `wordings` all of them are made; `only` are articles that get one simple question each. `patterns` are
+    what to mask in logs beside what is found anyway.
     """
 
     knowledge: str | None = None
@@ -91,6 +92,7 @@ class TestSetRequest(NamedTuple):
     language: Language | None = None
     logs: str | None = None
     patterns: Sequence[str] = ()
+    only: frozenset[str] | None = None
 
 
 class TestSetRun:
@@ -102,7 +104,9 @@ class TestSetRun:
         Raises InputError for an invalid request, and where no model is configured.
         """
         self.request, self.settings = request, settings
-        self.kinds = chosen(request.kinds, KINDS, _("kind of question"))
+        # One passage and one check: no question costs less.
+        kinds = request.kinds or (["simple"] if request.only is not None else [])
+        self.kinds = chosen(kinds, KINDS, _("kind of question"))
         self.wordings = chosen(request.wordings, WORDINGS, _("wording"))
         endpoints_by_role = endpoints(settings)
         # Two roles, so that another model may check than the one that writes: nobody should mark their own
@@ -197,7 +201,7 @@ class TestSetRun:
         await self._models.close()
 
     def _plan(self) -> QuestionPlan:
-        return QuestionPlan(self.index, self.wordings, self.settings.seed)
+        return QuestionPlan(self.index, self.wordings, self.settings.seed, self.request.only)
 
     @cached_property
     def _writes(self) -> Model:

@@ -25,6 +25,7 @@ from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.templates import stable_int
 from simulator.core.types import Language, Passage
+from simulator.results.articles import article_of
 from simulator.text.figures import figures
 from simulator.text.overlap import content
 from simulator.text.segments import sentences
@@ -225,9 +226,11 @@ class QuestionPlan:
     So a second round makes up for rejected questions with other articles, and never repeats a task.
     """
 
-    def __init__(self, index: Index, wordings: Sequence[Wording], seed: int) -> None:
-        """`seed` decides which articles come first."""
-        self.index, self.wordings, self.seed = index, wordings, seed
+    def __init__(
+        self, index: Index, wordings: Sequence[Wording], seed: int, only: Collection[str] | None = None
+    ) -> None:
+        """`seed` decides which articles come first; of `only` some the shortest, which cost least."""
+        self.index, self.wordings, self.seed, self.only = index, wordings, seed, only
         self._waiting: dict[Kind, deque[tuple[Article, ...]]] = {}
         self._used: Counter[tuple[str, ...]] = Counter()
         self._made: Counter[str] = Counter()
@@ -278,13 +281,16 @@ class QuestionPlan:
 
     def _material(self, kind: Kind) -> list[tuple[Article, ...]]:
         draw = random.Random(stable_int(self.seed, kind))  # noqa: S311 - an order, no secret
-        if kind in PAIRED:
+        if kind in PAIRED and self.only is None:
             # The nearest third is drawn from in any order, the rest follows as it is: far pairs make forced
             # questions.
             near = self.index.pairs()
             first, rest = near[: max(20, len(near) // 3)], near[max(20, len(near) // 3) :]
             return [*draw.sample(first, len(first)), *rest]
         articles = list(self.index.articles)
+        if self.only is not None:
+            asked = [a for a in articles if {a.id, article_of(a.id)} & set(self.only)]
+            return [(article,) for article in sorted(asked, key=lambda article: len(article.text))]
         if kind == "number":
             articles = [a for a in articles if any(f.kind in _MEASURES for f in figures(a.text))] or articles
         elif kind == "procedure":

@@ -151,3 +151,25 @@ def test_articles_that_cannot_be_read_stop_a_run_before_it_begins(command: Comma
     assert done.code == 2
     assert "faq.csv" in done.error
     assert not list(Path("runs").glob("*/run.sqlite"))
+
+
+@pytest.mark.usefixtures("desk", "server")
+def test_questions_are_made_for_just_the_articles_that_no_question_needs(command: Command) -> None:
+    """One simple question for each, from the folder that the run names."""
+    for name in ("price", "late"):
+        path = Path("kb", "fees", f"{name}.md")
+        path.write_text(
+            path.read_text(encoding="utf-8") + " It is charged on the first day of a month.\n" * 3
+        )
+    command(*WORDS, "--knowledge", "kb")
+    shown = command("cases", "make", "--uncovered", "latest", "--dry-run", "--json").json
+    assert shown["forecast"]["judge"]["calls"] == 2  # written, and checked
+
+
+@pytest.mark.usefixtures("desk", "server")
+def test_a_run_that_does_not_know_its_articles_says_so(command: Command) -> None:
+    """Nobody can say what it did not test."""
+    command(*WORDS)
+    done = command("cases", "make", "kb", "--uncovered", "latest", "--dry-run")
+    assert done.code == 2
+    assert "--knowledge" in done.error

@@ -1,0 +1,67 @@
+"""Of a question that passes only sometimes: whether the search flipped, or the wording of the answer."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Ended,
+    Passage,
+    RedRules,
+    Results,
+    Run,
+    Score,
+    Turn,
+)
+from simulator.report.repeats import reliability_section
+from simulator.results.flips import flips
+from simulator.results.summary import summarise
+from tests.diff_runs import START
+
+
+def asked(*repeats: tuple[float, Sequence[str]]) -> Results:
+    """A question that was asked so many times: its grade, and the passages that came."""
+    case = Case(id="price", question="How much?", language="en")
+    talks, scores = [], []
+    for number, (value, came) in enumerate(repeats, 1):
+        passages = tuple(Passage(id=id_, text=id_) for id_ in came)
+        turn = Turn(index=1, user="How much?", answer=Answer(text="5 dollars", passages=passages))
+        id_ = f"calm/price#{number}"
+        talks.append(
+            Conversation(
+                id=id_, case=case, persona="calm", repeat=number, turns=(turn,), ended=Ended.TURN_LIMIT
+            )
+        )
+        scores.append(
+            Score(
+                judge="turn", conversation=id_, turn=1, state="scored", value=value, raw=5 * value, rubric="r"
+            )
+        )
+    run = Run(id="run", created=START, settings={}, status="finished", models={"judge": "m"})
+    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+
+
+@pytest.mark.parametrize(
+    ("repeats", "flip"),
+    [
+        (((1.0, "ab"), (0.2, "ba"), (1.0, "ab")), {"price": "wording"}),
+        (((1.0, "ab"), (0.2, "bc"), (1.0, "ab")), {"price": "retrieval"}),
+        # Both: what was retrieved is looked at first.
+        (((1.0, "ab"), (0.2, "ab"), (0.2, "c")), {"price": "retrieval"}),
+        (((1.0, "ab"), (1.0, "cd")), {}),
+        (((0.2, "ab"), (0.2, "cd")), {}),
+        (((1.0, ""), (0.2, "")), {}),
+    ],
+)
+def test_a_flip_is_named_by_what_came(
+    repeats: Sequence[tuple[float, Sequence[str]]], flip: dict[str, str]
+) -> None:
+    """The same passages and another answer, or other passages; nothing where none are shown."""
+    summary = summarise(asked(*repeats), rules=RedRules(), judges=("turn",), seed=1)
+    assert flips(summary.record) == flip
+    section = reliability_section(summary)
+    assert section
+    assert section.figures["flips"] == flip
