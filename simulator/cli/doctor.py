@@ -19,6 +19,7 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import check_destinations
+from simulator.api.probes import probe_judge
 from simulator.api.progress import stdout_to_stderr
 from simulator.api.run import check_folder, check_target, run_settings
 from simulator.cli.options import option, takes_settings
@@ -66,6 +67,11 @@ def command(
         "Play each persona with a perfect, a useless, a rude and an inventing bot, and name those that do"
         " not react; exit code 1 if there are any.",
     ),
+    judge: bool = option(
+        "--judge",
+        "Try the judge on answers that any judge has to see through (empty, rude, a flipped fact, forged "
+        "verdicts, orders to the judge), and store what it failed; exit code 1 if there is any.",
+    ),
 ) -> int:
     """Check keys, models, bot and folders with one real call each, before money is spent.
 
@@ -74,7 +80,23 @@ def command(
     settings = load_settings(flags)
     check_destinations(settings)
     settings = run_settings(settings, "dialogue")
+    if judge:
+        return asyncio.run(_try_judge(settings))
     return asyncio.run(plugins.reacting()(settings) if customers else _examine(settings))
+
+
+async def _try_judge(settings: Settings) -> int:
+    """Shows what the judge made of the probes."""
+    with stdout_to_stderr():
+        probed = await probe_judge(settings)
+    if settings.json_output:
+        print_json(probed.model_dump(mode="json"))
+    else:
+        passed = _("{n} of {of} probes passed", n=probed.n - len(probed.failed), of=probed.n)
+        _print("NOT OK" if probed.failed else "ok", probed.judge, passed)
+        for name in probed.failed:
+            _print("NOT OK", _("probe"), name)
+    return ExitCode.MISSED if probed.failed else ExitCode.DONE
 
 
 async def _examine(settings: Settings) -> int:

@@ -87,7 +87,8 @@ class Standing(Value):
     @property
     def certified(self) -> bool:
         """Whether both shares are certain enough."""
-        return not self.stand_in and self.bad.certified and self.good.certified
+        is_sound = not self.stand_in and not self.failed_probes
+        return is_sound and self.bad.certified and self.good.certified
 
     @property
     def state(self) -> Literal["certified", "checked", "not_checked", "stand_in"]:
@@ -180,6 +181,11 @@ def _counts(questions: Sequence[Sequence[tuple[float, bool]]]) -> tuple[int, int
 
 def standing_text(standing: Standing | None) -> Message:
     """How good a judge is known to be, in one line beside every verdict."""
+    if standing is not None and standing.failed_probes:
+        names = standing.failed_probes
+        return _(
+            "Judge: not to be relied on; it failed probes that any judge must pass: {names}.", names=names
+        )
     if standing is not None and standing.stand_in:
         return _("Judge: simple scoring (no AI), which is never certified.")
     if standing is None or (standing.state == "not_checked" and not standing.reviewed):
@@ -192,32 +198,28 @@ def standing_text(standing: Standing | None) -> Message:
             confirmed=standing.confirmed,
             reviewed=standing.reviewed,
         )
-    if standing.certified:
-        figures = {"marked": bad.right, "bad": bad.answers, "passed": good.right, "good": good.answers}
-        text = _(
-            "Judge: certified; it marks {marked} of {bad} bad answers, and passes {passed} of {good} good"
-            " ones."
-        )
-        return text.format(**figures)
-    agrees, answers = bad.right + good.right, bad.answers + good.answers
     kinds = (
         (bad.more, ngettext("{n} more bad answer", "{n} more bad answers", n=bad.more or 0)),
         (good.more, ngettext("{n} more good answer", "{n} more good answers", n=good.more or 0)),
     )
-    if bad.more is None or good.more is None:
-        return _(
-            "Judge: not certified; it agrees with people in {agrees} of {answers} (marks {marked} of {bad}"
-            " bad answers, passes {passed} of {good} good ones).",
-            agrees=agrees,
-            answers=answers,
-            marked=bad.right,
-            bad=bad.answers,
-            passed=good.right,
-            good=good.answers,
+    if standing.certified:
+        text = _(
+            "Judge: certified; it marks {marked} of {bad} bad answers, and passes {passed} of {good} good"
+            " ones."
         )
-    return _(
-        "Judge: agrees with people in {agrees} of {answers}; needed: {needed}.",
-        agrees=agrees,
-        answers=answers,
+    elif bad.more is None or good.more is None:
+        text = _(
+            "Judge: not certified; it agrees with people in {agrees} of {answers} (marks {marked} of {bad}"
+            " bad answers, passes {passed} of {good} good ones)."
+        )
+    else:
+        text = _("Judge: agrees with people in {agrees} of {answers}; needed: {needed}.")
+    return text.format(
+        marked=bad.right,
+        bad=bad.answers,
+        passed=good.right,
+        good=good.answers,
+        agrees=bad.right + good.right,
+        answers=bad.answers + good.answers,
         needed=tuple(text for more, text in kinds if more),
     )
