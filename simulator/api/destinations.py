@@ -11,38 +11,45 @@ import contextlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from simulator import plugins
+from simulator.cases.cases import read_cases
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.loading import describe_error, user_object
-from simulator.core.messages import _, localised, safe_text
-from simulator.core.settings import Settings
-from simulator.core.types import Language
+from simulator.core.messages import _, localised, safe_text, say
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import Case, Language
 from simulator.core.writing import write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
 from simulator.results.history import past_runs
-from simulator.results.review_files import DECIDED, decisions_in
+from simulator.results.review import review_findings
+from simulator.results.review_files import DECIDED, TEAM, ReviewTarget, Taken, decisions_in, take_rows
+from simulator.results.summary import figures_of
 from simulator.sheets.excel import read_edited, save
 from simulator.sheets.google_api import account, target
-from simulator.sheets.google_sheets import PushSummary, push
+from simulator.sheets.google_sheets import PushSummary, pull, push
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import Worksheet
-from simulator.storage.run_file import RUN_FILE, add_note, run_ids
-from simulator.storage.words import note_written, save_release_decision
+from simulator.sheets.model import PulledRow, Worksheet
+from simulator.storage.results import report_language
+from simulator.storage.run_file import RUN_FILE, add_note, read_run, run_ids
+from simulator.storage.words import note_written, save_release_decision, save_verdicts
+from simulator.testset.failures import save_tests
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
 # So many runs of the folder are listed in the history of a workbook or sheet.
 _LISTED = 50
+# The worksheets in which the team writes about a run.
+_WRITTEN = ("review", *DECIDED)
 
 
 @dataclass(frozen=True)
@@ -100,21 +107,59 @@ def check_destinations(settings: Settings) -> None:
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
     sheet, pushed = push_to_sheet(_worksheets(output), output.settings, output.context.language)
+    keep_words(pushed.before, output.folder.parent, output.settings.tests)
     note_written(output.folder / RUN_FILE)
-    keep_decisions(pushed.before, output.folder.parent)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
         add_note(output.folder / RUN_FILE, "sheet", where)
     return address_lines(pushed)
 
 
-def keep_decisions(before: EditedSheets, runs: Path) -> None:
-    """Stores what the team decided about runs of this folder, before their worksheets show another run."""
-    for run, decision in decisions_in(before.rows).items():
+def read_earlier_words(settings: Settings) -> None:
+    """Stores what the team wrote about runs of the folder, before a new one is held that goes by it.
+
+    It is read where the new run will be written, too. What cannot be read now is read, or said, then.
+    """
+    if "xlsx" in settings.to:
+        folders = (settings.runs / name for name in reversed(run_ids(settings.runs)))
+        if book := next(filter(None, map(_newest_workbook, folders)), None):
+            _keep_words_of(book, settings.runs, settings.tests)
+    if "sheets" in settings.to:
+        with contextlib.suppress(RehearsalError):
+            sheet = target(settings.sheet or "", settings.worksheet or "")
+            keep_words(pull(sheet, _WRITTEN), settings.runs, settings.tests)
+
+
+def keep_words(before: EditedSheets, runs: Path, tests: Path) -> None:
+    """Stores what the team wrote about runs of this folder, before their worksheets show another run.
+
+    These are its decisions, its words about answers, and the answers that it made tests.
+    """
+    rows, known = before.rows, set(run_ids(runs))
+    of_run: dict[str, list[PulledRow]] = {}
+    for row in rows.get("review", ()):
+        if (run := row.cells.get("run", "")) in known and any(map(row.cells.get, TEAM)):
+            of_run.setdefault(run, []).append(row)
+    for run, written in of_run.items():
+        with contextlib.suppress(RehearsalError):
+            _keep_review(runs / run / RUN_FILE, {**rows, "review": written}, tests)
+    for run, decision in decisions_in(rows).items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
             with contextlib.suppress(RunFileError):
                 save_release_decision(path, decision)
+
+
+def _keep_review(path: Path, rows: Mapping[str, Sequence[PulledRow]], tests: Path) -> None:
+    """Stores the words about the answers of a run, and makes tests of those that are to be some."""
+    results = read_run(path)
+    summary, taken = figures_of(results, stored_settings(results.run.settings)), Taken(results)
+    take_rows({**rows, "blind": ()}, ReviewTarget(results, summary, report_language(results)), taken)
+    save_verdicts(path, taken.verdicts)
+    results = read_run(path)
+    saved = save_tests(results, review_findings(results, summary), taken.closed, tests)
+    if saved and saved.added:
+        say(_("Tests in {path}: {n} added, made of the team's review.", path=saved.path, n=saved.added))
 
 
 def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, PushSummary]:
@@ -194,20 +239,32 @@ def _workbook(output: ReportOutput) -> Path:
     earlier = [folder.parent / name for name in before]
     context = output.context
     # The newest workbook of this run, and of the last one that has any.
-    newest = [
-        max(place.glob("report*.xlsx"), key=_saved, default=None) for place in (folder, *reversed(earlier))
-    ]
+    newest = [_newest_workbook(place) for place in (folder, *reversed(earlier))]
     for book in filter(None, (newest[0], next(filter(None, newest[1:]), None))):
-        with contextlib.suppress(RehearsalError):
-            keep_decisions(read_edited(book, DECIDED), folder.parent)
+        _keep_words_of(book, folder.parent, output.settings.tests)
     path: Path = save(_worksheets(output), output.folder / RUN_FILE, context.language, earlier=earlier)
     note_written(output.folder / RUN_FILE)
     return path
 
 
+def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> None:
+    # One that cannot be read is left alone, and said to be where it is written anew.
+    with contextlib.suppress(RehearsalError):
+        keep_words(read_edited(workbook, _WRITTEN), runs, tests)
+
+
 def _worksheets(output: ReportOutput) -> tuple[Worksheet, ...]:
-    """The worksheets, with the newest runs of the folder in their history."""
-    return worksheets(output.context, past_runs(output.folder.resolve().parent, _LISTED)[0])
+    """The worksheets, with the newest runs of the folder in their history, and the team's tests."""
+    tests = output.settings.tests
+    cases: Sequence[Case] = ()
+    with contextlib.suppress(RehearsalError):  # `review` says what is wrong with the file
+        cases = read_cases(tests) if tests.is_file() else ()
+    return worksheets(output.context, past_runs(output.folder.resolve().parent, _LISTED)[0], cases)
+
+
+def _newest_workbook(folder: Path) -> Path | None:
+    """The workbook of a run that was saved last; None without any."""
+    return max(folder.glob("report*.xlsx"), key=_saved, default=None)
 
 
 def _saved(workbook: Path) -> int:

@@ -61,7 +61,7 @@ from simulator.report.context import (
     trial_notice,
 )
 from simulator.report.fixes import rest_text
-from simulator.report.people import dispute_text, disputed_count
+from simulator.report.people import decision_text, dispute_text, disputed_count
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
@@ -92,6 +92,7 @@ from simulator.sheets.model import (
     SheetRow,
     Worksheet,
     WorksheetChart,
+    folded,
     number_cell,
     question_key,
     text_cell,
@@ -128,14 +129,18 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 }
 
 
-def worksheets(context: ReportContext, past: Sequence[PastRun] = ()) -> tuple[Worksheet, ...]:
+def worksheets(
+    context: ReportContext, past: Sequence[PastRun] = (), tests: Sequence[Case] = ()
+) -> tuple[Worksheet, ...]:
     """All worksheets, in the order of their tabs: what decides first, technical details last.
 
-    `past` are the runs of the folder, oldest first, each of which has a row in the history.
+    `past` are the runs of the folder, oldest first, each of which has a row in the history; `tests` are
+    questions that the team made tests.
     """
     sheets: tuple[Callable[[ReportContext], Worksheet], ...] = (
-        summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet, questions_sheet,
-        partial(history_sheet, past=past), _archive_sheet, technical_sheet,
+        summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet,
+        partial(questions_sheet, tests=tests), partial(history_sheet, past=past), _archive_sheet,
+        technical_sheet,
     )  # fmt: skip
     asked, red = _asked_questions(context)
     run = {"run": context.results.run.id, "asked": asked, "red": red}
@@ -392,6 +397,8 @@ def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]
     }
     if run.gate:
         cells["verdict"] = _verdict_cell(context, run.gate, trial=run.trial)
+    if run.release_decision:
+        cells["decision"] = text_cell(context.text(decision_text(run.release_decision)))
     if run.cost_usd is not None:
         cells["cost"] = number_cell(round(run.cost_usd, 4))
     # Left empty where there is none: the chart has a gap then, and not a 0.
@@ -426,13 +433,18 @@ def technical_sheet(context: ReportContext) -> Worksheet:
     return worksheet("technical", context.text, rows, context.wording)
 
 
-def questions_sheet(context: ReportContext) -> Worksheet:
-    """The questions of this run, in use and approved, for the team to add to."""
+def questions_sheet(context: ReportContext, tests: Sequence[Case] = ()) -> Worksheet:
+    """The questions of this run, in use and approved, for the team to add to, and its tests.
+
+    A test that asks what a question of this run asks is that question.
+    """
     # Those of a large data set stay in its own file.
     results, summary = context.results, context.summary
     left_out = results.is_sampled and (summary.rows or len(summary.scores.cases) > MAX_QUOTED)
     conversations = () if left_out else results.conversations
     cases = tuple({conversation.case.id: conversation.case for conversation in conversations}.values())
+    asked = {(folded(case.question), len(case.history)) for case in cases}
+    cases += tuple(test for test in tests if (folded(test.question), len(test.history)) not in asked)
     return cases_sheet(cases, context.text, context.language, approved="yes")
 
 

@@ -298,7 +298,7 @@ REVIEWERS = ("1", "2")
 # The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
 NOTE = "sheet"
 # The team's columns of either worksheet; the program never writes into them.
-_TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status", "make_test")
+TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status", "make_test")
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
 # The key of a turn; a conversation's id may hold slashes and line breaks of its own.
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
@@ -426,7 +426,7 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
                 taken.other_runs += 1
             elif key:
                 taken.faults.append((place, _("its key {key} names no turn of this run", key=quote(key))))
-            elif any(map(row.cells.get, (*_TEAM, *_BLIND))):
+            elif any(map(row.cells.get, (*TEAM, *_BLIND))):
                 taken.faults.append((place, _("it has no key of its own (a row that was added or copied)")))
 
 
@@ -440,7 +440,7 @@ def _take_review(
     is_red: bool,
 ) -> None:
     """A verdict for each of the turns; what is said of the mark counts only for those that are True."""
-    texts = {column: cells[column] for column in _TEAM if cells.get(column)}
+    texts = {column: cells[column] for column in TEAM if cells.get(column)}
     choice = texts.pop("judge_is", "")
     test = texts.pop("make_test", "")
     judge_is = _picked("judge_is", choice, place, taken)

@@ -416,7 +416,7 @@ WORKSHEETS: Mapping[str, str] = {
     "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
     "questions": "key question reference expect answerable handover category use approved gold goal facts"
     " history",
-    "history": "key date score target verdict red turns no_answer seconds cost",
+    "history": "key date score target verdict decision red turns no_answer seconds cost",
     "archive": "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
     " status comment checked decision approver decided why other since rests_on",
     "technical": "key value",
@@ -558,7 +558,7 @@ def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], s
     kind = COLUMNS[key]
     team = kind.team or (name == "questions" and key != "key")
     width = _WIDTHS.get((name, key), kind.width)
-    team &= name != "archive"
+    team &= name not in {"archive", "history"}
     choices = CHOICES.get(key, {})
     return Column(
         key=f"{key}{n}",

@@ -1,12 +1,14 @@
 """Wrong answers that are one fault are shown once; what people dispute is grey, here and in later runs."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from simulator import open_run
@@ -253,3 +255,29 @@ def test_the_forecast_counts_the_pairs(judge: Judge, rehearse: Rehearse) -> None
     undisputed = rehearse("1", "2", "3", more=more).json["forecast"]["judge"]["calls"]
     say_of_all("wrong")
     assert rehearse("1", "2", "3", more=more).json["forecast"]["judge"]["calls"] == undisputed + 3
+
+
+def test_the_next_run_reads_what_stands_in_the_workbook(rehearse: Rehearse) -> None:
+    """Without the command `review`: words make a dispute, and tests go into their file and Questions once."""
+    to_workbook = ("--offline", "--json", "--to", "xlsx")
+    rehearse("Bananas, and nothing else.", more=to_workbook)
+    path = find_run("latest", Path("runs")).with_name("report.xlsx")
+    book = openpyxl.load_workbook(path)
+    sheet = book["Review"]
+    columns = {cell.value: cell.column for cell in sheet[1]}
+    sheet.cell(2, columns["Is the judge right?"], "👎")
+    sheet.cell(2, columns["Make it a test"], "Yes")
+    sheet.cell(2, columns["Comment"], "they are fine")
+    book.save(path)
+    os.utime(path, (4e9, 4e9))
+
+    for _again in range(2):
+        done = rehearse("Bananas, and nothing else.", more=to_workbook)
+        assert done.json["disputed"] == 1
+        [line] = Path("tests.jsonl").read_text(encoding="utf-8").splitlines()
+        assert json.loads(line)["question"] == QUESTION
+    book = openpyxl.load_workbook(find_run("latest", Path("runs")).with_name("report.xlsx"))
+    answer = next(cell for row in book["Review"].iter_rows() for cell in row if "△" in str(cell.value))
+    assert answer.fill.fgColor.rgb.endswith("E7E6E6")
+    questions = [row[1].value for row in book["Questions"].iter_rows() if row[1].value == QUESTION]
+    assert questions == [QUESTION]
