@@ -12,10 +12,11 @@ from typing import Any
 
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, say
+from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import load_settings
 from simulator.storage.run_file import find_run
-from simulator.web.server import Pages
+from simulator.web.server import BLIND, Pages
 
 
 @takes("runs")
@@ -23,6 +24,7 @@ def command(
     flags: dict[str, Any],
     run: str = argument("[RUN]", "A run: id, start of an id, latest, or path. Without one, all of them.", ""),
     *,
+    blind: bool = option("--blind", "Open the answers for blind grading, without scores."),
     no_browser: bool = option("--no-browser", "Print the address, and open no browser."),
 ) -> int:
     """Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.
@@ -34,16 +36,18 @@ def command(
     if run:
         folder = find_run(run, runs).parent
         runs, run = folder.parent, folder.name
+    elif blind:
+        raise InputError(_("--blind goes with a run: rehearsal open latest --blind"))
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(Pages(runs), run, browser=not no_browser))
+        asyncio.run(_serve(Pages(runs), run, BLIND if blind else "", browser=not no_browser))
     return ExitCode.DONE
 
 
-async def _serve(pages: Pages, run: str, *, browser: bool) -> None:
+async def _serve(pages: Pages, run: str, page: str, *, browser: bool) -> None:
     async with pages:
-        sys.stdout.write(f"{pages.address(run)}\n")
+        sys.stdout.write(f"{pages.address(run, page)}\n")
         sys.stdout.flush()
         say(_("Ctrl-C ends it."))
-        if browser and not await asyncio.to_thread(webbrowser.open, pages.address(run, once=True)):
+        if browser and not await asyncio.to_thread(webbrowser.open, pages.address(run, page, once=True)):
             say(_("No browser was found; open the address above yourself."))
         await asyncio.Event().wait()

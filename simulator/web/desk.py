@@ -21,7 +21,7 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Value
 from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
-from simulator.sheets.model import CHOICES, COLUMNS, RED
+from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS
 from simulator.storage.run_file import read_run
 from simulator.storage.words import WORDS, Change, Place, Word, decide_release, read_news, save_words
 
@@ -70,6 +70,7 @@ LABELS: Mapping[str, Message | str] = {
     "undo": _("Undo"),
     "keys": pgettext("a button", "Keys"),
     "runs": _("All runs"),
+    "blind": TABS["blind"],
     "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
     "show": _("Show what is new"),
     "finished": _("The run is over."),

@@ -508,7 +508,7 @@
         made.at, made.filter,
         button("undo", undo, { "aria-keyshortcuts": "u" }, key("u")), made.decision,
         button("keys", () => dialogs.help.ask(), { "aria-keyshortcuts": "?" }, key("?")), made.name,
-        make("a", { href: "../" }, label("runs"))));
+        make("a", { href: "blind.html" }, label("blind")), make("a", { href: "../" }, label("runs"))));
     document.body.append(made.element);
     return made;
   }

@@ -34,11 +34,14 @@ from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.report.painters import html
 from simulator.storage.run_file import RUN_FILE
 from simulator.storage.words import OtherWord
+from simulator.web.blind import WrittenGrade, blind_report, blind_state, save_grade
 from simulator.web.desk import Compared, Desk, WrittenDecision, WrittenWords, word_json
 from simulator.web.runs import Runs
 
 HOST = "127.0.0.1"
-ASSETS = {"open.js": "text/javascript", "open.css": "text/css"}
+ASSETS = {"open.js": "text/javascript", "open.css": "text/css", "blind.js": "text/javascript"}
+# The page of a run for blind grades.
+BLIND = "blind.html"
 # Bytes of what a page may send.
 LARGEST = 2**18
 # Seconds between two looks at whether a run has changed.
@@ -71,9 +74,9 @@ class Pages:
         # One thing after the other: a report keeps what it has worked out.
         self._worker = ThreadPoolExecutor(1, "pages")
 
-    def address(self, run: str = "", *, once: bool = False) -> str:
-        """Of the page of a run, or of the first one; `once`: a ticket in the place of the token."""
-        place = f"{quote(run, safe='')}/" if run else ""
+    def address(self, run: str = "", page: str = "", *, once: bool = False) -> str:
+        """Of a page of a run, or of the first one; `once`: a ticket in the place of the token."""
+        place = f"{quote(run, safe='')}/{page}" if run else ""
         return f"http://{HOST}:{self.port}/{self._ticket if once else self._token}/{place}"
 
     async def __aenter__(self) -> Self:
@@ -87,9 +90,12 @@ class Pages:
             web.get(f"{run}/report.html", self._page),  # as pages of two runs call it
             web.get(f"{run}/{BESIDE}", self._beside),
             *(web.get(f"{run}/{name}", self._asset) for name in ASSETS),
+            web.get(f"{run}/{BLIND}", self._blind_page),
+            web.get(f"{run}/blind", self._blind),
             web.get(f"{run}/state", self._state),
             web.get(f"{run}/events", self._events),
             web.post(f"{run}/words", self._words),
+            web.post(f"{run}/grades", self._grade),
             web.post(f"{run}/decision", self._decision),
             web.post(f"{run}/difference", self._difference),
         ])  # fmt: skip
@@ -166,8 +172,23 @@ class Pages:
 
     async def _page(self, request: web.Request) -> web.Response:
         desk = self._desk(request)
-        page = await self._apart(lambda: html.served(desk.reading.page, *ASSETS))
+        page = await self._apart(lambda: html.served(desk.reading.page, "open.js", "open.css"))
         return web.Response(body=page, content_type="text/html", charset="utf-8")
+
+    async def _blind_page(self, request: web.Request) -> web.Response:
+        desk = self._desk(request)
+        page = await self._apart(lambda: html.page(blind_report(desk)).encode())
+        served = html.served(page, "blind.js", "open.css")
+        return web.Response(body=served, content_type="text/html", charset="utf-8")
+
+    async def _blind(self, request: web.Request) -> web.Response:
+        desk, by = self._desk(request), request.query.get("by", "")
+        return web.json_response(await self._apart(lambda: blind_state(desk, by)))
+
+    async def _grade(self, request: web.Request) -> web.Response:
+        desk, written = self._desk(request), await _read(request, WrittenGrade)
+        await self._apart(lambda: save_grade(desk, written))
+        return web.json_response({})
 
     async def _state(self, request: web.Request) -> web.Response:
         return web.json_response(await self._apart(self._desk(request).state))

@@ -338,3 +338,33 @@ def test_the_first_page_leads_to_every_run(tmp_path: Path, person: Any, browser:
     assert len(texts) == 2
     assert beside
     assert tab.url == run.pages.address()
+
+
+def test_blind_grades_by_keys(run: Opened, person: Any) -> None:
+    """Grade, comment, undo and next, without the mouse and without a score in sight."""
+    tab = person(run.pages.address(run.path.parent.name, "blind.html"))
+    saved_word = ".work-said[data-kind=saved]"
+    press(tab, "2")
+    tab.wait_for_selector(saved_word)
+    press(tab, "m")
+    tab.keyboard.insert_text("料金がない")
+    press(tab, "Control+Enter")
+    first = tab.inner_text(".work-at")
+    press(tab, "5")
+    tab.wait_for_selector(saved_word)
+    press(tab, "4")
+    tab.wait_for_selector("[aria-pressed=true]:has-text('4')")
+    press(tab, "u")
+    tab.wait_for_selector("[aria-pressed=true]:has-text('5')")
+    tab.wait_for_selector(saved_word)
+    tab.reload()
+    tab.wait_for_selector(".work-ready")
+    blind = [word for word in read_run(run.path).verdicts if word.source == "blind"]
+
+    assert first.startswith("2/")
+    assert sorted((word.reviewer, word.grade, word.comment) for word in blind) == [
+        ("佐藤", 2, "料金がない"), ("佐藤", 5, ""),
+    ]  # fmt: skip
+    assert tab.inner_text(".work-at").startswith("3/")
+    assert tab.locator("[data-part=answer]").inner_text()
+    assert troubles(tab) == []

@@ -8,14 +8,19 @@ from typing import Any
 import openpyxl
 import pytest
 
+from simulator.report.worksheets import blind_sheet
+from simulator.results.review import blind_agreement, blind_sample
 from simulator.storage.run_file import read_run
+from simulator.web.desk import Desk
 from simulator.web.server import ASSETS
 from tests.commands import Command
+from tests.reviewed_runs import summary_of
 from tests.web.opened import Opened, opened, word
 
 WRITES = {
     "words": word(judge_is=(None, "right")),
     "decision": {"was": {}, "now": {"verdict": "go", "by": "Sato"}},
+    "grades": {"key": "rehearsed/angry/cancel-03-ja#0/1", "by": "Sato", "grade": 2},
 }
 
 
@@ -229,3 +234,71 @@ def test_a_workbook_has_what_was_said_on_the_page(page: Opened, command: Command
     assert opinion == "採点が誤り"
     assert done.code == 0
     assert (said["judge_is"], said["comment"], said["assignee"]) == ("unsure", "資料どおり", "伊藤")
+
+
+def test_blind_grades_are_those_of_the_worksheet(page: Opened, command: Command) -> None:
+    """The same answers in the same order, and what is written counts as a grade of its sample."""
+    reading = Desk(page.path).reading
+    context = reading.outputs.context
+    rows = blind_sheet(context).rows
+    state = page.ask("blind?by=Sato").json
+    drawn = blind_sample(context.results, context.summary)
+    for n, row in enumerate(rows):
+        grade = {"key": row.key, "by": " Sato ", "grade": 1 + n % 5, "comment": "早い"}
+        assert page.ask("grades", "POST", grade).status == 200
+    results = read_run(page.path)
+    given = {(word.conversation, word.turn): word for word in results.verdicts}
+    agreement = blind_agreement(results, summary_of(results))
+    reviewed = command("review", page.path.parent.name, "--runs", str(page.path.parent.parent), "--json")
+
+    assert [answer["key"] for answer in state["answers"]] == [row.key for row in rows]
+    assert [answer["answer"] for answer in state["answers"]] == [row.cell("answer").text for row in rows]
+    assert [
+        (given[d.conversation, d.turn].sampled, given[d.conversation, d.turn].stratum) for d in drawn
+    ] == [(d.sampled, d.stratum) for d in drawn]
+    assert {(word.source, word.reviewer, word.comment) for word in results.verdicts} == {
+        ("blind", "Sato", "早い")
+    }
+    assert agreement
+    assert agreement.reviewers == {"Sato": len(rows)}
+    assert "Sato" in reviewed.out
+
+
+def test_a_blind_reader_sees_no_other_word(page: Opened) -> None:
+    """No score, reason or mark, and nothing that another one graded or wrote; what was taken back is gone."""
+    page.ask("words", "POST", word(judge_is=(None, "wrong"), comment=("", "口外無用")))
+    key = page.ask("blind?by=Ito").json["answers"][0]["key"]
+    page.ask("grades", "POST", {"key": key, "by": "Sato", "grade": 1, "comment": "他言無用"})
+    other = page.ask("blind?by=Ito")
+    mine = page.ask("blind?by=Sato").json["grades"]
+    page.ask("grades", "POST", {"key": key, "by": "Sato", "grade": None})
+    html = page.ask("blind.html").text
+
+    assert other.json["grades"] == {}
+    assert {name for answer in other.json["answers"] for name in answer} == {
+        "key", "earlier", "question", "passages", "answer",
+    }  # fmt: skip
+    assert not [text for text in ("口外無用", "他言無用", "Sato", "▲") if text in other.text + html]
+    assert mine == {key: {"grade": 1, "comment": "他言無用"}}
+    assert page.ask("blind?by=Sato").json["grades"] == {key: {"grade": None, "comment": ""}}
+    assert blind_agreement(read_run(page.path), summary_of(read_run(page.path))) is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"grade": 6}, {"grade": 0}, {"by": " "}, {"key": "x/y/1"}, {"sampled": 1}]
+)
+def test_what_is_no_blind_grade_is_refused(page: Opened, change: dict[str, Any]) -> None:
+    """Nothing is written, and sampling rates are not the page's to say."""
+    key = page.ask("blind").json["answers"][0]["key"]
+    reply = page.ask("grades", "POST", {"key": key, "by": "Sato", "grade": 3, **change})
+
+    assert reply.status == 400
+    assert page.rows == []
+
+
+def test_blind_grading_is_of_one_run(command: Command) -> None:
+    """Without a run, one line says how."""
+    done = command("open", "--blind", "--no-browser")
+
+    assert done.code == 2
+    assert "open latest --blind" in done.err

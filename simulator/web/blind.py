@@ -1,0 +1,104 @@
+"""Answers to be graded without sight of any score: the sample of the worksheet Blind, one at a time.
+
+The page shows what a row of that worksheet shows, and what its reader graded before. What the judge or
+anybody else said of an answer is not on it, and is not sent to it.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from simulator.core.document import Line, Report, Section
+from simulator.core.errors import InputError
+from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.types import HumanVerdict, Value
+from simulator.report.worksheets import blind_sheet
+from simulator.results.review import SampledTurn, blind_sample
+from simulator.sheets.model import COLUMN_HELP, COLUMNS, HELP, TABS
+from simulator.storage.words import read_news, save_verdicts
+from simulator.web.desk import LABELS, Desk, Typed
+
+# What a reader sees of an answer, from the top down.
+_SHOWN = ("earlier", "question", "passages", "answer")
+_LABELS: Mapping[str, Message | str] = {
+    **{name: COLUMNS[name].title for name in (*_SHOWN, "comment")},
+    **{name: LABELS[name] for name in ("name", "next", "previous", "undo", "saving", "unsaved", "gone")},
+    "title": TABS["blind"],
+    "scale": COLUMN_HELP["grade_1"],
+    "here": _("{n} of {of}", n="{n}", of="{of}"),
+    "graded": _("{n} of {of} graded", n="{n}", of="{of}"),
+    "saved": _("Saved."),
+    "no_sample": _("There are no answers to grade."),
+    "name_first": _("Type your name first."),
+    "nothing_to_undo": LABELS["nothing_to_undo"],
+    "grade": pgettext("on the page", "Grade"),
+}
+
+
+class WrittenGrade(Value):
+    """A blind grade (1..5; None takes it back) of the answer with this key, and a comment."""
+
+    key: str
+    by: Annotated[str, StringConstraints(min_length=1, max_length=80, strip_whitespace=True)]
+    grade: Annotated[int, Field(ge=1, le=5)] | None
+    comment: Typed = ""
+
+
+def blind_report(desk: Desk) -> Report:
+    """The page before its answers are asked for."""
+    reading = desk.reading
+    return Report(
+        title=TABS["blind"],
+        language=reading.language,
+        about=reading.run,
+        sections=(Section("blind", "", (Line(HELP["blind"]),)),),
+    )
+
+
+def blind_state(desk: Desk, by: str) -> dict[str, Any]:
+    """The answers of the sample in its order, and what `by` graded of them before."""
+    reading = desk.reading
+    context = reading.outputs.context
+    places = {(place.conversation, place.turn): key for key, place in _sample(desk).items()}
+    graded = {
+        places[word.conversation, word.turn]: {"grade": word.grade, "comment": word.comment}
+        for word in read_news(desk.path).verdicts
+        if word.source == "blind" and word.reviewer == by and (word.conversation, word.turn) in places
+    }
+    return {
+        "run": reading.run,
+        "language": reading.language,
+        "labels": {name: reading.text(label) for name, label in _LABELS.items()},
+        "answers": [
+            {"key": row.key, **{name: row.cell(name).text for name in _SHOWN}}
+            for row in blind_sheet(context).rows
+        ],
+        "grades": graded,
+    }
+
+
+def save_grade(desk: Desk, written: WrittenGrade) -> None:
+    """Saves a blind grade as the worksheet's would be. Raises InputError for what was not drawn."""
+    drawn = _sample(desk).get(written.key)
+    if drawn is None:
+        raise InputError(_("{run} has no such turn.", run=desk.reading.run))
+    verdict = HumanVerdict(
+        **drawn.model_dump(),
+        source="blind",
+        reviewer=safe_text(written.by).strip(),
+        given=datetime.now(UTC),
+        grade=written.grade,
+        comment=safe_text(written.comment).strip(),
+    )
+    save_verdicts(desk.path, [verdict])
+
+
+def _sample(desk: Desk) -> dict[str, SampledTurn]:
+    """The turns of the sample, by the keys of their rows in the worksheet."""
+    context = desk.reading.outputs.context
+    return {
+        context.key(drawn.conversation, drawn.turn): drawn
+        for drawn in blind_sample(context.results, context.summary)
+    }
