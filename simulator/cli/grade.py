@@ -9,10 +9,11 @@ from simulator.api.regrade import cancel_batch, grade_run, most_spent
 from simulator.cli.forecast import show_calls
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.publish import publish
-from simulator.cli.terminal import ExitCode, say
+from simulator.cli.terminal import ExitCode, print_json, say
 from simulator.core.messages import _, sentences
 from simulator.core.settings import load_settings
 from simulator.core.types import PASSED
+from simulator.storage.run_file import find_run
 
 
 @takes(
@@ -36,7 +37,10 @@ def command(
     check_destinations(today)
     make_batch = plugins.batching() if batch or cancel else None
     if cancel and make_batch:
-        say(sentences(_("{reason:sentence}", reason=cancel_batch(run, flags, make_batch))))
+        message = cancel_batch(run, flags, make_batch)
+        say(sentences(_("{reason:sentence}", reason=message)))
+        if today.json_output:
+            print_json({"run": find_run(run, today.runs).parent.name, "message": message})
         return ExitCode.DONE
     if today.dry_run:
         share = make_batch.share if make_batch else 1.0

@@ -7,9 +7,10 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
-from simulator.cli.options import argument, option
-from simulator.cli.terminal import ExitCode
+from simulator.cli.options import argument, option, takes
+from simulator.cli.terminal import ExitCode, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import CHECKOUT, _, as_called, language_of, localised, system_error
 from simulator.core.shelves import DEMO
@@ -20,7 +21,9 @@ from simulator.core.types import Language
 START = DEMO / "start"
 
 
+@takes("json_output")
 def command(
+    flags: dict[str, Any],
     folder: str | None = argument("FOLDER", "The folder to write it into. Default: the current one."),
     language: Language = option("--language LANGUAGE", "ja or en. Default: the language of your terminal."),
 ) -> int:
@@ -52,6 +55,9 @@ def command(
         raise InputError(msg) from None
     if folder:
         program = f"cd {shlex.quote(str(there))} && {program}"
+    if flags["json_output"]:
+        print_json({"written": [str(file) for file in files], "next": program})
+        return ExitCode.DONE
     written = _("Written: {files}.", files=tuple(str(file) for file in files))
     onward = _("It runs as it is: {program}", program=program)
     edit = _("Then put your own bot into bot.py, and your questions into questions.csv.")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.cli.options import option, takes
-from simulator.cli.terminal import ExitCode, say
+from simulator.cli.terminal import ExitCode, print_json, say
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, localised, safe_text
 from simulator.core.settings import SETTINGS_FILE, load_settings
@@ -38,7 +38,7 @@ DOWNLOADS = Path("~/Downloads")
 _NOT_ALLOWED = ("403", "ACCESS_TOKEN_SCOPE_INSUFFICIENT")
 
 
-@takes("sheet")
+@takes("sheet", "json_output")
 def command(
     flags: dict[str, Any],
     new_sheet: str | None = option("--new-sheet TITLE", "Create a Google Sheet with this title."),
@@ -56,7 +56,7 @@ def command(
     Makes the sheet, or takes the one of --sheet. Names it in rehearsal.toml and the key file in .env, and
     leaves the rest of both as it is. Run again, it goes on where it stopped.
     """
-    guide = Guide(yes)
+    guide = Guide(yes, as_json=bool(flags["json_output"]))
     try:
         settings = load_settings(flags)
         guide.say(_("1. The key"), indent="")
@@ -76,6 +76,8 @@ def command(
         _("From now on rehearsals write there. One that is over: python run.py report latest --to sheets"),
         indent="",
     )
+    if guide.as_json:
+        print_json({"sheet": key_of(sheet), "address": _address(sheet), "shared_with": share})
     return ExitCode.DONE
 
 
@@ -83,17 +85,18 @@ SUBCOMMANDS = {"connect": command}
 
 
 class Guide:
-    """What is said and asked on the way; with `yes`, or where nobody types, nothing is asked."""
+    """What is said and asked on the way; with `yes` or --json, or where nobody types, nothing is asked."""
 
-    def __init__(self, yes: bool) -> None:
-        self.yes, self.alone = yes, yes
+    def __init__(self, yes: bool, *, as_json: bool) -> None:
+        self.yes, self.as_json, self.alone = yes, as_json, yes or as_json
+        self.out = sys.stderr if as_json else sys.stdout
 
     def say(self, *lines: Message | str, indent: str = "   ") -> None:
         """Lines of ours, which may hold words of others."""
         for line in lines:
             text = " ".join(safe_text(localised(line)).splitlines())
-            sys.stdout.write(f"{indent}{text}\n")
-        sys.stdout.flush()
+            self.out.write(f"{indent}{text}\n")
+        self.out.flush()
 
     def ok(self, line: Message) -> None:
         """Something is done, and works."""

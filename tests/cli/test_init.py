@@ -55,6 +55,15 @@ def test_commands_on_screen_and_in_files_work_where_the_user_stands() -> None:
     assert f"`python ../{path.as_posix()} list`" in Path("shop/rehearsal.toml").read_text("utf-8")
 
 
+def test_json_names_the_files_and_what_to_type(command: Any) -> None:
+    """One object in place of the sentences."""
+    done = command("init", "shop", "--json")
+
+    assert set(done.json) == {"written", "next"}
+    assert {Path(file) for file in done.json["written"]} == {Path("shop", name) for name in FILES}
+    assert done.json["next"].startswith("cd shop && python ")
+
+
 def test_a_file_in_the_way_is_one_line(command: Any) -> None:
     """What is named is a file, or lies below one."""
     Path("shop").write_text("mine", encoding="utf-8")

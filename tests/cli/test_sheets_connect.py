@@ -182,6 +182,21 @@ def test_what_stood_in_the_files_stays_and_a_second_time_changes_nothing(
     assert [sheet.title for sheet in google.book(key_of(google)).sheets] == ["シート1"]
 
 
+def test_json_names_the_sheet(google: Google, connect: Any) -> None:
+    """The steps are said on stderr; what is missing is the last line there, and no object."""
+    missing = connect("--key", str(given(google)), "--yes", "--json")
+    done = connect("--share", LEAD, "--yes", "--json")
+
+    assert (missing.code, missing.out, done.code) == (2, "", 0)
+    assert done.json == {
+        "sheet": key_of(google),
+        "address": f"https://docs.google.com/spreadsheets/d/{key_of(google)}",
+        "shared_with": LEAD,
+    }
+    assert "1. The key" in done.err
+    assert google.book(key_of(google)).permissions == {ROBOT: "owner", LEAD: "writer"}
+
+
 def test_nobody_at_the_keyboard_is_one_line(google: Google, connect: Any) -> None:
     """What is missing is named with its option; a sheet that is made is not lost."""
     no_key = connect()

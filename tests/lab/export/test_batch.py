@@ -204,7 +204,8 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None,
     said = killed(*GRADE, "--batch", when="were submitted", by=signal.SIGINT)
     assert "interrupted; batch batch_1 goes on at the endpoint (--cancel-batch ends it)" in said
 
-    done = command("grade", "latest", "--cancel-batch", "--judge-model", "gpt-4.1-mini")
+    done = command("grade", "latest", "--cancel-batch", "--judge-model", "gpt-4.1-mini", "--json")
+    assert done.json == {"run": open_run().run.id, "message": "batch batch_1 was cancelled"}
     assert (done.code, server.batches["batch_1"]["status"]) == (0, "cancelled")
     assert "batch batch_1 was cancelled." in done.err
     done = command("grade", "latest", "--cancel-batch")
