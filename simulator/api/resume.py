@@ -40,7 +40,7 @@ def resume(
     name = results.run.id
     if HARNESS_NOTE in results.notes and results.run.status != "finished":
         raise InputError(_("{run} is a run of lm_eval: python run.py harness --resume {run}", run=name))
-    today, settings = settings, _as_started(results.run, settings)
+    today, settings = settings, as_started(results.run, settings)
     if names := tuple(flag(name) for name in given if _differs(today, settings, name)):
         say(_("--resume goes on with the options of the run; not used: {names}.", names=names))
     if results.run.status == "finished":
@@ -72,7 +72,7 @@ def resume(
         return play(context, results.conversations, unfinished, reopen, results.notes)
 
 
-def _as_started(run: Run, settings: Settings) -> Settings:
+def as_started(run: Run, settings: Settings) -> Settings:
     """The run's own options and models; reports, a new budget, more prices and secrets are today's."""
     today = settings.unstored_values()
     models = models_named(run.models)

@@ -21,6 +21,7 @@ right to write (BEGIN IMMEDIATE) waits for others of its kind, and reads nothing
 """
 
 import contextlib
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -40,6 +41,8 @@ Word = Literal[
 WORDS: tuple[Word, ...] = get_args(Word)
 # The decision, and what of it was last read from a sheet or workbook, which is no note of the run.
 DECISION, DECISION_READ = f"note:{RELEASE_DECISION}", f"read:{RELEASE_DECISION}"
+# The note with the conversations that were held once more (api/again.py), which change no score.
+AGAIN = "again"
 # Seconds that a write waits for those of others: a run in progress writes in milliseconds.
 PATIENCE = 10
 # A turn, by its conversation and number.
@@ -199,14 +202,29 @@ def note_written(path: Path) -> None:
                 file.execute(_INSERT, (*key, written.model_dump_json()))
 
 
+def add_to_note(path: Path, name: str, entry: JsonValue) -> None:
+    """Adds an entry to a note of the run that is a list."""
+    with writing(path) as file:
+        schema.put(file, f"note:{name}", json.dumps([*_listed(file, name), entry], ensure_ascii=False))
+
+
+def _listed(file: sqlite3.Connection, name: str) -> list[JsonValue]:
+    row = file.execute("SELECT body FROM about WHERE key = ?", (f"note:{name}",)).fetchone()
+    return list(json.loads(row[0])) if row else []
+
+
 class News(NamedTuple):
-    """What may change in a run while somebody looks at it; `planned` and `ended` count conversations."""
+    """What may change in a run while somebody looks at it; `planned` and `ended` count conversations.
+
+    `again` are conversations that were held once more, oldest first.
+    """
 
     verdicts: tuple[HumanVerdict, ...]
     decision: ReleaseDecision | None
     status: Status
     planned: int
     ended: int
+    again: list[JsonValue]
 
 
 def read_news(path: Path) -> News:
@@ -215,7 +233,8 @@ def read_news(path: Path) -> News:
         (run,) = file.execute("SELECT body FROM about WHERE key = 'run'").fetchone()
         planned, ended = file.execute("SELECT count(*), count(ended) FROM conversations").fetchone()
         status = Run.model_validate_json(run).status
-        return News(newest_verdicts(file), _decision(file, DECISION), status, planned, ended)
+        decision, again = _decision(file, DECISION), _listed(file, AGAIN)
+        return News(newest_verdicts(file), decision, status, planned, ended, again)
 
 
 def save_release_decision(path: Path, decision: ReleaseDecision) -> bool:

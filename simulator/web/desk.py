@@ -71,6 +71,11 @@ LABELS: Mapping[str, Message | str] = {
     "keys": pgettext("a button", "Keys"),
     "runs": _("All runs"),
     "blind": TABS["blind"],
+    "again": _("Ask again"),
+    "again_cost": _("{cost} No score changes.", cost="{cost}"),
+    "again_go": pgettext("a button", "Ask"),
+    "asking": _("Asking …"),
+    "again_at": _("Asked again, {when}", when="{when}"),
     "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
     "show": _("Show what is new"),
     "finished": _("The run is over."),
@@ -124,6 +129,13 @@ class Compared(Value):
     conversation: str
     turn: int
     text: Typed
+
+
+class WrittenAgain(Value):
+    """A conversation to be held once more; `agreed` once its cost was seen."""
+
+    conversation: str
+    agreed: bool = False
 
 
 class Reading:
@@ -215,6 +227,7 @@ class Desk:
             "running": news.status == "running",
             "ended": news.ended,
             "planned": news.planned,
+            "again": news.again,
         }
 
     def write(self, written: WrittenWords) -> list[dict[str, Any]]:

@@ -159,13 +159,38 @@
           make("b", {}, label("judge_is")), ...this.judged),
         make("div", { class: "work-row" },
           ...CHOSEN.map((field) => this.chosen(field)), this.owner(), this.test()),
-        this.more, this.conflict, this.status);
+        this.more, this.again(), this.conflict, this.status);
       host.append(this.element);
       panels.set(host, this);
       for (const field of this.fields.keys()) if (draft(this.at, field) && TYPED.includes(field)) this.more.open = true;
       this.refresh();
       offerLeft(this.at);
       if (draft(this.at, "correct_answer")) this.compare();
+    }
+
+    // One conversation more with the same customer: what it costs is said before.
+    again() {
+      this.asked = make("p", { class: "work-said", role: "status" });
+      this.anew = make("div", { class: "work-again" });
+      return make("div", {}, button("again", () => this.askAgain(false)), this.asked, this.anew);
+    }
+
+    async askAgain(agreed) {
+      this.asked.textContent = agreed ? label("asking") : "";
+      const reply = await post("again", { conversation: this.host.dataset.conversation, agreed }).catch(() => undefined);
+      const { cost, error } = (await reply?.json().catch(() => undefined)) || { error: label("gone") };
+      this.asked.replaceChildren(error || (cost ? label("again_cost", { cost }) : ""),
+        ...(cost ? [" ", button("again_go", () => this.askAgain(true)), " ",
+          button("cancel", () => this.asked.replaceChildren())] : []));
+    }
+
+    showAgain() {
+      const held = state.again.filter(({ conversation }) => conversation === this.host.dataset.conversation).at(-1);
+      if (!held || this.held === held.at) return;
+      this.held = held.at;
+      this.anew.replaceChildren(make("b", {}, label("again_at", { when: time(held.at) })),
+        make("dl", {}, ...held.turns.flatMap(({ user, answer, error }) =>
+          [make("dt", {}, user), make("dd", {}, error || answer)])));
     }
 
     labelled(field, control, shortcut) {
@@ -229,6 +254,7 @@
     }
 
     refresh() {
+      this.showAgain();
       const word = words.get(this.at);
       for (const each of this.judged) each.setAttribute("aria-pressed", String(each.dataset.value === word?.judge_is));
       for (const [field, control] of this.fields) {

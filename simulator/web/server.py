@@ -27,15 +27,17 @@ from urllib.parse import quote
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from simulator.api.again import ask_again, cost_again, prepare_again
 from simulator.api.outputs import BESIDE
 from simulator.core.errors import RehearsalError
-from simulator.core.messages import localised
+from simulator.core.messages import localised, shown
+from simulator.core.settings import load_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.report.painters import html
 from simulator.storage.run_file import RUN_FILE
 from simulator.storage.words import OtherWord
 from simulator.web.blind import WrittenGrade, blind_report, blind_state, save_grade
-from simulator.web.desk import Compared, Desk, WrittenDecision, WrittenWords, word_json
+from simulator.web.desk import Compared, Desk, WrittenAgain, WrittenDecision, WrittenWords, word_json
 from simulator.web.runs import Runs
 
 HOST = "127.0.0.1"
@@ -98,6 +100,7 @@ class Pages:
             web.post(f"{run}/grades", self._grade),
             web.post(f"{run}/decision", self._decision),
             web.post(f"{run}/difference", self._difference),
+            web.post(f"{run}/again", self._again),
         ])  # fmt: skip
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -214,6 +217,17 @@ class Pages:
     async def _difference(self, request: web.Request) -> web.Response:
         desk, compared = self._desk(request), await _read(request, Compared)
         return web.json_response({"pieces": await self._apart(lambda: desk.difference(compared))})
+
+    async def _again(self, request: web.Request) -> web.Response:
+        """Says what it costs to hold a conversation once more; on a further request, holds it."""
+        desk, asked = self._desk(request), await _read(request, WrittenAgain)
+        today = load_settings({"runs": self.runs})
+        again = await self._apart(lambda: prepare_again(desk.path, asked.conversation, today))
+        if not asked.agreed:
+            language = desk.reading.language
+            return web.json_response({"cost": shown(await self._apart(lambda: cost_again(again)), language)})
+        await ask_again(again)
+        return web.json_response({})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """What changes in a run, as it changes (server-sent events)."""

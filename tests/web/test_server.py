@@ -1,5 +1,6 @@
 """Who is answered, and what changes a run: the browser with the token, and nobody else."""
 
+import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +13,17 @@ from simulator.report.worksheets import blind_sheet
 from simulator.results.review import blind_agreement, blind_sample
 from simulator.storage.run_file import read_run
 from simulator.web.desk import Desk
-from simulator.web.server import ASSETS
+from simulator.web.server import ASSETS, Pages
 from tests.commands import Command
 from tests.reviewed_runs import summary_of
+from tests.servers.loopback import on_thread
+from tests.servers.openai import serve
 from tests.web.opened import Opened, opened, word
 
 WRITES = {
     "words": word(judge_is=(None, "right")),
     "decision": {"was": {}, "now": {"verdict": "go", "by": "Sato"}},
+    "again": {"conversation": "angry/cancel-03-ja#0", "agreed": True},
     "grades": {"key": "rehearsed/angry/cancel-03-ja#0/1", "by": "Sato", "grade": 2},
 }
 
@@ -302,3 +306,84 @@ def test_blind_grading_is_of_one_run(command: Command) -> None:
 
     assert done.code == 2
     assert "open latest --blind" in done.err
+
+
+def _rehearsed_by(command: Command, *options: str) -> Path:
+    """The file of a run of a bot that says one more each time."""
+    Path("bot.py").write_text(
+        "from itertools import count\n\nn = count(1)\n\n\n"
+        "def answer(question):\n    return f'9,800円 {next(n)}'\n",
+        encoding="utf-8",
+    )
+    done = command(
+        "--adapter", "bot.py:answer", "--limit", "1", "--persona", "angry", "--turns", "2", *options
+    )
+    assert done.code == 0, done.err
+    return next(Path("runs").glob("*/run.sqlite"))
+
+
+def test_a_question_is_asked_again(command: Command) -> None:
+    """Its cost is said first; the new answers are a note, and every score and answer stays as it was."""
+    path = _rehearsed_by(command, "--offline")
+    before = read_run(path)
+    (talk,) = before.conversations
+    with on_thread(Pages(path.parent.parent)) as pages:
+        page = Opened(path, pages)
+        assert page.ask("again").status == 404
+        cost = page.ask("again", "POST", {"conversation": talk.id})
+        unasked = page.ask("state").json["again"]
+        done = page.ask("again", "POST", {"conversation": talk.id, "agreed": True})
+        (held,) = page.ask("state").json["again"]
+    after = read_run(path)
+
+    assert cost.json == {"cost": "At most 2 answers of the bot, no call of a model."}
+    assert (unasked, done.status) == ([], 200)
+    assert held["conversation"] == talk.id
+    assert held["turns"][0]["user"] == talk.turns[0].user
+    assert held["turns"][0]["answer"].startswith("9,800円")
+    assert list(after.conversations) == list(before.conversations)
+    assert list(after.scores) == list(before.scores)
+
+
+def test_the_customer_that_is_asked_again_is_the_same_model(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the run's models; a key that is gone is one line, as is a bot that is gone."""
+    with serve() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        path = _rehearsed_by(command, "--cache", "off")
+        (talk,) = read_run(path).conversations
+        with on_thread(Pages(path.parent.parent)) as pages:
+            page = Opened(path, pages)
+            cost = page.ask("again", "POST", {"conversation": talk.id}).json["cost"]
+            asked = server.counts.total()
+            done = page.ask("again", "POST", {"conversation": talk.id, "agreed": True})
+            (held,) = page.ask("state").json["again"]
+            calls = server.counts.total() - asked
+            Path("bot.py").unlink()
+            gone = page.ask("again", "POST", {"conversation": talk.id, "agreed": True})
+            monkeypatch.delenv("OPENAI_BASE_URL")
+            monkeypatch.delenv("OPENAI_API_KEY")
+            no_key = page.ask("again", "POST", {"conversation": talk.id})
+
+    assert (done.status, len(held["turns"]) > 0, calls > 0) == (200, True, True)
+    assert cost.startswith("At most 2 answers of the bot, 2 model calls, about ")
+    assert "USD" in cost
+    assert (gone.status, no_key.status) == (400, 400)
+    assert "bot.py" in gone.json["error"]
+    assert "OPENAI_API_KEY" in no_key.json["error"]
+
+
+def test_recorded_answers_are_not_asked_again(command: Command) -> None:
+    """One line says that there is no bot."""
+    row = {"id": "a", "question": "いくらですか", "answer": "980円です。", "reference": "980円です。"}
+    Path("log.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    assert command("--cases", "log.jsonl", "--adapter", "recorded", "--offline").code == 0
+    path = next(Path("runs").glob("*/run.sqlite"))
+    (talk,) = list(read_run(path).conversations)[:1]
+    with on_thread(Pages(path.parent.parent)) as pages:
+        reply = Opened(path, pages).ask("again", "POST", {"conversation": talk.id})
+
+    assert reply.status == 400
+    assert "recorded" in reply.json["error"]
