@@ -44,7 +44,7 @@ TOLD: dict[Language, tuple[str, ...]] = {
 def play(language: Language, folder: Path) -> Iterator[tuple[str, int]]:
     """What is told and printed, with the exit codes of `diff` (0 for what is only told)."""
     shutil.rmtree(folder, ignore_errors=True)
-    before, after, forgotten = (folder / name for name in ("before", "after", "forgotten"))
+    before, after, forgotten = (folder.resolve() / name for name in ("before", "after", "forgotten"))
     for articles in (before, after, forgotten):
         shutil.copytree(DEMO / "knowledge" / language, articles / language)
     for articles in (after, forgotten):

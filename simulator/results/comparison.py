@@ -495,11 +495,14 @@ def changed_settings(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
         ", ".join(f"{name} {version} ({digits})" for name, (version, digits) in _prompts(run).items())
         for run in (before, after)
     )
+    articles = before.settings.get("knowledge"), after.settings.get("knowledge")
+    of_bot = {key: (earlier.get(key), later.get(key)) for key in dict.fromkeys((*earlier, *later))}
     # Only what was stored: a bot whose code changed has to be told apart by who changed it.
     changes = [
         ("adapter", before.settings.get("adapter"), after.settings.get("adapter")),
-        ("--knowledge", before.settings.get("knowledge"), after.settings.get("knowledge")),
-        *((key, earlier.get(key), later.get(key)) for key in dict.fromkeys((*earlier, *later))),
+        ("--knowledge", *articles),
+        # A bot that is given the same folder is not another change.
+        *((key, *values) for key, values in of_bot.items() if (key, values) != ("knowledge", articles)),
         ("prompt", *prompts),
         ("demo_model", before.models.get("demo"), after.models.get("demo")),
     ]

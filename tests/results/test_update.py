@@ -1,5 +1,6 @@
 """What an update of the articles moved: facts followed from article to answer, and the traps beside them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -192,6 +193,27 @@ def test_a_reference_of_before_the_update_is_named_and_counts_on_neither_side(
     assert not result.regression
 
 
+@pytest.mark.parametrize(
+    ("expected", "after", "fault"),
+    [
+        ("The bot says that the plan costs 1,100 yen a month.", {"fees": NEW_FEES}, "fact"),
+        ("The bot says that the plan costs 1,300 yen a month.", {"fees": NEW_FEES}, None),
+        ("The bot names the late payment of 300 yen.", {"fees": NEW_FEES}, None),
+    ],
+)
+def test_an_expectation_of_before_the_update_is_named_as_a_reference_is(
+    expected: str, after: Mapping[str, str], fault: str | None
+) -> None:
+    """What the bot is expected to say is of before the update where it has the old fact, and only then."""
+    update = updated(
+        {**BEFORE, **after},
+        {"price": (Said("1,100 yen"), Said("1,300 yen"))},
+        price={**PRICE, "expect": ("The bot is polite.", expected)},
+    )
+    named = [(row.case, row.fault, row.reference) for row in update.references]
+    assert named == ([("price", fault, expected)] if fault else [])
+
+
 def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed() -> None:
     """Whoever corrected the questions with the articles is not told to."""
     update = updated(
@@ -306,14 +328,18 @@ def test_the_drill_tells_the_bundled_bots_apart(
     assert [code for _said, code in played] == [0, 1, 1]
     first = {"ja": "検索用の索引が作り直されていません", "en": "The index was not rebuilt"}[language]
     assert [first in said for said, _code in played] == [False, False, True]
+    # The same folder for the bot and for `diff` is one change; another index is one more.
+    assert [bool(re.search(r"(?<!-)knowledge\s+/", said)) for said, _code in played] == [False, True, False]
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_planted_changes_are_twelve_and_more(language: Language) -> None:
+def test_the_planted_changes_are_twelve(language: Language) -> None:
     """The desk of the benchmark has 200 articles, and says which questions its changes concern."""
     desk = updates.desk_of(language)
-    assert (len(desk.before), len(desk.concerned)) == (200, 9)
-    assert sum(desk.after.get(id_) != text for id_, text in desk.before.items()) == 13
+    assert (len(desk.before), len(desk.concerned)) == (200, 7)
+    changed = [id_ for id_, text in desk.before.items() if desk.after.get(id_) != text]
+    added = desk.after.keys() - desk.before.keys() - {"moved/b099", "a110-fees", "a110-desk"}
+    assert len(changed) + len(added) == 12
 
 
 @pytest.mark.usefixtures("_bot")
