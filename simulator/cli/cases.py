@@ -19,6 +19,7 @@ from typing import Any
 from simulator.api.forecast import total
 from simulator.api.progress import progress_bar
 from simulator.cli.forecast import show_calls, spent_json
+from simulator.cli.gaps import gaps
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, exit_code_of_failures, print_json, reason_of, saved_in_cache, say
 from simulator.core.errors import InputError, RehearsalError
@@ -176,14 +177,15 @@ def make(  # noqa: PLR0917 - one for each option
 
 
 # The subcommands.
-SUBCOMMANDS = {"make": make}
-ABOUT = """Make test questions from your documents.
+SUBCOMMANDS = {"make": make, "gaps": gaps}
+ABOUT = """Make test questions from your documents, and find what they leave out.
 
 \b
 python run.py cases make docs/                       questions, right answers, gold passages
 python run.py cases make docs/ --to sheets --sheet KEY   let the team approve them
 python run.py cases make --uncovered latest          for articles that no question needs yet
 python run.py cases make --from-logs chats.jsonl     from recorded dialogues, personal data masked
+python run.py cases gaps chats.jsonl                 what customers ask, and no question or article has
 """
 
 

@@ -324,7 +324,7 @@ class ReportContext:
     @cached_property
     def change(self) -> Change | None:
         """The pair of numbers beside those of the earlier run."""
-        return self.pairs and change(self.pairs.before, self.pairs.after, self.pairs.apart)
+        return change(self.pairs.before, self.pairs.after, self.pairs.apart) if self.pairs else None
 
     @cached_property
     def pairs(self) -> PairedRuns | None:

@@ -484,7 +484,7 @@ class _Drill:
         old = self.desk.says_old(change, fact, text, question)
         if not old and named:
             worked_out = self.desk.worked_out(fact, text, later.case)
-            old = bool(worked_out) and worked_out[1] not in facts_of(text)
+            old = worked_out is not None and worked_out[1] not in facts_of(text)
         if not old or self.desk.says_new(fact, text, question):
             return False
         right = later.case.references_at(turn.index)

@@ -117,6 +117,15 @@ class Logs:
         self.made = TestSet()
         self._summaries: dict[str, DialogueSummary] = {}
 
+    def requests(self) -> dict[str, str]:
+        """What each customer asks first, by dialogue, masked; without those who only greet or thank."""
+        first = {d.id: (_first(d.lines, d.language), d.language) for d in self.dialogues}
+        return {
+            id_: text
+            for id_, (text, language) in first.items()
+            if not _GREETING.fullmatch(text) and not is_courtesy(text, language)
+        }
+
     async def distil(
         self,
         model: Model,
