@@ -34,6 +34,8 @@ from typing import Any
 
 import typer
 from pydantic import ValidationError
+from typer._completion_classes import completion_init
+from typer.completion import shell_complete
 from typer.core import TyperCommand, TyperGroup
 
 from simulator import plugins
@@ -94,6 +96,8 @@ EVERYTHING = ContextVar("everything", default=False)
 # Names a file that is read in place of rehearsal.toml. `-c` sets it, so that whatever reads settings, in this
 # process or in one that it starts, reads the same file.
 CONFIG = "REHEARSAL_CONFIG"
+# Set by shells that ask how a line may go on, and by `source_bash` and its like for the script that asks.
+_COMPLETE = "_REHEARSAL_COMPLETE"
 # Says what went wrong within this program, and keeps the details.
 OUR_ERRORS = "simulator.cli.our_errors"
 # These decide nothing: whoever stops reading what they print (`list | head`) has not missed a verdict. All
@@ -126,6 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without `arguments` it is the installed command, and messages name it so: they are those of the process.
     """
     if arguments is None:
+        if asked := os.environ.get(_COMPLETE):
+            return _complete(asked)
         arguments = sys.argv[1:]
         call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
@@ -147,6 +153,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.DONE
         message = _("its output was not read to the end, so nobody has seen the verdict.")
         return _say(message, ExitCode.INCOMPLETE, arguments)
+
+
+def _complete(asked: str) -> int:
+    """Prints how the line in the environment may go on, or the script of a shell that asks for it."""
+    completion_init()
+    with suppress(RehearsalError):  # a word that is no command has nothing after it
+        return shell_complete(command_tree(), {}, "rehearsal", _COMPLETE, asked)
+    return ExitCode.DONE
 
 
 def _ready_streams() -> None:
@@ -283,6 +297,10 @@ class CommandGroup(TyperGroup):
             return super().resolve_command(ctx, args)
         raise UnknownName(_("command"), word, self.list_commands(ctx))
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """How a line may go on."""
+        return _for_shell(super().shell_complete(ctx, incomplete))
+
     def get_help(self, ctx: Any) -> str:
         """The page, as text."""
         return as_called(super().get_help(_for_reader(ctx)))
@@ -294,6 +312,16 @@ class PanelCommand(TyperCommand):
     def get_help(self, ctx: Any) -> str:
         """The page, as text, in the reader's language."""
         return as_called(super().get_help(_for_reader(ctx)))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """How a line may go on, with the options that help shows second."""
+        rarer = [param for param in self.params if getattr(param, "hidden", False)]
+        for param in rarer:
+            vars(param)["hidden"] = False
+        items = _for_shell(super().shell_complete(ctx, incomplete))
+        for param in rarer:
+            vars(param)["hidden"] = True
+        return items
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the options by title, in the order in which they are declared."""
@@ -316,6 +344,13 @@ class PanelCommand(TyperCommand):
         if hides:
             formatter.write_paragraph()
             formatter.write_text("Every other option: --help-all")
+
+
+def _for_shell(items: list[Any]) -> list[Any]:
+    """Completions, with what they mean in the reader's language."""
+    for item in items if language_of(os.environ) == "ja" else ():
+        item.help = item.help and in_japanese(item.help)
+    return items
 
 
 def help_record(param: Any, ctx: Any) -> Any:
@@ -424,6 +459,16 @@ def command_tree() -> Any:
 
 class Program(CommandGroup):
     """All commands; beyond its name and first line, one is imported when it is asked for."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Takes the words apart; a line that is completed may begin with an option of a rehearsal."""
+        begins = ctx.resilient_parsing and args and args[0].startswith("-")
+        return list(super().parse_args(ctx, ["simulate", *args] if begins else args))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The words, or the options of the program and of a rehearsal, which needs no word."""
+        items = super().shell_complete(ctx, incomplete)
+        return items + (_command("simulate").shell_complete(ctx, incomplete) if incomplete[:1] == "-" else [])
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The words."""
