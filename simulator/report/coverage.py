@@ -54,6 +54,16 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
         rows.sort(key=lambda row: row[1] / row[2])
         columns = _("Folder"), _("Tested"), _("Articles")
         yield Table.of("topics", columns, rows[:_SHOWN], _("By folder"), counts=2)
+    if coverage.headings:
+        sections = [(n, id_, h) for id_, of in coverage.headings.items() for h, n in of.items()]
+        sections.sort(key=lambda section: section[0])
+        yield Table.of(
+            "headings",
+            (_("Article"), _("Heading"), _("Came for questions")),
+            [(id_, heading, Cell(text=str(n), number=n)) for n, id_, heading in sections[:_SHOWN]],
+            _("By heading, those that came least first"),
+            words=frozenset({1}),
+        )
     if coverage.tags:
         columns = _("Tag"), pgettext("a number of them", "Questions"), _("Article never came")
         of_tags = [(tag, *count) for tag, count in coverage.tags.items()]

@@ -21,6 +21,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
+from simulator.cases.documents import HEADING
 from simulator.core.errors import RunFileError
 from simulator.core.types import Results, Run, Value
 from simulator.results.articles import article_of, names_of
@@ -64,7 +67,8 @@ class Coverage(Value):
     that questions name or that were retrieved. `needed` and `retrieved` count questions by article. `absent`
     are questions whose article never came, `unknown` the ids that questions name and no article has, each
     with its questions. `tested_before` are articles that another of the last `runs` tested. `retrieval` is
-    None where nothing can be ranked.
+    None where nothing can be ranked. `headings` are those of articles that have several below their title,
+    each with the number of questions for which a passage with it, or from below it, came.
     """
 
     titles: dict[str, str]
@@ -80,6 +84,7 @@ class Coverage(Value):
     retrieval: Retrieval | None
     runs: int = 1
     tested_before: frozenset[str] = frozenset()
+    headings: dict[str, dict[str, int]] = Field(default={})
 
     @property
     def named(self) -> bool:
@@ -128,6 +133,7 @@ class Coverage(Value):
             "unanswerable": self.unanswerable,
             "handover": self.handover,
             "topics": {topic: {"tested": n, "articles": of} for topic, (n, of) in self.topics.items()},
+            "headings": self.headings,
             "tags": {tag: count._asdict() for tag, count in self.tags.items()},
             "runs": {"n": self.runs, "tested": len(over & self.titles.keys())},
         })  # fmt: skip
@@ -188,7 +194,36 @@ def coverage_of(results: Results, run: RunTurns) -> Coverage:
         handover=len(handover),
         tags={tag: TagCount(*count) for tag, count in counts.items()},
         retrieval=retrieval_of(run, index if known else None),
+        headings=_headings(results, index, titles),
     )
+
+
+def _headings(results: Results, index: "_Index", titles: Mapping[str, str]) -> dict[str, dict[str, int]]:
+    """Of articles with several headings below their title: for how many questions each came."""
+    texts = {article.id: article.text for article in results.articles if article.id in titles}
+    sections = {id_: [h for h in HEADING.findall(text) if h != titles[id_]] for id_, text in texts.items()}
+    sections = {id_: headings for id_, headings in sections.items() if len(headings) > 1}
+    came: dict[str, dict[str, set[str]]] = {
+        id_: {heading: set() for heading in headings} for id_, headings in sections.items()
+    }
+    # Passages have to be read for it, which costs time.
+    for talk in results.conversations if sections else ():
+        for passage in (passage for turn in talk.turns for passage in turn.answer.passages or ()):
+            id_ = index.of_passage(passage.id, passage.source or "")
+            if id_ in came:
+                for heading in _headings_of(passage.text, texts[id_]):
+                    if heading in came[id_]:
+                        came[id_][heading].add(talk.case.id)
+    return {id_: {h: len(cases) for h, cases in of.items()} for id_, of in came.items()}
+
+
+def _headings_of(passage: str, article: str) -> list[str]:
+    """The headings in a passage, and the one that it stands below in its article."""
+    within = HEADING.findall(passage)
+    first = next((line for line in passage.splitlines()[1:] or [passage] if line.strip()), passage)
+    above = HEADING.findall(article[: max(0, article.find(first))])
+    starts = HEADING.match(first)
+    return [*within, *(above[-1:] if not starts else ())]
 
 
 def _of_the_languages(titles: Mapping[str, str], used: Iterable[str]) -> dict[str, str]:

@@ -173,3 +173,20 @@ def test_a_run_that_does_not_know_its_articles_says_so(command: Command) -> None
     done = command("cases", "make", "kb", "--uncovered", "latest", "--dry-run")
     assert done.code == 2
     assert "--knowledge" in done.error
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_document_with_many_headings_is_counted_by_heading(command: Command) -> None:
+    """A long document is one article: its headings say which part of it came."""
+    filler = "All of it is in the contract. " * 60
+    parts = "".join(f"\n\n## {name}\n\n{text} {filler}" for name, text in (
+        ("Price", "The plan costs 20 dollars."), ("Delivery", "We deliver to Mars."),
+    ))  # fmt: skip
+    Path("kb/desk/all.md").write_text(f"# Everything{parts}", encoding="utf-8")
+    Path("bot.py").write_text(
+        "def answer(question):\n    text = 'Everything\\n## Price\\n\\nThe plan costs 20 dollars.'\n"
+        "    return 'It costs 20 dollars.', [{'id': 'desk/all#1', 'text': text}]\n",
+        encoding="utf-8",
+    )
+    shown = command(*WORDS, "--knowledge", "kb").json["coverage"]
+    assert shown["headings"] == {"desk/all": {"Price": 5, "Delivery": 0}}
