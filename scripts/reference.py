@@ -1,4 +1,4 @@
-"""`python -m scripts.reference`: writes docs/reference.md and its Japanese twin, from the program."""
+"""`python -m scripts.reference`: writes docs/reference.md, its twin, and docs/schemas, from the program."""
 
 import inspect
 from collections.abc import Iterable, Iterator
@@ -8,6 +8,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 from scripts.messages import commands
+from scripts.schemas import schemas
 from simulator import plugins
 from simulator.cli.app import command_tree, help_record, in_japanese
 from simulator.cli.list import shelf
@@ -179,3 +180,6 @@ def _first(text: str) -> str:
 if __name__ == "__main__":
     for language, path in PAGES.items():
         path.write_text(page(language), encoding="utf-8")
+    for path, schema in schemas().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(schema, encoding="utf-8")

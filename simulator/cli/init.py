@@ -37,14 +37,17 @@ def command(
                 "{file} is already there; nothing was written. Name another folder, or rename it.", file=file
             )
             raise InputError(msg)
-    program = as_called(CHECKOUT)
+    program, schema = as_called(CHECKOUT), ""
     if program.endswith("run.py"):  # a path, which leads there from the current folder only
         door = sys.argv[0] if Path(sys.argv[0]).is_absolute() else os.path.relpath(sys.argv[0], there)
         program = f"python {shlex.quote(Path(door).as_posix())}"
+        # Editors take it from there. Installed, the schema has no place that a file could name for long.
+        schema = f"#:schema {(Path(door).parent / 'docs/schemas/rehearsal.schema.json').as_posix()}\n"
     try:
         there.mkdir(parents=True, exist_ok=True)
         for file, text in files.items():
             with file.open("x", encoding="utf-8") as copy:
+                copy.write(schema if file.suffix == ".toml" else "")
                 copy.write(text.read_text(encoding="utf-8").replace(CHECKOUT, program))
     except OSError as error:
         msg = _(

@@ -137,7 +137,7 @@ class _Wording(BaseModel):
     examples: list[dict[str, Any]] = []
 
 
-class _JudgeFile(BaseModel):
+class JudgeFile(BaseModel):
     """The tables of judges/NAME.toml; docs/judges.md says what each key is for."""
 
     model_config = ConfigDict(extra="forbid")
@@ -250,7 +250,7 @@ class ReplySchema:
             texts["short"] = variables
         check_languages(path, self._tables, texts)
         try:
-            self._file = _JudgeFile.model_validate(self._tables)
+            self._file = JudgeFile.model_validate(self._tables)
         except ValidationError as error:
             first = error.errors()[0]
             place = "".join(f"{part}: " for part in first["loc"])

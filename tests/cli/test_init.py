@@ -52,7 +52,11 @@ def test_commands_on_screen_and_in_files_work_where_the_user_stands() -> None:
         done = subprocess.run([sys.executable, path, *words], capture_output=True, text=True, check=False)
 
     assert f"See: python {path.as_posix()} simulate --help" in done.stderr
-    assert f"`python ../{path.as_posix()} list`" in Path("shop/rehearsal.toml").read_text("utf-8")
+    settings = Path("shop/rehearsal.toml").read_text("utf-8")
+    assert f"`python ../{path.as_posix()} list`" in settings
+    # Editors take the schema from there.
+    schema = settings.splitlines()[0].removeprefix("#:schema ")
+    assert Path("shop", schema).resolve() == shelves.ROOT / "docs" / "schemas" / "rehearsal.schema.json"
 
 
 def test_json_names_the_files_and_what_to_type(command: Any) -> None:
