@@ -78,6 +78,18 @@ def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:
         assert ENGLISH.findall(told) == [], path
 
 
+def test_every_command_can_print_json() -> None:
+    """But for `open`, which prints an address and goes on until Ctrl-C."""
+    without = {
+        path
+        for path, (command, context) in commands().items()
+        if path and not hasattr(command, "list_commands")
+        if not any("--json" in param.opts for param in command.get_params(context))
+    }
+
+    assert without == {"open"}
+
+
 def test_a_group_alone_shows_its_page(page: Any, capsys: pytest.CaptureFixture[str]) -> None:
     """`cases` and `cases --help` are one page."""
     asked = page("cases")
