@@ -93,7 +93,7 @@ async def ask_again(again: Again) -> Conversation:
             "turn": turn.index,
             "user": turn.user,
             "answer": turn.answer.text,
-            "error": turn.answer.error and str(turn.answer.error.message),
+            "error": str(turn.answer.error.message) if turn.answer.error else None,
         }
         for turn in held.turns
     ]

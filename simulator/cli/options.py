@@ -96,7 +96,7 @@ def argument(metavar: str, text: str, default: Any = None) -> Any:
 
 
 def _shown(default: Any) -> str:
-    return "" if default in (None, False, ...) else f" [default: {default}]"
+    return "" if default in (None, False, "", ...) else f" [default: {default}]"
 
 
 # The run that a command is about.

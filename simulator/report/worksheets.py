@@ -654,7 +654,9 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         "question": text_cell(text(said)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
-        "expect": text_cell("\n".join(_expected(conversation, context))),
+        "expect": text_cell(
+            "\n".join((*_expected(conversation, context), *_expected_by_team(turns, context)))
+        ),
         "likely_cause": text_cell(text(cause)) if cause else SheetCell(),
         "scores": text_cell(text(_("{parts}", parts=graded))),
         "passages": text_cell(_passages(turn)),
@@ -680,6 +682,15 @@ def _said(turns: Sequence[_Reviewed], context: ReportContext) -> dict[str, Sheet
         for name, text in said.items()
         if text
     }
+
+
+def _expected_by_team(turns: Sequence[_Reviewed], context: ReportContext) -> Iterator[str]:
+    """What the team wrote that the answer should have done, a sentence a line, less what the case says."""
+    words = (context.said.get((turn.id, turn.number)) for turn in turns)
+    word = next(filter(None, words), None)
+    for line in word.expect.splitlines() if word else ():
+        if line.strip() and line not in turns[0].conversation.case.expect:
+            yield context.text(_("{sentence} (your team)", sentence=safe_text(line.strip())))
 
 
 def _state(red: RedTurn) -> str:

@@ -504,6 +504,20 @@ def lock_folder(folder: Path) -> IO[str]:
     return lock
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process holds the lock of a run folder; True where that cannot be found out."""
+    try:
+        import fcntl  # missing on Windows
+
+        with (folder / "run.lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except (ImportError, OSError):
+        return True
+    return False
+
+
 def _conversation_rows(conversations: Iterable[Conversation], first: int) -> Iterator[tuple[Any, ...]]:
     """Rows for `_INSERT_CONVERSATION`, at the positions from `first` on."""
     for position, conversation in enumerate(conversations, first):

@@ -7,7 +7,7 @@
 A test asks what the customer said, after the dialogue so far; what the bot answered is no part of it. All its
 texts are masked, whatever `--redact` says, and so is what its id is made of: a hash of a telephone number
 would be guessed. An answer becomes one test, however often it is read. A line that is there keeps what people
-made of it, but for what the team says in the review: its right answer, and that it is fixed.
+made of it, but for what the team says in the review: its right answer, what it expects, and that it is fixed.
 """
 
 import json
@@ -40,10 +40,14 @@ _FIELDS = (
 
 
 class _Failure(NamedTuple):
-    """A test as its line in the file; `answers` are the right answers that the team typed."""
+    """A test as its line in the file.
+
+    `answers` are the right answers that the team typed, `expect` what the team expects besides the case.
+    """
 
     record: dict[str, Any]
     answers: tuple[str, ...]
+    expect: tuple[str, ...]
     is_fixed: bool
 
 
@@ -73,6 +77,9 @@ def save_tests(
         failure = failures.get(name)
         if failure and failure.answers:
             record["references"] = [list(failure.answers)]
+        if failure and failure.expect:
+            there_already = READERS["expect"](FileCell("expect", record.get("expect", [])))
+            record["expect"] = list(dict.fromkeys((*there_already, *failure.expect)))
         tags = READERS["tags"](FileCell("tags", record.get("tags", [])))
         if (name in passed or (failure and failure.is_fixed)) and not is_guarded(tags):
             record["tags"] = [*tags, MUST_NOT_BREAK]
@@ -128,10 +135,13 @@ def _failures(results: Results, findings: ReviewFindings, redactor: Redactor) ->
         conversation, turn = turns[row.conversation, row.turn]
         case = _test(conversation, turn, redactor)
         typed = redactor.redact(row.correct_answer, case.language).text
+        sentences = (redactor.redact(line, case.language).text for line in row.expect.splitlines())
         before = failures.get(case.id)
         answers = dict.fromkeys([*(before.answers if before else ()), *filter(None, [typed])])
+        expect = dict.fromkeys([*(before.expect if before else ()), *filter(None, map(str.strip, sentences))])
         is_fixed = row.status in _FIXED and (before is None or before.is_fixed)
-        failures[case.id] = _Failure(before.record if before else _record(case), tuple(answers), is_fixed)
+        record = before.record if before else _record(case)
+        failures[case.id] = _Failure(record, tuple(answers), tuple(expect), is_fixed)
     return failures
 
 

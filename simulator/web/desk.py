@@ -22,7 +22,7 @@ from simulator.core.types import HumanVerdict, ReleaseDecision, Value
 from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
 from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS
-from simulator.storage.run_file import read_run
+from simulator.storage.run_file import is_held, read_run
 from simulator.storage.words import WORDS, Change, Place, Word, decide_release, read_news, save_words
 
 # What is typed on a page is no longer than this, in characters.
@@ -224,7 +224,7 @@ class Desk:
         return {
             "words": [word_json(word) for word in news.verdicts if word.source != "blind"],
             "decision": (news.decision or ReleaseDecision()).model_dump(),
-            "running": news.status == "running",
+            "running": news.status == "running" and is_held(self.path.parent),
             "ended": news.ended,
             "planned": news.planned,
             "again": news.again,

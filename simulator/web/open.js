@@ -335,7 +335,9 @@
   function offerLeft(at) {
     const left = ["judge_is", "make_test", "assignee", ...CHOSEN, ...TYPED]
       .map((field) => [field, draft(at, field)]).filter(([, kept]) => kept);
-    if (left.length) note(at, "unsaved", label("left"), () => write(at, Object.fromEntries(left)));
+    if (!left.length) return;
+    same(at, (panel) => unfold(panel.host));
+    note(at, "unsaved", label("left"), () => write(at, Object.fromEntries(left)));
   }
 
   const same = (at, act) => { for (const panel of panels.values()) if (panel.at === at) act(panel); };
@@ -394,11 +396,15 @@
     progress();
   }
 
-  function go(host) {
+  function unfold(host) {
     for (let up = host; up; up = up.parentElement) {
       up.hidden = false;
       if (up.tagName === "DETAILS") up.open = true;
     }
+  }
+
+  function go(host) {
+    unfold(host);
     select(host);
     panelOf(host);
     host.tabIndex = -1;

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import os
 import secrets
 import zlib
 from collections.abc import Awaitable, Callable
@@ -29,8 +30,9 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.api.again import ask_again, cost_again, prepare_again
 from simulator.api.outputs import BESIDE
+from simulator.core.document import Line, Report, Section
 from simulator.core.errors import RehearsalError
-from simulator.core.messages import localised, shown
+from simulator.core.messages import _, language_of, localised, shown
 from simulator.core.settings import load_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.report.painters import html
@@ -153,6 +155,10 @@ class Pages:
         except ValidationError as error:
             return web.json_response({"error": str(error.errors()[0]["msg"])}, status=400)
         except RehearsalError as error:
+            if "text/html" in request.headers.get("Accept", ""):  # a page was asked for
+                return web.Response(
+                    body=_error_page(error), content_type="text/html", charset="utf-8", status=400
+                )
             return web.json_response({"error": localised(error.message)}, status=400)
 
     # --- What is asked for ---
@@ -258,6 +264,13 @@ class Pages:
     async def _apart(self, work: Callable[[], Result]) -> Result:
         """The result of what takes a while, on a thread of its own."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+
+def _error_page(error: RehearsalError) -> bytes:
+    """A page that says what is wrong, in the language of the terminal."""
+    section = Section("error", "", (Line(error.message),))
+    title = _("The page cannot be shown")
+    return html.page(Report(title=title, language=language_of(os.environ), sections=(section,))).encode()
 
 
 def _same(token: str, secret: str) -> bool:

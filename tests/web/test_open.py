@@ -193,6 +193,21 @@ def test_what_was_typed_outlives_a_reload(run: Opened, person: Any) -> None:
     assert words(run)[FIRST].correct_answer == "解約料は"
 
 
+def test_what_was_typed_in_a_folded_question_is_in_sight(run: Opened, person: Any) -> None:
+    """After a reload the question is unfolded in which something is not saved."""
+    tab = person(run.address)
+    press(tab, "n", "a")
+    tab.keyboard.insert_text("解約料は")
+    tab.add_init_script(
+        "addEventListener('DOMContentLoaded', () => "
+        "document.querySelectorAll('main details').forEach((each) => { each.open = false; }))"
+    )
+    tab.reload()
+    tab.wait_for_selector(".work-ready")
+
+    assert tab.locator(".reddest .work-unsaved").first.is_visible()
+
+
 def test_filters_leave_what_is_open_mine_or_disputed(run: Opened, person: Any) -> None:
     """The key f goes through them; n stays within."""
     tab = person(run.address)

@@ -1,5 +1,6 @@
 """Who is answered, and what changes a run: the browser with the token, and nobody else."""
 
+import contextlib
 import json
 import socket
 from collections.abc import Iterator
@@ -11,11 +12,12 @@ import pytest
 
 from simulator.report.worksheets import blind_sheet
 from simulator.results.review import blind_agreement, blind_sample
-from simulator.storage.run_file import read_run
+from simulator.storage.run_file import RunFile, read_run
 from simulator.web.desk import Desk
 from simulator.web.server import ASSETS, Pages
 from tests.commands import Command
 from tests.reviewed_runs import summary_of
+from tests.sample_runs import rehearsed
 from tests.servers.loopback import on_thread
 from tests.servers.openai import serve
 from tests.web.opened import Opened, opened, word
@@ -387,3 +389,32 @@ def test_recorded_answers_are_not_asked_again(command: Command) -> None:
 
     assert reply.status == 400
     assert "recorded" in reply.json["error"]
+
+
+def test_a_run_that_was_killed_is_not_in_progress(tmp_path: Path) -> None:
+    """It still says so itself; what tells is that its lock is free."""
+    results = rehearsed(status="running")
+    folder = tmp_path / "runs" / results.run.id
+    with (
+        contextlib.closing(
+            RunFile.create(folder, results.run, results.conversations, results.personas)
+        ) as file,
+        on_thread(Pages(tmp_path / "runs")) as pages,
+    ):
+        page = Opened(file.path, pages)
+        held = page.ask("state").json["running"]
+        file.close()
+        killed = page.ask("state").json["running"]
+
+    assert (held, killed) == (True, False)
+
+
+def test_a_run_that_cannot_be_read_is_a_page(page: Opened) -> None:
+    """Whoever follows a link reads a sentence; the script of a page gets it as JSON."""
+    page.path.write_bytes(b"no run")
+    shown = page.ask("", Accept="text/html,*/*")
+
+    assert shown.status == 400
+    assert "<h1>" in shown.text
+    assert "run.sqlite" in shown.text
+    assert "run.sqlite" in page.ask("state").json["error"]

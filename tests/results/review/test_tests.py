@@ -10,6 +10,8 @@ from simulator import open_run
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
 from simulator.sheets.model import COLUMNS, LATER, RED, TABS
+from simulator.storage.words import Change, save_words
+from simulator.web.desk import Desk
 from tests.excel import Person, read
 
 TAB = shown(TABS["review"], "ja")
@@ -50,6 +52,27 @@ def test_a_marked_answer_becomes_a_test_once_and_cases_reads_it_back(run: Any) -
         "--offline", "--cases", str(TESTS), "--adapter", "demo", "--persona", "calm", "--turns", "1", "--json"
     )
     assert done.json["conversations"]["finished"] == 1
+
+
+def test_what_the_team_expects_on_the_page_is_in_the_test(run: Any) -> None:
+    """Beside what the case expects, and in the column of the sheet; what people wrote in the line stays."""
+    path, key = workbook(run, "-first-", make_test="する")
+    file = Path("runs", open_run().run.id, "run.sqlite")
+    reading = Desk(file).reading
+    place = next(iter(reading.turns[key]))
+    change = Change("", "解約金の額を言う\n\n謝る")
+    save_words(file, reading.turns[key] | {place: True}, {"expect": change}, "佐藤")
+    run("review", "latest", "--from", path)
+    first = lines()[0]["expect"]
+    TESTS.write_text(json.dumps(lines()[0] | {"expect": ["自分の文"]}), encoding="utf-8")
+    run("review", "latest", "--from", path)
+    run("report", "latest", "--to", "xlsx")
+    newest = max(file.parent.glob("report*.xlsx"), key=lambda book: book.stat().st_mtime_ns)
+    row = next(r for r in read(newest)["review"] if r.key == key)
+
+    assert first[-2:] == ["解約金の額を言う", "謝る"]
+    assert lines()[0]["expect"] == ["自分の文", "解約金の額を言う", "謝る"]
+    assert row.cells["expect"].splitlines()[-2:] == ["解約金の額を言う（チーム）", "謝る（チーム）"]
 
 
 def test_a_later_turn_is_asked_after_the_dialogue_so_far(run: Any) -> None:
