@@ -64,8 +64,8 @@ CASES = st.lists(
 
 
 def as_cells(case: Case) -> dict[str, str]:
-    """A case as one table row, its lists as JSON."""
-    values = case.model_dump(mode="json")
+    """A case as one table row, its lists as JSON; an attack comes with a persona, never from a file."""
+    values = case.model_dump(mode="json", exclude={"attack"})
     return {
         key: ""
         if value is None
