@@ -12,7 +12,7 @@ from scripts.schemas import FOLDER, schemas
 from simulator.cli.init import START
 from simulator.core import shelves
 
-KINDS = {
+KINDS: dict[str, type | tuple[type, ...]] = {
     "string": str, "number": (int, float), "integer": int, "boolean": bool, "object": dict, "array": list,
     "null": type(None),
 }  # fmt: skip

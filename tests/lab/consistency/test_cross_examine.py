@@ -107,7 +107,7 @@ def test_models_ask_and_compare_over_http(capsys: pytest.CaptureFixture[str], se
     }
     assert (spent["user"].calls, spent["judge"].calls) == (3, 3)
     assert "矛盾：calm/fee-ja#1 1回目" in said
-    assert "後の回答: 解約金は8,000円です。" in said
+    assert "後の回答：解約金は8,000円です。" in said
     assert mended["examined"]["outcomes"]["contradicts"] == 0
 
 
