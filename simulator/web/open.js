@@ -170,7 +170,7 @@
 
     // One conversation more with the same customer: what it costs is said before.
     again() {
-      this.asked = make("p", { class: "work-said", role: "status" });
+      this.asked = make("p", { class: "work-asked", role: "status" });
       this.anew = make("div", { class: "work-again" });
       return make("div", {}, button("again", () => this.askAgain(false)), this.asked, this.anew);
     }

@@ -346,7 +346,7 @@ def test_the_first_page_leads_to_every_run(tmp_path: Path, person: Any, browser:
         tab.go_back()
         rows.first.locator("a").first.click()
         tab.wait_for_selector(".work-ready")
-        tab.locator(".work-bar a").click()
+        tab.locator(".work-bar a[href='../']").click()
         tab.wait_for_selector("table.usage")
         tab.close()
 
