@@ -82,7 +82,7 @@ COMMANDS = {
     ),
     "history": "Show how the runs developed: score, red turns, trend; a slow decline is pointed out.",
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
-    "cases": "Make test questions from your documents.",
+    "cases": "Make test questions from your documents, and find what they leave out.",
     "cache": "Show how many answers of models are cached on this machine, or delete them.",
     "sheets": "Connect a Google Sheet, for results to be reviewed there.",
     "init": "Write a folder that runs as it is: rehearsal.toml, a small bot and a question file.",

@@ -118,7 +118,7 @@ def states(team: Team) -> dict[str, str]:
 
 def counted(team: Team) -> dict[str, tuple[str, str]]:
     """The figures in the summary on what became of the rows."""
-    of = {r.key: (r.cells["value"], r.cells.get("explanation", "")) for r in rows(team, "summary")}
+    of = {r.key: (r.cells.get("value", ""), r.cells.get("explanation", "")) for r in rows(team, "summary")}
     return {key: of[key] for key in ("closed", "fixed_again", "not_asked")}
 
 
