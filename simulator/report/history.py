@@ -109,7 +109,7 @@ def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]
             yield _(
                 "Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later
             )
-    if history.runs and n < len(history.runs):
+    if history.runs and 1 < n < len(history.runs):
         yield _(
             "The trend is over the {n} runs with the same questions, customers, bot and rubric; a single try"
             " with others, or with a limit, is left out.",
