@@ -18,7 +18,8 @@ PRICED: dict[str, Any] = {
 def test_money_comes_first() -> None:
     """From what to what, in dollars and yen; then calls and tokens by role, and what the range means.
 
-    The judge is asked for thirty grades at most, and for the causes of thirty answers.
+    The judge is asked for thirty grades at most, for the causes of thirty answers, and whether ten
+    pairs of later ones are one fault.
     """
     plan = [a_talk(a_case("en", id=f"q{n}")) for n in range(10)]
     report = forecast_report(forecast(a_stage(SERVER, **PRICED), plan))
@@ -29,9 +30,9 @@ def test_money_comes_first() -> None:
     assert " JPY). Yen at 150 JPY per USD" in first
     assert (gap, " ".join(head.split())) == ("", "role model calls tokens in tokens out USD")
     assert [line.split()[:3] for line in (customer, judge)] == [
-        ["Customer", "gpt-4.1-mini", "10-30"], ["Judge", "gpt-4.1", "10-60"],
+        ["Customer", "gpt-4.1-mini", "10-30"], ["Judge", "gpt-4.1", "10-70"],
     ]  # fmt: skip
-    assert total.split()[:2] == ["total", "20-90"]
+    assert total.split()[:2] == ["total", "20-100"]
     assert meaning.startswith("At least, if every customer leaves after the first answer")
     assert "run it with --limit 3 first" in advice
     assert rest[-1] == "Nothing was started."
