@@ -23,7 +23,7 @@ def test_money_comes_first() -> None:
     """
     plan = [a_talk(a_case("en", id=f"q{n}")) for n in range(10)]
     report = forecast_report(forecast(a_stage(SERVER, **PRICED), plan))
-    _title, _gap, *lines = terminal(report, 300).splitlines()
+    _title, _gap, *lines = terminal(report, 400).splitlines()
     first, gap, head, customer, judge, total, _gap, meaning, advice, *rest = lines
 
     assert first.startswith("Cost: 0.0")
