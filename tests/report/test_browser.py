@@ -148,7 +148,7 @@ def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path
     """Of that customer, with a grade below the limit; the filters show it, and one button clears them."""
     page = show(tab, tmp_path, full())
     visible = "[...document.querySelectorAll('.talk:not([hidden])')].map((talk) => talk.id).join()"
-    page.click("#figures")
+    page.locator("summary:has(#figures)").press("Enter")
     page.locator(".heat a[data-persona='1'][data-judge='0']").click()
     narrowed = page.evaluate(visible)
     page.click("#clear")
