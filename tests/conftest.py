@@ -56,7 +56,10 @@ OF_THE_LAB = {
         "test_judges_fit_the_data[more5-label]", "test_judges_fit_the_data[more6-choice]",
     ),
     "tests/cli/test_list.py": ("test_the_list_is_as",),
-    "tests/cli/test_help.py": ("test_lines_fit", "test_a_page_names_every", "test_a_group_alone"),
+    "tests/cli/test_help.py": (
+        "test_lines_fit", "test_a_page_names_every", "test_a_group_alone",
+        "test_every_command_can_print_json",
+    ),
     "tests/core/test_catalogues.py": ("test_every_sentence_of_the_source",),
     "tests/core/test_settings.py": ("test_the_reference_says",),
     "tests/grading/test_one_file.py": ("test_the_list_and_the_reference",),
@@ -69,6 +72,7 @@ OF_THE_LAB = {
         "test_settings_of_the_lab",
     ),
     "tests/test_pages.py": ("test_every_command_is_one",),
+    "tests/test_schemas.py": ("test_they_are_those_of_the_program",),
     "tests/test_seed_systems.py": (
         "test_prompts_by_id_times_data_sets_times_models", "test_a_task_file_of_the_harness",
         "test_multiple_choice_has", "test_each_key_of_an_answer_has", "test_classification_by_few_shots",
