@@ -30,6 +30,7 @@ from pydantic import BaseModel, ValidationError
 
 from simulator.api.again import ask_again, cost_again, prepare_again
 from simulator.api.outputs import BESIDE
+from simulator.core.concurrency import on_a_thread
 from simulator.core.document import Line, Report, Section
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import _, language_of, localised, shown
@@ -232,7 +233,8 @@ class Pages:
         if not asked.agreed:
             language = desk.reading.language
             return web.json_response({"cost": shown(await self._apart(lambda: cost_again(again)), language)})
-        await ask_again(again)
+        # A bot that blocks its event loop, or loads slowly, holds up no page.
+        await on_a_thread(asyncio.run, ask_again(again), name="ask again")
         return web.json_response({})
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

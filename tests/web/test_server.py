@@ -377,6 +377,26 @@ def test_the_customer_that_is_asked_again_is_the_same_model(
     assert "OPENAI_API_KEY" in no_key.json["error"]
 
 
+def test_a_bot_that_blocks_holds_up_no_page(command: Command) -> None:
+    """While it is asked again, and keeps its event loop to itself, pages are served."""
+    Path("bot.py").write_text(
+        "from pathlib import Path\nfrom urllib.request import urlopen\n\npage = Path('page')\n\n\n"
+        "async def answer(question):\n"
+        "    return str(urlopen(page.read_text(), timeout=5).status) if page.exists() else '9,800円'\n",
+        encoding="utf-8",
+    )
+    assert command("--adapter", "bot.py:answer", "--limit", "1", "--turns", "1", "--offline").code == 0
+    path = next(Path("runs").glob("*/run.sqlite"))
+    talk = next(iter(read_run(path).conversations))
+    with on_thread(Pages(path.parent.parent)) as pages:
+        page = Opened(path, pages)
+        Path("page").write_text(f"{page.address}state", encoding="utf-8")
+        page.ask("again", "POST", {"conversation": talk.id, "agreed": True})
+        (held,) = page.ask("state").json["again"]
+
+    assert [turn["answer"] for turn in held["turns"]] == ["200"]
+
+
 def test_recorded_answers_are_not_asked_again(command: Command) -> None:
     """One line says that there is no bot."""
     row = {"id": "a", "question": "いくらですか", "answer": "980円です。", "reference": "980円です。"}
