@@ -34,8 +34,7 @@ from typing import Any
 
 import typer
 from pydantic import ValidationError
-from typer._completion_classes import completion_init
-from typer.completion import shell_complete
+from typer.completion import get_completion_inspect_parameters
 from typer.core import TyperCommand, TyperGroup
 
 from simulator import plugins
@@ -130,8 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without `arguments` it is the installed command, and messages name it so: they are those of the process.
     """
     if arguments is None:
-        if asked := os.environ.get(_COMPLETE):
-            return _complete(asked)
+        if os.environ.get(_COMPLETE):
+            return _complete()
         arguments = sys.argv[1:]
         call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
@@ -155,11 +154,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(message, ExitCode.INCOMPLETE, arguments)
 
 
-def _complete(asked: str) -> int:
+def _complete() -> int:
     """Prints how the line in the environment may go on, or the script of a shell that asks for it."""
-    completion_init()
-    with suppress(RehearsalError):  # a word that is no command has nothing after it
-        return shell_complete(command_tree(), {}, "rehearsal", _COMPLETE, asked)
+    get_completion_inspect_parameters()  # has Typer know its shells
+    try:
+        command_tree().main([], "rehearsal", complete_var=_COMPLETE)
+    except SystemExit as done:
+        return int(done.code or ExitCode.DONE)
+    except RehearsalError:  # a word that is no command has nothing after it
+        pass
     return ExitCode.DONE
 
 
