@@ -13,6 +13,7 @@ as plain text, so that nobody's words become links, mentions or headings.
 import json
 import os
 import re
+from http.client import HTTPException
 from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -33,6 +34,8 @@ _SECONDS = 30
 _MOST, _LONGEST = 5, 300
 _SLACK = re.compile(r"hooks\.slack(?:-gov)?\.com")
 _TEAMS = re.compile(r".+\.(?:webhook\.office\.com|logic\.azure\.com|powerplatform\.com)")
+# What may stand in an address: anything else is percent-encoded there.
+_PLAIN = re.compile(r"[!-~]+")
 # The single word with which Slack says what is wrong.
 _WORD = re.compile(r"[a-z_ ]{1,60}")
 # What says where a job of continuous integration is seen.
@@ -56,12 +59,13 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 def check(name: str) -> None:
-    """Raises InputError for what is no address."""
+    """Raises InputError for what is no address: without a host, with a port that is none, or with blanks."""
     try:
-        host = urlsplit(name).hostname
+        parts = urlsplit(name)
+        is_address = parts.hostname and parts.port != 0 and _PLAIN.fullmatch(name)
     except ValueError:
-        host = None
-    if not host:
+        is_address = None
+    if not is_address:
         raise InputError(_("--to {address}: this is no address.", address=_shown(name)))
 
 
@@ -80,7 +84,7 @@ def send(name: str, context: ReportContext, settings: Settings) -> str:
         if _WORD.fullmatch(said):
             why = _("answered with {code}. {said}", code=error.code, said=said)
         is_passing = error.code == 429 or error.code >= 500
-    except (OSError, ValueError) as error:  # no connection, no certificate, or a line break in an address
+    except (OSError, HTTPException) as error:  # no connection, no certificate, or no HTTP
         why, is_passing = system_error(getattr(error, "reason", error)), True
     msg = _(
         "--to {address}: {why} The run is safe: send it again with `report`.", address=_shown(name), why=why
@@ -138,6 +142,7 @@ def payload(address: str, said: Notice, context: ReportContext) -> dict[str, Jso
         "run": context.summary.run,
         "verdict": said.head,
         "passed": context.gate.passed,
+        "trial": context.summary.trial,
         "score": context.summary.scores.score,
         "turns": context.summary.turns,
         "red": context.summary.red.count,

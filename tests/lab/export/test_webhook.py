@@ -1,6 +1,8 @@
 """`--to https://...`: the verdict and a link in a chat, from the command line."""
 
 import json
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,7 @@ def test_the_verdict_and_a_link_are_posted(
     (posted,) = (request.body for request in hook.requests)
     assert posted["run"] == run.run.id
     assert posted["verdict"].startswith(f"Rehearsal {run.run.id}: Trial: ")
+    assert posted["trial"] is True
     assert posted["link"].endswith("report.html")
     assert posted["red"] > 0
     assert run.conversations[0].turns[0].user not in json.dumps(posted)
@@ -95,11 +98,35 @@ def test_a_webhook_that_is_away_is_one_line(command: Command) -> None:
     assert "s3cr3t" not in done.err
 
 
-def test_what_is_no_address_is_said_before_the_run(command: Command) -> None:
+@pytest.mark.parametrize(
+    "address", ["https://", "http://127.0.0.1:port/s3cr3t", "http://127.0.0.1/s3cr3t it", "http://a/s3cr3tあ"]
+)
+def test_what_is_no_address_is_said_before_the_run(command: Command, address: str) -> None:
     """Exit code 2, and nothing was held."""
-    done = command(*RUN, "--to", "https://")
+    done = command(*RUN, "--to", address)
     assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "s3cr3t" not in done.err
     assert not Path("runs").exists()
+
+
+def test_a_server_that_speaks_no_http_is_one_line(command: Command) -> None:
+    """As one that is away: exit code 3, and its words are text."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            connection, _address = listening.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"220 mail \x1b[2J\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        done = command(*RUN, "--to", f"http://127.0.0.1:{listening.getsockname()[1]}{SECRET}")
+        thread.join()
+    assert done.code == 3
+    assert "The run is safe: send it again with `report`." in done.error
+    assert "\x1b" not in done.err
+    assert "s3cr3t" not in done.err
 
 
 def texts(value: Any) -> list[str]:
