@@ -270,21 +270,45 @@ class _Desk:
         needed = (self.texts.get(name, "") for id_ in case.passages for name in names_of(id_, id_))
         return _worked_out(fact, text, needed, self._amounts)
 
-    def says_old(self, change: ArticleChange, fact: FactChange, text: str, question: str) -> bool:
+    def says_old(self, change: ArticleChange, fact: FactChange, text: str, case: Case) -> bool:
         """Whether a text says what the article said before, of that and of nothing else."""
         if _is_copied(fact.old, text):
-            return True
+            return self._is_of(change, fact.old, case)
         if fact.denied and not fact.gone:
-            return self._denial(fact, text, question) is denies(fact.old)
+            return self._denial(fact, text, case.question) is denies(fact.old)
         old = _about(f"{change.title} {fact.old}")
         for sentence in sentences(text):
             stated = [gone for gone in fact.gone if has_fact(sentence, (gone,))]
             if stated:
-                context = _about(f"{question} {sentence}")
+                context = _about(f"{case.question} {sentence}")
                 rivals = (_alike(context, about) for gone in stated for about in self.current.get(gone, ()))
                 if _alike(context, old) > max(rivals, default=0.0):
                     return True
         return False
+
+    def _is_of(self, change: ArticleChange, sentence: str, case: Case) -> bool:
+        """Whether a case is about a changed article, and not about one that has this old sentence still.
+
+        The articles that the case names decide; of a case that names none of them, their titles.
+        """
+        standing = self._standing.get(plain_text(sentence), {})
+        named = {name for id_ in case.passages for name in names_of(id_, id_)}
+        if named & (change.ids | standing.keys()):
+            return not named & standing.keys()
+        context = _about(f"{case.question} {sentence}")
+        of_change, *others = (
+            _alike(context, _about(f"{title} {sentence}")) for title in (change.title, *standing.values())
+        )
+        return all(of_change > other for other in others)
+
+    @cached_property
+    def _standing(self) -> Mapping[str, Mapping[str, str]]:
+        """The articles that have a sentence now, by its plain text: their titles by their ids."""
+        standing: dict[str, dict[str, str]] = defaultdict(dict)
+        for article in self.after:
+            for sentence in sentences(article.text):
+                standing[plain_text(sentence)][article.id] = article.title
+        return standing
 
     def says_new(self, fact: FactChange, text: str, question: str) -> bool:
         """Whether a text says what the article says now."""
@@ -455,14 +479,14 @@ class _Drill:
         for turn in later.turns:
             if turn.answer.error:
                 continue
-            _about, old_texts = self._came(turn)
             for at in sorted(related.all, key=lambda at: at not in related.named):
                 change = self.desk.changes[at]
                 for fact in change.facts:
                     if not self._is_late(change, fact, turn, later, named=at in related.named):
                         continue
-                    certain = at in old_texts and any(
-                        plain_text(fact.old) in plain_text(passage.text) for passage in turn.answer.passages
+                    certain = any(
+                        at in self.desk.of_passage(passage)[1] and _is_copied(fact.old, passage.text)
+                        for passage in turn.answer.passages
                     )
                     # Of what was not retrieved and not named, words alone prove nothing.
                     if not (certain or at in related.named or change.kind != "withdrawn"):
@@ -481,7 +505,7 @@ class _Drill:
         if not fact.old:
             return False
         text, question, key = turn.answer.text, later.case.question, (later.id, turn.index)
-        old = self.desk.says_old(change, fact, text, question)
+        old = self.desk.says_old(change, fact, text, later.case)
         if not old and named:
             worked_out = self.desk.worked_out(fact, text, later.case)
             old = worked_out is not None and worked_out[1] not in facts_of(text)
@@ -502,7 +526,9 @@ class _Drill:
             for at in sorted(related.all, key=lambda at: at not in related.named):
                 change = self.desk.changes[at]
                 for fact in change.facts:
-                    said_old = bool(fact.old) and self.desk.says_old(change, fact, was.answer.text, question)
+                    said_old = bool(fact.old) and self.desk.says_old(
+                        change, fact, was.answer.text, later.case
+                    )
                     says_new = self.desk.says_new(fact, turn.answer.text, question)
                     if change.kind == "added" and self._answers_now(earlier, was, later, turn, at, says_new):
                         return _affected("moved", change, fact, earlier, later, turn)
@@ -558,7 +584,7 @@ class _Drill:
     def _contradiction(self, change: ArticleChange, fact: FactChange, text: str, case: Case) -> Fault | None:
         if not fact.old or change.kind == "withdrawn":
             return None
-        if self.desk.says_old(change, fact, text, case.question):
+        if self.desk.says_old(change, fact, text, case):
             return (
                 None if self.desk.says_new(fact, text, case.question) else "denied" if fact.denied else "fact"
             )

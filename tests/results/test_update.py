@@ -162,6 +162,43 @@ def test_what_the_update_does_not_concern_is_not_called_stale(
     assert (update.questions, update.references) == ((), ())
 
 
+BALANCE = "To close it, the account balance must be $25."
+TWICE = {"savings": f"# Savings accounts\n{BALANCE}", "checking": f"# Checking accounts\n{BALANCE}"}
+
+
+@pytest.mark.parametrize(
+    ("question", "passages", "concerned"),
+    [
+        ("Closing: how much must be in it?", ("checking",), False),
+        ("Closing: how much must be in it?", ("savings",), True),
+        ("Closing checking accounts: how much must be in it?", (), False),
+        ("Closing savings accounts: how much must be in it?", (), True),
+    ],
+)
+def test_a_sentence_that_another_article_has_still_is_stale_only_where_the_changed_one_is_meant(
+    question: str, passages: Sequence[str], concerned: bool
+) -> None:
+    """Two articles had the same sentence and one was changed: named articles decide, then titles."""
+    after = {**TWICE, "savings": TWICE["savings"].replace("$25", "$75")}
+    said = Said(BALANCE, {"checking": TWICE["checking"], "savings": after["savings"]})
+    case = {"question": question, "passages": passages, "references": ((BALANCE,),)}
+    update = compared(after, {"asked": (said, said)}, TWICE, asked=case).update
+    assert update
+    assert (fates(update), len(update.references)) == (({"asked": "stale"}, 1) if concerned else ({}, 0))
+
+
+def test_a_sentence_of_another_article_proves_nothing() -> None:
+    """The old text was retrieved, but the sentence came from the article that has it still."""
+    old = {**TWICE, "savings": TWICE["savings"] + "\nIt is closed after 30 days."}
+    new = {**old, "savings": old["savings"].replace("$25", "$75").replace("30", "60")}
+    said = Said(BALANCE, {"savings": "It is closed after 30 days.", "checking": TWICE["checking"]})
+    case = {"question": "What must be in it?", "passages": ("savings",)}
+    update = compared(new, {"asked": (said, said)}, old, asked=case).update
+    assert update
+    (question,) = update.of("stale")
+    assert not question.certain
+
+
 @pytest.mark.parametrize(
     ("reference", "after", "fault"),
     [
