@@ -67,7 +67,9 @@ class Table(Value):
 
     The first column names the row, and `counts` is the place of the figure that counts, where one stands out.
     `words` are the places of columns that hold words, which begin on the left. Columns at the places in
-    `spared` are left out where there is little room. With `shaded`, cells are coloured by their shade.
+    `spared` are left out where there is little room. With `shaded`, cells are coloured by their shade. A
+    `folded` table is a list to look things up in: a page opens it by a click on its title, and the summary of
+    a workbook leaves it out.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Table(Value):
     words: frozenset[int] = frozenset()
     spared: frozenset[int] = frozenset()
     shaded: bool = False
+    folded: bool = False
 
     @classmethod
     def of(

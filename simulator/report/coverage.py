@@ -8,7 +8,7 @@ from simulator.results.coverage import Coverage, Retrieval
 from simulator.results.figures import rounded
 
 # So many articles and questions are listed; all are in --json.
-_SHOWN = 20
+_SHOWN = 50
 
 
 def coverage_line(coverage: Coverage) -> Message:
@@ -53,7 +53,7 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
         rows = [(topic or _("(no folder)"), n, of) for topic, (n, of) in coverage.topics.items()]
         rows.sort(key=lambda row: row[1] / row[2])
         columns = _("Folder"), _("Tested"), _("Articles")
-        yield Table.of("topics", columns, rows[:_SHOWN], _("By folder"), counts=2)
+        yield Table.of("topics", columns, rows[:_SHOWN], _("By folder"), counts=2, folded=True)
     if coverage.headings:
         sections = [(n, id_, h) for id_, of in coverage.headings.items() for h, n in of.items()]
         sections.sort(key=lambda section: section[0])
@@ -63,11 +63,12 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
             [(id_, heading, Cell(text=str(n), number=n)) for n, id_, heading in sections[:_SHOWN]],
             _("By heading, those that came least first"),
             words=frozenset({1}),
+            folded=True,
         )
     if coverage.tags:
         columns = _("Tag"), pgettext("a number of them", "Questions"), _("Article never came")
         of_tags = [(tag, *count) for tag, count in coverage.tags.items()]
-        yield Table.of("tags", columns, of_tags[:_SHOWN], _("By tag of the question"), counts=2)
+        yield Table.of("tags", columns, of_tags[:_SHOWN], _("By tag of the question"), counts=2, folded=True)
     if coverage.complete and coverage.untested:
         n = len(coverage.untested)
         title = _("Articles that never came: {n}", n=n)
@@ -83,6 +84,7 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
             untested,
             title,
             words=frozenset({1}),
+            folded=True,
         )
 
 

@@ -326,7 +326,7 @@ def _section_figures(section: Section, context: ReportContext) -> Iterator[_Figu
     """
     yield section.key, section.title, SheetCell(), section.line
     for block in section.blocks:
-        if isinstance(block, Table):
+        if isinstance(block, Table) and not block.folded:
             yield from _table_figures(section, block, context)
         elif isinstance(block, FactList):
             for fact in block.facts:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from openpyxl import load_workbook
 
 from simulator.core.types import Answer, Case, Conversation, Passage, RedRules, Results, Run, Turn
 from simulator.results.coverage import Coverage, coverage_of
@@ -190,3 +191,17 @@ def test_a_document_with_many_headings_is_counted_by_heading(command: Command) -
     )
     shown = command(*WORDS, "--knowledge", "kb").json["coverage"]
     assert shown["headings"] == {"desk/all": {"Price": 5, "Delivery": 0}}
+
+
+def test_the_page_opens_lists_of_articles_by_a_click_and_the_summary_has_the_line_alone(
+    desk: None, command: Command
+) -> None:
+    """A lead reads how many articles were tested; who writes articles looks up which."""
+    folder = Path(command(*WORDS, "--knowledge", "kb", "--to", "xlsx").json["store"]).parent
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    summary = load_workbook(folder / "report.xlsx")["Summary"]
+    keys = [str(key) for key, *_cells in summary.iter_rows(values_only=True)]
+
+    for title in ("By folder", "By tag of the question", "Articles that no question needs: 1"):
+        assert f"<summary>{title}</summary>" in page
+    assert [key for key in keys if key.startswith("coverage")] == ["coverage"]
