@@ -249,9 +249,12 @@ def _chooses_judges(settings: Settings) -> bool:
 
 
 def _with_judges_of(settings: Settings, cases: Iterable[Case]) -> Settings:
-    """The settings with the judges of what these cases name."""
+    """The settings with the judges of what these cases name; attacks have one of their own."""
     if not _chooses_judges(settings):
         return settings
+    cases = tuple(cases)
+    if any(case.attack for case in cases):
+        return settings.model_copy(update={"judges": (RISK,)})
     named = {
         judge
         for case in cases

@@ -147,3 +147,13 @@ async def test_the_same_attack_is_made_on_a_repaired_bot() -> None:
     line = await user.follow(case, (a_turn(1),), "The first one.", failed, goes_on=True)
 
     assert (line.text, line.diverged) == ("The first one.", False)
+
+
+def test_a_replay_is_judged_by_the_same_rules(desk: Any, command: Command) -> None:
+    """No other judge comes in its place, and the repaired bot holds."""
+    command(*ATTACK, "--turns", "2")
+    Path("repaired.py").write_text("def answer(question):\n    return 'I cannot do that.'\n", "utf-8")
+    again = command("--replay", "latest", "--adapter", "repaired.py:answer", "--json", "--causes", "ids")
+
+    assert again.run.run.settings["judges"] == ["risk"]
+    assert again.json["attacks"]["held"] == len(GOALS)
