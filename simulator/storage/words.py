@@ -133,12 +133,38 @@ def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> int:
     added = 0
     with writing(path) as file:
         for verdict in verdicts:
-            key = (verdict.conversation, verdict.turn, verdict.source, verdict.reviewer)
-            latest = file.execute(_LATEST, key).fetchone()
-            if latest is None or not verdict.same_as(HumanVerdict.model_validate_json(latest[0])):
-                file.execute(_INSERT, (*key, verdict.model_dump_json()))
+            latest = _latest(file, verdict)
+            if latest is None or not verdict.same_as(latest):
+                _insert(file, verdict)
                 added += 1
     return added
+
+
+def save_blind_grade(path: Path, verdict: HumanVerdict, seen: tuple[int | None, str]) -> None:
+    """Saves a blind grade in the place of the one (with its comment) that its reviewer saw.
+
+    Raises OtherWord, and writes nothing, where that name has graded the answer elsewhere meanwhile.
+    """
+    with writing(path) as file:
+        latest = _latest(file, verdict)
+        current = (latest.grade, latest.comment) if latest else (None, "")
+        if current not in (seen, (verdict.grade, verdict.comment)):
+            raise OtherWord(latest)
+        _insert(file, verdict)
+
+
+def _latest(file: sqlite3.Connection, verdict: HumanVerdict) -> HumanVerdict | None:
+    """What the same reviewer said before of the same turn, in the same kind of place."""
+    row = file.execute(_LATEST, _key(verdict)).fetchone()
+    return HumanVerdict.model_validate_json(row[0]) if row else None
+
+
+def _insert(file: sqlite3.Connection, verdict: HumanVerdict) -> None:
+    file.execute(_INSERT, (*_key(verdict), verdict.model_dump_json()))
+
+
+def _key(verdict: HumanVerdict) -> tuple[str, int, str, str]:
+    return verdict.conversation, verdict.turn, verdict.source, verdict.reviewer
 
 
 def save_words(
@@ -172,7 +198,7 @@ def save_words(
             mark = red if "judge_is" in said else row.red
             fields = row.model_dump() | said | {"source": "page", "reviewer": by, "given": given, "red": mark}
             verdict = HumanVerdict.model_validate(fields)
-            file.execute(_INSERT, (conversation, turn, "page", by, verdict.model_dump_json()))
+            _insert(file, verdict)
             saved.append(verdict)
     return saved
 
@@ -198,8 +224,7 @@ def note_written(path: Path) -> None:
             update: dict[str, Any] = {name: getattr(before, name) or getattr(word, name) for name in WORDS}
             written = before.model_copy(update={**update, "expect": before.expect, "red": word.red})
             if not written.same_as(before):
-                key = (word.conversation, word.turn, "review", "")
-                file.execute(_INSERT, (*key, written.model_dump_json()))
+                _insert(file, written)
 
 
 def add_to_note(path: Path, name: str, entry: JsonValue) -> None:

@@ -40,18 +40,20 @@
     queue = queue.then(async () => {
       const reply = await fetch("grades", {
         method: "POST", headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ key: row.key, by, ...now }),
+        body: JSON.stringify({ key: row.key, by, ...now, was }),
       }).catch(() => undefined);
       if (reply?.ok) {
         sessionStorage.removeItem(draft(row));
         if (!isUndo) steps.push({ row, was });
         return say(label("saved"), "saved");
       }
-      state.grades[row.key] = was;
+      const answer = await reply?.json().catch(() => undefined);
+      const other = reply?.status === 409 ? answer : undefined;
+      state.grades[row.key] = other || was;
       if (now.comment !== was.comment) sessionStorage.setItem(draft(row), now.comment);
       show();
-      const why = (await reply?.json().catch(() => undefined))?.error;
-      return say(label("unsaved", { why: why || label("gone") }), "unsaved");
+      const why = other ? label("same_name", { name: by }) : answer?.error || label("gone");
+      return say(label("unsaved", { why }), "unsaved");
     });
   }
 

@@ -12,13 +12,13 @@ from pydantic import Field, StringConstraints
 
 from simulator.core.document import Line, Report, Section
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, pgettext, safe_text
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import HumanVerdict, Value
 from simulator.report.worksheets import blind_sheet
 from simulator.results.review import SampledTurn, blind_sample
 from simulator.sheets.model import COLUMN_HELP, COLUMNS, HELP, TABS
-from simulator.storage.words import read_news, save_verdicts
-from simulator.web.desk import LABELS, Desk, Typed
+from simulator.storage.words import read_news, save_blind_grade
+from simulator.web.desk import LABELS, Desk, Typed, plain_text
 
 # What a reader sees of an answer, from the top down.
 _SHOWN = ("earlier", "question", "passages", "answer")
@@ -32,9 +32,17 @@ _LABELS: Mapping[str, Message | str] = {
     "saved": _("Saved."),
     "no_sample": _("There are no answers to grade."),
     "name_first": _("Type your name first."),
+    "same_name": _("{name} has graded this answer somewhere else. Two people need two names.", name="{name}"),
     "nothing_to_undo": LABELS["nothing_to_undo"],
     "grade": pgettext("on the page", "Grade"),
 }
+
+
+class SeenGrade(Value):
+    """What a page saw of a reviewer's grade before it was changed."""
+
+    grade: int | None = None
+    comment: Typed = ""
 
 
 class WrittenGrade(Value):
@@ -44,6 +52,7 @@ class WrittenGrade(Value):
     by: Annotated[str, StringConstraints(min_length=1, max_length=80, strip_whitespace=True)]
     grade: Annotated[int, Field(ge=1, le=5)] | None
     comment: Typed = ""
+    was: SeenGrade = SeenGrade()
 
 
 def blind_report(desk: Desk) -> Report:
@@ -80,19 +89,22 @@ def blind_state(desk: Desk, by: str) -> dict[str, Any]:
 
 
 def save_grade(desk: Desk, written: WrittenGrade) -> None:
-    """Saves a blind grade as the worksheet's would be. Raises InputError for what was not drawn."""
+    """Saves a blind grade as the worksheet's would be.
+
+    Raises InputError for what was not drawn, and OtherWord where the same name graded it elsewhere meanwhile.
+    """
     drawn = _sample(desk).get(written.key)
     if drawn is None:
         raise InputError(_("{run} has no such turn.", run=desk.reading.run))
     verdict = HumanVerdict(
         **drawn.model_dump(),
         source="blind",
-        reviewer=safe_text(written.by).strip(),
+        reviewer=plain_text(written.by),
         given=datetime.now(UTC),
         grade=written.grade,
-        comment=safe_text(written.comment).strip(),
+        comment=plain_text(written.comment),
     )
-    save_verdicts(desk.path, [verdict])
+    save_blind_grade(desk.path, verdict, (written.was.grade, plain_text(written.was.comment)))
 
 
 def _sample(desk: Desk) -> dict[str, SampledTurn]:

@@ -237,7 +237,7 @@ class Desk:
         changes = {
             name: Change(_plain(change.was), _plain(change.now)) for name, change in written.changes.items()
         }
-        words = save_words(self.path, {place: True, **places}, changes, str(_plain(written.by)), red=red)
+        words = save_words(self.path, {place: True, **places}, changes, plain_text(written.by), red=red)
         return list(map(word_json, words))
 
     def decide(self, written: WrittenDecision) -> None:
@@ -282,9 +282,13 @@ def word_json(word: HumanVerdict) -> dict[str, Any]:
     return fields | {"by": word.reviewer, "at": word.given and word.given.isoformat()}
 
 
-def _plain(value: str | bool | None) -> str | bool | None:
+def plain_text(text: str) -> str:
     """A text without control codes and blanks around it."""
-    return safe_text(value).strip() if isinstance(value, str) else value
+    return safe_text(text).strip()
+
+
+def _plain(value: str | bool | None) -> str | bool | None:
+    return plain_text(value) if isinstance(value, str) else value
 
 
 def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:

@@ -39,7 +39,7 @@ from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.report.painters import html
 from simulator.storage.run_file import RUN_FILE
 from simulator.storage.words import OtherWord
-from simulator.web.blind import WrittenGrade, blind_report, blind_state, save_grade
+from simulator.web.blind import SeenGrade, WrittenGrade, blind_report, blind_state, save_grade
 from simulator.web.desk import Compared, Desk, WrittenAgain, WrittenDecision, WrittenWords, word_json
 from simulator.web.runs import Runs
 
@@ -197,7 +197,12 @@ class Pages:
 
     async def _grade(self, request: web.Request) -> web.Response:
         desk, written = self._desk(request), await _read(request, WrittenGrade)
-        await self._apart(lambda: save_grade(desk, written))
+        try:
+            await self._apart(lambda: save_grade(desk, written))
+        except OtherWord as other:
+            fields = {"grade", "comment"}
+            current = other.current.model_dump(include=fields) if other.current else SeenGrade().model_dump()
+            return web.json_response(current, status=409)
         return web.json_response({})
 
     async def _state(self, request: web.Request) -> web.Response:

@@ -277,7 +277,8 @@ def test_a_blind_reader_sees_no_other_word(page: Opened) -> None:
     page.ask("grades", "POST", {"key": key, "by": "Sato", "grade": 1, "comment": "他言無用"})
     other = page.ask("blind?by=Ito")
     mine = page.ask("blind?by=Sato").json["grades"]
-    page.ask("grades", "POST", {"key": key, "by": "Sato", "grade": None})
+    seen = {"grade": 1, "comment": "他言無用"}
+    page.ask("grades", "POST", {"key": key, "by": "Sato", "grade": None, "was": seen})
     html = page.ask("blind.html").text
 
     assert other.json["grades"] == {}
@@ -288,6 +289,22 @@ def test_a_blind_reader_sees_no_other_word(page: Opened) -> None:
     assert mine == {key: {"grade": 1, "comment": "他言無用"}}
     assert page.ask("blind?by=Sato").json["grades"] == {key: {"grade": None, "comment": ""}}
     assert blind_agreement(read_run(page.path), summary_of(read_run(page.path))) is None
+
+
+def test_a_blind_grade_of_the_same_name_is_not_overwritten_unseen(page: Opened) -> None:
+    """Two people who typed one name: the second one gets what is there; once seen, it may be changed."""
+    grade = {"key": page.ask("blind").json["answers"][0]["key"], "by": "Sato", "grade": 1}
+    page.ask("grades", "POST", {**grade, "comment": "料金が違う"})
+    refused = page.ask("grades", "POST", {**grade, "grade": 5})
+    other_name = page.ask("grades", "POST", {**grade, "grade": 5, "by": "Sato K."})
+    seen = {"grade": 1, "comment": " 料金が違う\x07"}
+    changed = page.ask("grades", "POST", {**grade, "grade": 5, "was": seen})
+
+    assert (refused.status, refused.json) == (409, {"grade": 1, "comment": "料金が違う"})
+    assert (other_name.status, changed.status) == (200, 200)
+    assert [(row["reviewer"], row["grade"]) for row in page.rows] == [
+        ("Sato", 1), ("Sato K.", 5), ("Sato", 5),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
