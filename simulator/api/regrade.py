@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from simulator.api.progress import progress_bar, stdout_to_stderr
 from simulator.core.concurrency import for_each
-from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of, say
 from simulator.core.roles import Endpoint, check_players, endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
@@ -114,6 +114,8 @@ def _grade(
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
     by_role = endpoints(settings)
+    if batch and by_role["judge"] is None:
+        raise InputError(_("--batch sends grades to a model, and none is set: leave it out, or set a key."))
     grading = Grading(settings, Models(by_role, settings, ledger, batch))
     at_once = batch.at_once if batch else settings.calls
     asked_at_once = Models(by_role, settings, ledger) if batch else grading.models

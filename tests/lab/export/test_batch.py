@@ -157,6 +157,15 @@ def test_an_endpoint_without_batches_says_so(command: Command, run: None, server
     assert "401: No. Check REHEARSAL_JUDGE_KEY" in done.err
 
 
+def test_without_a_model_there_is_nothing_to_send(command: Command, run: None) -> None:
+    """One line, and the run is as it was: stand-ins grade at once, and cost nothing."""
+    before = grades()
+    refused = command("grade", "latest", "--judges", "turn", "--batch", "--offline")
+
+    assert (refused.code, grades()) == (2, before)
+    assert "--batch sends grades to a model, and none is set" in refused.error
+
+
 def test_the_budget_is_kept(command: Command, run: None, server: BatchServer) -> None:
     """What does not fit beside what is under way is not sent."""
     done = command(*GRADE, "--batch", "--budget", "0.000001")
