@@ -52,7 +52,7 @@ _LATEST = """SELECT body FROM verdicts
 _INSERT = "INSERT INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?)"
 
 
-class Change(NamedTuple):
+class Edit(NamedTuple):
     """A field that somebody changes: what they saw in it, and what it is to be."""
 
     was: JsonValue
@@ -170,7 +170,7 @@ def _key(verdict: HumanVerdict) -> tuple[str, int, str, str]:
 def save_words(
     path: Path,
     places: Mapping[Place, bool],
-    changes: Mapping[Word, Change],
+    changes: Mapping[Word, Edit],
     by: str,
     *,
     red: bool | None = None,

@@ -2,6 +2,6 @@
 
 server.py    which requests are answered, and how
 runs.py      the first page: the runs of the folder
-desk.py      one run at work: its page, what is said of its answers, and what is written there
+review.py      one run at work: its page, what is said of its answers, and what is written there
 open.js      the controls that the page gets, open.css how they look
 """

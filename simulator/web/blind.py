@@ -18,7 +18,7 @@ from simulator.report.worksheets import blind_sheet
 from simulator.results.review import SampledTurn, blind_sample
 from simulator.sheets.model import COLUMN_HELP, COLUMNS, HELP, TABS
 from simulator.storage.words import read_news, save_blind_grade
-from simulator.web.desk import LABELS, Desk, Typed, plain_text
+from simulator.web.review import LABELS, RunReview, Typed, plain_text
 
 # What a reader sees of an answer, from the top down.
 _SHOWN = ("earlier", "question", "passages", "answer")
@@ -55,9 +55,9 @@ class WrittenGrade(Value):
     was: SeenGrade = SeenGrade()
 
 
-def blind_report(desk: Desk) -> Report:
+def blind_report(review: RunReview) -> Report:
     """The page before its answers are asked for."""
-    reading = desk.reading
+    reading = review.reading
     return Report(
         title=TABS["blind"],
         language=reading.language,
@@ -66,14 +66,14 @@ def blind_report(desk: Desk) -> Report:
     )
 
 
-def blind_state(desk: Desk, by: str) -> dict[str, Any]:
+def blind_state(review: RunReview, by: str) -> dict[str, Any]:
     """The answers of the sample in its order, and what `by` graded of them before."""
-    reading = desk.reading
+    reading = review.reading
     context = reading.outputs.context
-    places = {(place.conversation, place.turn): key for key, place in _sample(desk).items()}
+    places = {(place.conversation, place.turn): key for key, place in _sample(review).items()}
     graded = {
         places[word.conversation, word.turn]: {"grade": word.grade, "comment": word.comment}
-        for word in read_news(desk.path).verdicts
+        for word in read_news(review.path).verdicts
         if word.source == "blind" and word.reviewer == by and (word.conversation, word.turn) in places
     }
     return {
@@ -88,14 +88,14 @@ def blind_state(desk: Desk, by: str) -> dict[str, Any]:
     }
 
 
-def save_grade(desk: Desk, written: WrittenGrade) -> None:
+def save_grade(review: RunReview, written: WrittenGrade) -> None:
     """Saves a blind grade as the worksheet's would be.
 
     Raises InputError for what was not drawn, and OtherWord where the same name graded it elsewhere meanwhile.
     """
-    drawn = _sample(desk).get(written.key)
+    drawn = _sample(review).get(written.key)
     if drawn is None:
-        raise InputError(_("{run} has no such turn.", run=desk.reading.run))
+        raise InputError(_("{run} has no such turn.", run=review.reading.run))
     verdict = HumanVerdict(
         **drawn.model_dump(),
         source="blind",
@@ -104,12 +104,12 @@ def save_grade(desk: Desk, written: WrittenGrade) -> None:
         grade=written.grade,
         comment=plain_text(written.comment),
     )
-    save_blind_grade(desk.path, verdict, (written.was.grade, plain_text(written.was.comment)))
+    save_blind_grade(review.path, verdict, (written.was.grade, plain_text(written.was.comment)))
 
 
-def _sample(desk: Desk) -> dict[str, SampledTurn]:
+def _sample(review: RunReview) -> dict[str, SampledTurn]:
     """The turns of the sample, by the keys of their rows in the worksheet."""
-    context = desk.reading.outputs.context
+    context = review.reading.outputs.context
     return {
         context.key(drawn.conversation, drawn.turn): drawn
         for drawn in blind_sample(context.results, context.summary)

@@ -11,7 +11,7 @@ from simulator.core.messages import _
 from simulator.report.history import history_report, run_decision, run_verdict
 from simulator.results.history import PastRun, history, past_run
 from simulator.storage.run_file import RUN_FILE, run_ids
-from simulator.web.desk import mark_of
+from simulator.web.review import mark_of
 
 
 class Runs:

@@ -40,7 +40,7 @@ from simulator.report.painters import html
 from simulator.storage.run_file import RUN_FILE
 from simulator.storage.words import OtherWord
 from simulator.web.blind import SeenGrade, WrittenGrade, blind_report, blind_state, save_grade
-from simulator.web.desk import Compared, Desk, WrittenAgain, WrittenDecision, WrittenWords, word_json
+from simulator.web.review import Compared, RunReview, WrittenAgain, WrittenDecision, WrittenWords, word_json
 from simulator.web.runs import Runs
 
 HOST = "127.0.0.1"
@@ -74,7 +74,7 @@ class Pages:
         """Nothing is served yet."""
         self.runs, self.port = runs, 0
         self._token, self._ticket = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-        self._list, self._desks = Runs(runs), dict[str, Desk]()
+        self._list, self._reviews = Runs(runs), dict[str, RunReview]()
         self._streams: set[asyncio.Task[Any]] = set()
         # One thing after the other: a report keeps what it has worked out.
         self._worker = ThreadPoolExecutor(1, "pages")
@@ -169,8 +169,8 @@ class Pages:
         return web.Response(body=page.encode(), content_type="text/html", charset="utf-8")
 
     async def _beside(self, request: web.Request) -> web.Response:
-        desk = self._desk(request)
-        page = await self._apart(lambda: desk.reading.beside)
+        review = self._review(request)
+        page = await self._apart(lambda: review.reading.beside)
         if not page:
             raise web.HTTPNotFound
         return web.Response(body=page, content_type="text/html", charset="utf-8")
@@ -181,24 +181,24 @@ class Pages:
         return web.Response(text=text, content_type=ASSETS[name])
 
     async def _page(self, request: web.Request) -> web.Response:
-        desk = self._desk(request)
-        page = await self._apart(lambda: html.served(desk.reading.page, "open.js", "open.css"))
+        review = self._review(request)
+        page = await self._apart(lambda: html.served(review.reading.page, "open.js", "open.css"))
         return web.Response(body=page, content_type="text/html", charset="utf-8")
 
     async def _blind_page(self, request: web.Request) -> web.Response:
-        desk = self._desk(request)
-        page = await self._apart(lambda: html.page(blind_report(desk)).encode())
+        review = self._review(request)
+        page = await self._apart(lambda: html.page(blind_report(review)).encode())
         served = html.served(page, "blind.js", "open.css")
         return web.Response(body=served, content_type="text/html", charset="utf-8")
 
     async def _blind(self, request: web.Request) -> web.Response:
-        desk, by = self._desk(request), request.query.get("by", "")
-        return web.json_response(await self._apart(lambda: blind_state(desk, by)))
+        review, by = self._review(request), request.query.get("by", "")
+        return web.json_response(await self._apart(lambda: blind_state(review, by)))
 
     async def _grade(self, request: web.Request) -> web.Response:
-        desk, written = self._desk(request), await _read(request, WrittenGrade)
+        review, written = self._review(request), await _read(request, WrittenGrade)
         try:
-            await self._apart(lambda: save_grade(desk, written))
+            await self._apart(lambda: save_grade(review, written))
         except OtherWord as other:
             fields = {"grade", "comment"}
             current = other.current.model_dump(include=fields) if other.current else SeenGrade().model_dump()
@@ -206,37 +206,37 @@ class Pages:
         return web.json_response({})
 
     async def _state(self, request: web.Request) -> web.Response:
-        return web.json_response(await self._apart(self._desk(request).state))
+        return web.json_response(await self._apart(self._review(request).state))
 
     async def _words(self, request: web.Request) -> web.Response:
-        desk, written = self._desk(request), await _read(request, WrittenWords)
+        review, written = self._review(request), await _read(request, WrittenWords)
         try:
-            words = await self._apart(lambda: desk.write(written))
+            words = await self._apart(lambda: review.write(written))
         except OtherWord as other:
             word = word_json(other.current) if isinstance(other.current, HumanVerdict) else None
             return web.json_response({"word": word}, status=409)
         return web.json_response({"words": words})
 
     async def _decision(self, request: web.Request) -> web.Response:
-        desk, written = self._desk(request), await _read(request, WrittenDecision)
+        review, written = self._review(request), await _read(request, WrittenDecision)
         try:
-            await self._apart(lambda: desk.decide(written))
+            await self._apart(lambda: review.decide(written))
         except OtherWord as other:
             current = other.current if isinstance(other.current, ReleaseDecision) else ReleaseDecision()
             return web.json_response({"decision": current.model_dump()}, status=409)
         return web.json_response({})
 
     async def _difference(self, request: web.Request) -> web.Response:
-        desk, compared = self._desk(request), await _read(request, Compared)
-        return web.json_response({"pieces": await self._apart(lambda: desk.difference(compared))})
+        review, compared = self._review(request), await _read(request, Compared)
+        return web.json_response({"pieces": await self._apart(lambda: review.difference(compared))})
 
     async def _again(self, request: web.Request) -> web.Response:
         """Says what it costs to hold a conversation once more; on a further request, holds it."""
-        desk, asked = self._desk(request), await _read(request, WrittenAgain)
+        review, asked = self._review(request), await _read(request, WrittenAgain)
         today = load_settings({"runs": self.runs})
-        again = await self._apart(lambda: prepare_again(desk.path, asked.conversation, today))
+        again = await self._apart(lambda: prepare_again(review.path, asked.conversation, today))
         if not asked.agreed:
-            language = desk.reading.language
+            language = review.reading.language
             return web.json_response({"cost": shown(await self._apart(lambda: cost_again(again)), language)})
         # A bot that blocks its event loop, or loads slowly, holds up no page.
         await on_a_thread(asyncio.run, ask_again(again), name="ask again")
@@ -244,7 +244,7 @@ class Pages:
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         """What changes in a run, as it changes (server-sent events)."""
-        desk = self._desk(request)
+        review = self._review(request)
         stream = web.StreamResponse(headers={**_HEADERS, "Content-Type": "text/event-stream"})
         await stream.prepare(request)
         if task := asyncio.current_task():
@@ -253,20 +253,20 @@ class Pages:
         seen: tuple[int, ...] = ()
         with contextlib.suppress(ConnectionError):
             while True:
-                if (mark := desk.mark) != seen:
+                if (mark := review.mark) != seen:
                     seen = mark
                     with contextlib.suppress(RehearsalError):  # purged meanwhile
-                        news = json.dumps(await self._apart(desk.news), ensure_ascii=False)
+                        news = json.dumps(await self._apart(review.news), ensure_ascii=False)
                         await stream.write(f"data: {news}\n\n".encode())
                 await asyncio.sleep(LOOK)
         return stream
 
-    def _desk(self, request: web.Request) -> Desk:
+    def _review(self, request: web.Request) -> RunReview:
         """The run that is asked for; nothing but the name of a run of the folder is found."""
         name = request.match_info["run"]
         if name not in {path.parent.name for path in self.runs.glob(f"*/{RUN_FILE}")}:
             raise web.HTTPNotFound
-        return self._desks.setdefault(name, Desk(self.runs / name / RUN_FILE))
+        return self._reviews.setdefault(name, RunReview(self.runs / name / RUN_FILE))
 
     async def _apart(self, work: Callable[[], Result]) -> Result:
         """The result of what takes a while, on a thread of its own."""

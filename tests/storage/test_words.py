@@ -14,7 +14,7 @@ from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.storage.run_file import read_run
 from simulator.storage.words import (
     WORDS,
-    Change,
+    Edit,
     OtherWord,
     decide_release,
     read_news,
@@ -43,7 +43,7 @@ def sheet(**said: Any) -> HumanVerdict:
 
 def say(path: Path, by: str = "Sato", **changes: tuple[Any, Any]) -> HumanVerdict:
     """Changes fields on the page, each from what was seen to what it is to be."""
-    return save_words(path, {AT: True}, {name: Change(*change) for name, change in changes.items()}, by)[0]  # type: ignore[misc]
+    return save_words(path, {AT: True}, {name: Edit(*change) for name, change in changes.items()}, by)[0]  # type: ignore[misc]
 
 
 def rows(path: Path) -> int:
@@ -115,7 +115,7 @@ def test_a_word_is_about_every_turn_with_the_answer(path: Path) -> None:
     save_words(
         path,
         {AT: True, (FIRST, 2): False},
-        {"judge_is": Change(None, "wrong"), "cause": Change("", "tone")},
+        {"judge_is": Edit(None, "wrong"), "cause": Edit("", "tone")},
         "",
     )
 
@@ -135,7 +135,7 @@ def test_words_are_written_while_the_run_is_held(tmp_path: Path) -> None:
                     save_words(
                         run.path,
                         {(FIRST, turn): True},
-                        {"comment": Change(str(n - 1) if n else "", str(n))},
+                        {"comment": Edit(str(n - 1) if n else "", str(n))},
                         "",
                     )
             except BaseException as error:

@@ -16,7 +16,7 @@ from simulator.core.messages import safe_text
 from simulator.core.types import Language
 from simulator.results.review import review_findings
 from simulator.storage.run_file import RunFile, read_run
-from simulator.storage.words import Change, save_words
+from simulator.storage.words import Edit, save_words
 from simulator.web.server import Pages
 from tests.paths import ROOT
 from tests.report.test_browser import CHROMIUM, watched
@@ -159,7 +159,7 @@ def test_both_words_are_shown_before_one_counts(run: Opened, person: Any, own: b
     tab = person(run.address)
     press(tab, "n", "m")
     tab.keyboard.insert_text("自分の言葉")
-    save_words(run.path, {FIRST: True}, {"comment": Change("", "相手の言葉")}, "伊藤")
+    save_words(run.path, {FIRST: True}, {"comment": Edit("", "相手の言葉")}, "伊藤")
     press(tab, "Escape")
     tab.wait_for_selector(".work-now .work-conflict:not([hidden])")
     shown = tab.inner_text(".work-now .work-conflict")

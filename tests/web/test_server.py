@@ -13,7 +13,7 @@ import pytest
 from simulator.report.worksheets import blind_sheet
 from simulator.results.review import blind_agreement, blind_sample
 from simulator.storage.run_file import RunFile, read_run
-from simulator.web.desk import Desk
+from simulator.web.review import RunReview
 from simulator.web.server import ASSETS, Pages
 from tests.commands import Command
 from tests.reviewed_runs import summary_of
@@ -244,7 +244,7 @@ def test_a_workbook_has_what_was_said_on_the_page(page: Opened, command: Command
 
 def test_blind_grades_are_those_of_the_worksheet(page: Opened, command: Command) -> None:
     """The same answers in the same order, and what is written counts as a grade of its sample."""
-    reading = Desk(page.path).reading
+    reading = RunReview(page.path).reading
     context = reading.outputs.context
     rows = blind_sheet(context).rows
     state = page.ask("blind?by=Sato").json

@@ -10,8 +10,8 @@ from simulator import open_run
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
 from simulator.sheets.model import COLUMNS, LATER, RED, TABS
-from simulator.storage.words import Change, save_words
-from simulator.web.desk import Desk
+from simulator.storage.words import Edit, save_words
+from simulator.web.review import RunReview
 from tests.excel import Person, read
 
 TAB = shown(TABS["review"], "ja")
@@ -58,9 +58,9 @@ def test_what_the_team_expects_on_the_page_is_in_the_test(run: Any) -> None:
     """Beside what the case expects, and in the column of the sheet; what people wrote in the line stays."""
     path, key = workbook(run, "-first-", make_test="する")
     file = Path("runs", open_run().run.id, "run.sqlite")
-    reading = Desk(file).reading
+    reading = RunReview(file).reading
     place = next(iter(reading.turns[key]))
-    change = Change("", "解約金の額を言う\n\n謝る")
+    change = Edit("", "解約金の額を言う\n\n謝る")
     save_words(file, reading.turns[key] | {place: True}, {"expect": change}, "佐藤")
     run("review", "latest", "--from", path)
     first = lines()[0]["expect"]

@@ -23,7 +23,7 @@ from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
 from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS
 from simulator.storage.run_file import is_held, read_run
-from simulator.storage.words import WORDS, Change, Place, Word, decide_release, read_news, save_words
+from simulator.storage.words import WORDS, Edit, Place, Word, decide_release, read_news, save_words
 
 # What is typed on a page is no longer than this, in characters.
 LONGEST = 20_000
@@ -100,7 +100,7 @@ LABELS: Mapping[str, Message | str] = {
 }
 
 
-class WrittenChange(Value):
+class WrittenEdit(Value):
     """What a page saw in a field, and what it is to be."""
 
     was: Typed | bool | None
@@ -113,7 +113,7 @@ class WrittenWords(Value):
     conversation: str
     turn: int
     by: Name = ""
-    changes: Annotated[dict[Word, WrittenChange], Field(min_length=1)]
+    changes: Annotated[dict[Word, WrittenEdit], Field(min_length=1)]
 
 
 class WrittenDecision(Value):
@@ -182,7 +182,7 @@ class Reading:
         return next(turn.answer.text for turn in conversation.turns if turn.index == number)
 
 
-class Desk:
+class RunReview:
     """A run that is worked on; what takes a while is done for one request at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -235,7 +235,7 @@ class Desk:
         place = written.conversation, written.turn
         red, places = self._answer_at(place)
         changes = {
-            name: Change(_plain(change.was), _plain(change.now)) for name, change in written.changes.items()
+            name: Edit(_plain(change.was), _plain(change.now)) for name, change in written.changes.items()
         }
         words = save_words(self.path, {place: True, **places}, changes, plain_text(written.by), red=red)
         return list(map(word_json, words))
