@@ -84,7 +84,7 @@ def send(name: str, context: ReportContext, settings: Settings) -> str:
         if _WORD.fullmatch(said):
             why = _("answered with {code}. {said}", code=error.code, said=said)
         is_passing = error.code == 429 or error.code >= 500
-    except (OSError, HTTPException) as error:  # no connection, no certificate, or no HTTP
+    except (OSError, ValueError, HTTPException) as error:  # no name, connection, certificate, or HTTP
         why, is_passing = system_error(getattr(error, "reason", error)), True
     msg = _(
         "--to {address}: {why} The run is safe: send it again with `report`.", address=_shown(name), why=why

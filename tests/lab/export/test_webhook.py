@@ -88,10 +88,11 @@ def test_a_webhook_that_refuses_is_one_line(
     assert not any(b"s3cr3t" in path.read_bytes() for path in files)
 
 
-def test_a_webhook_that_is_away_is_one_line(command: Command) -> None:
-    """Nothing listens there; the rest is as before."""
+@pytest.mark.parametrize("host", ["127.0.0.1", "a" * 70])
+def test_a_webhook_that_is_away_is_one_line(command: Command, host: str) -> None:
+    """Nothing listens there, or no name is that long; the rest is as before."""
     with on_thread(Hook()) as hook:
-        address = hook.url
+        address = hook.url.replace("127.0.0.1", host)
     done = command(*RUN, "--to", address)
     assert done.code == 3
     assert "The run is safe: send it again with `report`." in done.error
