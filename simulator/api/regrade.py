@@ -127,11 +127,11 @@ def _grade(
     async def grade_all() -> Message | str | None:
         try:
             stopped = await regrade(file, grading, bar.advance, again=again, at_once=at_once)
+            if batch:
+                await batch.close(finished=stopped is None)
             if stopped is None and (grading.rubrics or grading.forms or results.run.models.get("judge")):
                 # What is asked about red answers follows from one another: a batch of each would take days.
                 await ask_about_red(file, settings, asked_at_once, again=again)
-            if batch:
-                await batch.close(finished=stopped is None)
             return stopped
         finally:
             if batch:

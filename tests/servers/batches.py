@@ -17,7 +17,8 @@ class BatchServer(OpenAIServer):
     """Takes files and batches beside chat requests; a batch is over when it was looked at `looks` times.
 
     `fate` is the status of each answer: what is not 200 stands in the file of errors, 0 in neither. `states`
-    are what becomes of the batches, in their order; those after are `completed`.
+    are what becomes of the batches, in their order; those after are `completed`. `looks_of` has
+    other `looks` by id.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class BatchServer(OpenAIServer):
         super().__init__(*args, **more)
         self.looks, self.fate, self.states = looks, fate, list[str]()
         self.takes_batches = True
+        self.looks_of: dict[str, int] = {}
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict[str, Any]] = {}
 
@@ -50,10 +52,12 @@ class BatchServer(OpenAIServer):
             return web.json_response(await self._submitted(request))
         batch = self.batches[parts[1]]
         if parts[2:] == ["cancel"]:
+            if batch["status"] in {"completed", "cancelled"}:
+                raise web.HTTPBadRequest(text=f"Cannot cancel a batch with status '{batch['status']}'.")
             batch["status"] = "cancelled"
         elif batch["status"] == "in_progress":
             batch["looks"] += 1
-            if batch["looks"] > self.looks:
+            if batch["looks"] > self.looks_of.get(batch["id"], self.looks):
                 await self._over(request, batch)
         return web.json_response(batch)
 

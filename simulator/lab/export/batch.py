@@ -154,17 +154,22 @@ class Batches:
 
     def cancel(self, endpoint: Endpoint | None) -> Message:
         """Cancels the batches of the run. Raises InputError where there are none, or at another endpoint."""
-        if endpoint is None or not (mine := [n for n in self._noted if n.url == endpoint.url]):
-            raise InputError(_("no batch of this run is under way at the judge's endpoint."))
+        mine = [noted for noted in self._noted if endpoint and noted.url == endpoint.url]
 
-        async def cancel_all() -> None:
+        async def cancel_all(endpoint: Endpoint) -> list[Submitted]:
+            """Cancels those that are not over: of one that is, the answers are there to be used."""
             async with _client(endpoint) as client:
-                for noted in mine:
+                states = [(await _sent(endpoint, client.batches.retrieve(noted.id))).status for noted in mine]
+                under_way = [noted for noted, state in zip(mine, states, strict=True) if state not in _OVER]
+                for noted in under_way:
                     await _sent(endpoint, client.batches.cancel(noted.id))
+                return under_way
 
-        asyncio.run(cancel_all())
-        self._note([noted for noted in self._noted if noted not in mine])
-        return _("batch {ids} was cancelled", ids=", ".join(noted.id for noted in mine))
+        cancelled = asyncio.run(cancel_all(endpoint)) if endpoint and mine else []
+        if not cancelled:
+            raise InputError(_("no batch of this run is under way at the judge's endpoint."))
+        self._note([noted for noted in self._noted if noted not in cancelled])
+        return _("batch {ids} was cancelled", ids=", ".join(noted.id for noted in cancelled))
 
     def _note(self, under_way: list[Submitted]) -> None:
         if under_way != self._noted:

@@ -174,13 +174,26 @@ def test_the_budget_is_kept(command: Command, run: None, server: BatchServer) ->
     assert not server.batches
 
 
-def killed(*arguments: str, when: str, by: signal.Signals) -> str:
-    """The program, ended by a signal once it has said something; returns all that it said."""
+def killed(*arguments: str, when: str, by: signal.Signals, typed: str | None = None) -> str:
+    """The program, ended by a signal once it has said something; returns all that it said.
+
+    `typed` waits at its terminal; None where it has none.
+    """
     environment = {**os.environ, "LANG": "C.UTF-8"}
     command = [sys.executable, str(ROOT / "run.py"), *arguments]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=environment
-    ) as program:
+    keyboard, terminal = os.openpty()
+    with (
+        os.fdopen(keyboard, "wb", buffering=0) as keys,
+        os.fdopen(terminal, "rb") as tty,
+        subprocess.Popen(
+            command,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL if typed is None else tty,
+            text=True,
+            env=environment,
+        ) as program,
+    ):
+        keys.write((typed or "").encode())
         assert program.stderr
         said = ""
         for line in program.stderr:
@@ -220,6 +233,20 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None,
     done = command("grade", "latest", "--cancel-batch")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "no batch of this run is under way" in done.err
+
+
+@pytest.mark.parametrize(("typed", "state"), [("y\n", "cancelled"), ("\n", "in_progress")])
+def test_at_a_terminal_ctrl_c_asks_whether_to_cancel(
+    command: Command, run: None, server: BatchServer, typed: str, state: str
+) -> None:
+    """Only a yes cancels, and only what is under way: the first batch is over."""
+    server.fate = lambda batch, _body: 500 if batch == 1 else 200
+    server.looks_of = {"batch_2": 10**6}
+    seen = killed(*GRADE, "--batch", when="Batch batch_2: 6 requests", by=signal.SIGINT, typed=typed)
+
+    assert "Cancel the batch at the endpoint? [y/N] " in seen
+    assert ("batch batch_2 was cancelled" in seen) == (state == "cancelled")
+    assert [batch["status"] for batch in server.batches.values()] == ["completed", state]
 
 
 def test_what_is_asked_of_red_answers_is_asked_at_once(
