@@ -32,7 +32,7 @@ _CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 def check(name: str) -> None:
     """Raises InputError where the extra is missing, or OpenTelemetry's variables name what cannot be used."""
-    if find_spec("opentelemetry") is None or find_spec("opentelemetry.exporter") is None:
+    if not _is_installed():
         msg = _(
             "--to otlp needs the extra 'otlp': pip install opentelemetry-sdk"
             " opentelemetry-exporter-otlp-proto-http."
@@ -151,6 +151,14 @@ class _Receiver:
             end_time=span.end,
             instrumentation_scope=InstrumentationScope("rehearsal", __version__),
         )
+
+
+def _is_installed() -> bool:
+    """Whether the SDK and its exporter are here; other packages bring parts of OpenTelemetry alone."""
+    try:
+        return all(map(find_spec, ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")))
+    except ModuleNotFoundError:
+        return False
 
 
 def _headers() -> str:

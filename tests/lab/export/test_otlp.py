@@ -232,12 +232,16 @@ def test_what_cannot_work_is_said_before_the_run(
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize("missing", ["", ".sdk", ".exporter.otlp.proto.http"])
 def test_without_the_extra_it_says_what_to_install(
-    command: Command, world: None, monkeypatch: pytest.MonkeyPatch
+    command: Command, world: None, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    """Before the run, as anything else that is missing."""
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    """Before the run, as anything else that is missing; also where another package brings a part of it."""
+    package = f"opentelemetry{missing}"
+    for module in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, module, None)
     done = command(*RUN)
 
     assert done.code == 2
+    assert not Path("runs").exists()
     assert "needs the extra 'otlp': pip install opentelemetry-sdk" in done.err
