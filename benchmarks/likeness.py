@@ -28,7 +28,7 @@ from benchmarks.lexical_validity import DATA
 from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import DEMO, persona, persona_names
+from simulator.core.shelves import DEMO, customer_names, persona
 from simulator.core.types import Case, Conversation, Language
 from simulator.lab.likeness.figures import (
     FILE,
@@ -165,7 +165,7 @@ def desk(question: str, history: list[dict[str, str]], case: str, language: str)
 
 def played(settings: Settings, language: Language, conversations: int | None, everybody: bool) -> Path:
     """The run of ordinary customers, or of all personas, on the bundled questions with `desk`."""
-    names = list(persona_names()) if everybody else [name for name, n in MIX.items() for _each in range(n)]
+    names = customer_names() if everybody else [name for name, n in MIX.items() for _each in range(n)]
     people = {name: persona(name) for name in names}
     cases = [case for _repeat in range(REPEATS) for case in _cases(language).values()]
     plan = [
