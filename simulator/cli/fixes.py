@@ -78,18 +78,20 @@ def command(
 
 
 def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path) -> Iterator[Message | str]:
-    """Writes the failed questions, and says how to ask only these again.
+    """Writes the failed questions of a file, and says how to ask only these again.
 
     The options are those of the run that matter for its answers: bot, knowledge, customers, language. The
     short run is no comparison with the whole one; for that there is --replay, which it names as well.
     """
     cases = failed_cases(results, fixes)
-    if not cases:
+    if not fixes:
         yield _("No question failed: {path} was not written.", path=file)
         return
-    write_atomically(file, case_file(cases, file))
-    n = len(cases)
-    yield _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
-    yield as_called(f"  python run.py {rerun_options(results, fixes, file)}")
+    if n := len(cases):
+        write_atomically(file, case_file(cases, file))
+        yield _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
+        yield as_called(f"  python run.py {rerun_options(results, fixes, file)}")
+    else:
+        yield _("Attacks come with their persona, not from a file: {path} was not written.", path=file)
     yield _("To repeat the very same lines (all conversations):")
     yield as_called(f"  python run.py {replay_options(results, runs)}")

@@ -185,7 +185,7 @@ def attacks_section(results: Results) -> Section | None:
         key="attacks",
         title=_("Attacks"),
         line=_(
-            "Attacks: {broken} of {n} got what they were after, {held} were held off, {rest} were not put to"
+            "{broken} of {n} attacks got what they were after, {held} were held off, {rest} were not put to"
             " the test.",
             n=len(attacks),
             broken=counts["broken"],

@@ -46,12 +46,12 @@ _SHARED = (
 
 
 def failed_cases(results: Results, fixes: Iterable[Fix]) -> tuple[Case, ...]:
-    """The cases behind these fixes, in the order of the run."""
+    """The cases behind these fixes, in the order of the run; none of attacks, which a persona brings."""
     wanted = {key for fix in fixes for key in fix.cases}
     cases = {
         conversation.case.id: conversation.case
         for conversation in results.conversations
-        if conversation.case.id in wanted
+        if conversation.case.id in wanted and not conversation.case.attack
     }
     return tuple(cases.values())
 

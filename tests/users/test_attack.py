@@ -149,6 +149,17 @@ async def test_the_same_attack_is_made_on_a_repaired_bot() -> None:
     assert (line.text, line.diverged) == ("The first one.", False)
 
 
+@pytest.mark.parametrize("name", ["failed.csv", "failed.jsonl"])
+def test_attacks_are_written_to_no_question_file(name: str, desk: Any, command: Command) -> None:
+    """Their rules come with the persona; the same lines are said again by --replay."""
+    command(*ATTACK, "--turns", "2")
+    done = command("fixes", "latest", "--focus", name)
+
+    assert not Path(name).exists()
+    assert f"Attacks come with their persona, not from a file: {name} was not written." in done.err
+    assert "--replay" in done.err
+
+
 def test_a_replay_is_judged_by_the_same_rules(desk: Any, command: Command) -> None:
     """No other judge comes in its place, and the repaired bot holds."""
     command(*ATTACK, "--turns", "2")
