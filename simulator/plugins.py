@@ -162,7 +162,7 @@ class Destination:
     check: Callable[[str], None]
 
 
-class Batch(Protocol):
+class RequestBatches(Protocol):
     """Models whose requests go to their provider in batches: within a day, at a part of the price."""
 
     at_once: int
@@ -195,7 +195,7 @@ class Batching(Protocol):
         """0.5 for half the price."""
         ...
 
-    def __call__(self, file: "RunFile", /) -> Batch:
+    def __call__(self, file: "RunFile", /) -> RequestBatches:
         """`file` is that of the run, in which stands what is under way."""
         ...
 

@@ -28,7 +28,7 @@ from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Results, Score, Spending
 from simulator.grading.cause import answer_key
-from simulator.grading.desk import Clause, Desk, History, read_desk, write_desk
+from simulator.grading.desk import Clause, DeskRules, History, read_desk, write_desk
 from simulator.grading.grading import Grading
 from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, propose
 from simulator.grading.rubric import Rubric
@@ -227,11 +227,11 @@ class Learning:
         )
         return outcome
 
-    def _with(self, proposed: Proposed) -> Desk:
+    def _with(self, proposed: Proposed) -> DeskRules:
         """The desk with the rules that were proposed, and with what was learned from in its history."""
         history = self.desk.history
         questions = dict.fromkeys((*history.questions, *(row.question for row in self.halves.learn)))
-        return Desk(
+        return DeskRules(
             clauses=(*self.desk.clauses, *proposed.clauses),
             examples=(*self.desk.examples, *proposed.examples),
             history=History(clauses=(*history.clauses, *proposed.clauses), questions=tuple(questions)),

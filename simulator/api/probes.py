@@ -27,7 +27,7 @@ from simulator.runner.labelled_answers import judge_settings
 EMPTY = "empty"
 
 
-class Probe(Value):
+class JudgeProbe(Value):
     """An answer, and whether a judge has to mark it."""
 
     name: str
@@ -40,8 +40,8 @@ def probe_contexts() -> Iterator[tuple[str, bool, GradingContext]]:
     tables = read_toml(shelves.JUDGES / "_probes.toml")
     for language in LANGUAGES:
         table = tables[language]
-        probes = [Probe.model_validate(probe) for probe in table["probes"]]
-        for probe in (*probes, Probe(name=EMPTY, bad=True, answer="")):
+        probes = [JudgeProbe.model_validate(probe) for probe in table["probes"]]
+        for probe in (*probes, JudgeProbe(name=EMPTY, bad=True, answer="")):
             name = f"{probe.name}-{language}"
             case = Case(
                 id=name, question=table["question"], references=((table["reference"],),), language=language

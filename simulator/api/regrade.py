@@ -21,7 +21,7 @@ from simulator.core.types import GradingContext, Role, Score, Spending
 from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger, total_spending
-from simulator.plugins import Batch, Batching
+from simulator.plugins import Batching, RequestBatches
 from simulator.results.asking import ask_about_red
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.estimate import grading_estimate
@@ -104,7 +104,7 @@ def _done(scores: Mapping[str, Score], *, again: bool) -> Collection[str]:
 
 
 def _grade(
-    file: RunFile, settings: Settings, *, again: bool, batch: Batch | None = None
+    file: RunFile, settings: Settings, *, again: bool, batch: RequestBatches | None = None
 ) -> Message | str | None:
     """Grades the run; returns why it stopped early, None where it did not."""
     results = file.results()

@@ -54,7 +54,7 @@ class Clause(Value):
     labels: tuple[str, ...] = ()
 
 
-class Example(Value):
+class DeskExample(Value):
     """An answer that people call good or bad, and why."""
 
     question: str
@@ -71,11 +71,11 @@ class History(Value):
     questions: tuple[str, ...] = ()
 
 
-class Desk(Value):
+class DeskRules(Value):
     """The rules of a desk, examples of them, and what `learn` keeps for itself."""
 
     clauses: tuple[Clause, ...] = ()
-    examples: tuple[Example, ...] = ()
+    examples: tuple[DeskExample, ...] = ()
     history: History = History()
 
     def __bool__(self) -> bool:
@@ -106,15 +106,15 @@ class Desk(Value):
         return rules, shown
 
 
-NO_DESK = Desk()
+NO_DESK = DeskRules()
 
 
-def read_desk(path: Path = PATH) -> Desk:
+def read_desk(path: Path = PATH) -> DeskRules:
     """The desk of a working folder, empty where it has none. Raises PromptError for what is no such file."""
     if not path.is_file():
         return NO_DESK
     try:
-        return Desk.model_validate(read_toml(path))
+        return DeskRules.model_validate(read_toml(path))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
@@ -122,12 +122,12 @@ def read_desk(path: Path = PATH) -> Desk:
         raise PromptError(msg) from None
 
 
-def write_desk(desk: Desk, path: Path = PATH) -> None:
+def write_desk(desk: DeskRules, path: Path = PATH) -> None:
     """Writes it whole, or leaves what is there."""
     write_atomically(path, "\n".join(_lines(desk)))
 
 
-def _lines(desk: Desk) -> Iterator[str]:
+def _lines(desk: DeskRules) -> Iterator[str]:
     yield _ABOUT
     for clause in desk.clauses:
         yield from ("[[clauses]]", *_pairs(clause), "")

@@ -29,7 +29,7 @@ from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
 from simulator.core.types import CONVERSATION, EXPECTATIONS, LEXICAL, PASSED, RETEST, Case, GradingContext
 from simulator.core.version import __version__
-from simulator.grading.desk import Desk, read_desk
+from simulator.grading.desk import DeskRules, read_desk
 from simulator.grading.lexical import STAND_INS, LexicalJudge
 from simulator.grading.model_judge import FormFiller, ModelJudge
 from simulator.grading.offered import added_arguments, further_models, outputs_of
@@ -61,7 +61,7 @@ from simulator.text.embedding import hash_embed
 class Grading:
     """Everything that grades in a run; invalid judges, guidelines and lists are reported when it is made."""
 
-    def __init__(self, settings: Settings, models: Models, desk: Desk | None = None) -> None:
+    def __init__(self, settings: Settings, models: Models, desk: DeskRules | None = None) -> None:
         """Reads the judges, the guidelines and the team's lists; connects to nothing yet.
 
         `desk` is tried in the place of the working folder's desk.toml.

@@ -21,7 +21,7 @@ from simulator.core.messages import encodable
 from simulator.core.replies import Reply, Text
 from simulator.core.templates import Prompts, quote, request, seal_of
 from simulator.core.types import GradingContext, Language
-from simulator.grading.desk import LONGEST, MOST_CLAUSES, MOST_EXAMPLES, Clause, Desk, Example
+from simulator.grading.desk import LONGEST, MOST_CLAUSES, MOST_EXAMPLES, Clause, DeskExample, DeskRules
 from simulator.models.client import Model
 from simulator.models.pricing import JUDGE
 from simulator.privacy.redactor import Redactor
@@ -101,7 +101,7 @@ class Proposed(NamedTuple):
     """The rules and examples that may be tried, and questions for the lead, each with ids of labels."""
 
     clauses: tuple[Clause, ...]
-    examples: tuple[Example, ...]
+    examples: tuple[DeskExample, ...]
     unclear: tuple[Clause, ...]
 
 
@@ -116,7 +116,7 @@ class ProposalPrompt:
         self,
         differing: Sequence[Labelled],
         agreed: Sequence[Labelled],
-        desk: Desk,
+        desk: DeskRules,
         guidelines: str,
         language: Language,
     ) -> list[dict[str, str]]:
@@ -174,7 +174,7 @@ async def propose(
     seed: int,
     differing: Sequence[Labelled],
     agreed: Sequence[Labelled],
-    desk: Desk,
+    desk: DeskRules,
     guidelines: str,
     language: Language,
 ) -> Proposed:
@@ -186,7 +186,7 @@ async def propose(
     return checked(reply, differing, desk, language)
 
 
-def checked(reply: Proposal, differing: Sequence[Labelled], desk: Desk, language: Language) -> Proposed:
+def checked(reply: Proposal, differing: Sequence[Labelled], desk: DeskRules, language: Language) -> Proposed:
     """What of a reply may be tried: rules that rest on answers to two questions, and answers as examples.
 
     A rule that says what one says already, or what a person withdrew, is left out; so is one that rests on
@@ -212,7 +212,7 @@ def checked(reply: Proposal, differing: Sequence[Labelled], desk: Desk, language
             continue
         clauses.append(Clause(text=text, labels=labels))
     examples = [
-        Example(
+        DeskExample(
             question=line(case.context.turn.user),
             answer=line(case.context.turn.answer.text),
             good=not case.bad,

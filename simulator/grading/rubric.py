@@ -50,7 +50,7 @@ from simulator.core.templates import (
     seal_of,
 )
 from simulator.core.types import GradingContext, Language, Passage, Rule, Value
-from simulator.grading.desk import NO_DESK, Desk
+from simulator.grading.desk import NO_DESK, DeskRules
 
 # Characters of retrieved text in a prompt; passages beyond it are left out, and the prompt says so.
 LONGEST_MATERIAL = 24_000
@@ -408,7 +408,7 @@ def load_form(name: str, rules: Rules | None = None) -> ReplySchema:
 class PromptFrame:
     """judges/_frame.toml and the guidelines: what all rubrics share."""
 
-    def __init__(self, path: Path, guidelines: Path, desk: Desk = NO_DESK) -> None:
+    def __init__(self, path: Path, guidelines: Path, desk: DeskRules = NO_DESK) -> None:
         """`guidelines` is TOML with [ja] and [en] text, or plain text for both; `desk` was learned."""
         self._tables = read_toml(path)
         check_languages(path, self._tables, _FRAME)

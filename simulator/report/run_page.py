@@ -555,7 +555,7 @@ class _Views:
             "listed": listed,
         }
 
-    def _flaw(self, flaw: "Flaw", spans: list["Span"], turn: Turn) -> dict[str, Any]:
+    def _flaw(self, flaw: "Flaw", spans: list["Stretch"], turn: Turn) -> dict[str, Any]:
         """What stands below an answer about words that are not borne out; `lost` ones are not in it."""
         passage = next((p for p in turn.answer.passages if flaw.passage and p.id == flaw.passage), None)
         label, _score, anchor = self._passage(passage) if passage else ("", "", "")
@@ -677,7 +677,7 @@ class Flaw:
     number: int = 0
 
 
-class Span(NamedTuple):
+class Stretch(NamedTuple):
     """A stretch of an answer, and what is wrong with it; `ends` when the flaw ends here."""
 
     text: str
@@ -700,7 +700,7 @@ def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
     return sorted(dict.fromkeys(listed), key=lambda flaw: _RANK[flaw.kind])
 
 
-def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw]]:
+def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Stretch], list[Flaw]]:
     """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last.
 
     The texts of the spans, joined, are the answer. Where two flaws overlap, the earlier one in `unmarked`
@@ -709,7 +709,7 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
     """
     flaws = list(unmarked)
     if not flaws:  # as of most answers, which need not be folded
-        return [Span(answer)] if answer else [], []
+        return [Stretch(answer)] if answer else [], []
     folded, owners, placed = _folded(answer), [-1] * len(answer), []
     listed: list[Flaw] = []
     for flaw in flaws:
@@ -729,10 +729,10 @@ def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Span], list[Flaw
     # Numbered as they are read, from the beginning of the answer; those that are not in it stand last.
     order = sorted(range(len(listed)), key=placed.__getitem__)
     numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
-    spans, start, lasts = list[Span](), 0, {owner: at for at, owner in enumerate(owners, 1)}
+    spans, start, lasts = list[Stretch](), 0, {owner: at for at, owner in enumerate(owners, 1)}
     for owner, stretch in groupby(owners):
         end = start + len(list(stretch))
-        spans.append(Span(answer[start:end], numbered.get(owner), owner >= 0 and lasts[owner] == end))
+        spans.append(Stretch(answer[start:end], numbered.get(owner), owner >= 0 and lasts[owner] == end))
         start = end
     return spans, [numbered[old] for old in order]
 
