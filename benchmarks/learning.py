@@ -24,7 +24,7 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, RedRules, Score
 from simulator.grading.desk import NO_DESK
 from simulator.grading.proposing import Labelled, Proposal, checked
-from simulator.results.learning import Comparison, LabelledRow, compare_rubrics, halves
+from simulator.results.learning import LabelledRow, RubricComparison, compare_rubrics, halves
 from simulator.results.red import is_red_alone
 
 HERE = Path(__file__).parent
@@ -84,7 +84,7 @@ def is_marked(grades: dict[str, int]) -> bool:
     return is_red_alone(score, RedRules())
 
 
-def noise(seed: int) -> Comparison:
+def noise(seed: int) -> RubricComparison:
     """One desk with labels by the toss of a coin, and a rule that changes half of the verdicts: its split."""
     lot, rows, verdicts = random.Random("noise"), list[LabelledRow](), dict[str, tuple[bool, bool]]()
     for row in rows_of_file(str(ROWS / "desk_en.jsonl")):
@@ -96,7 +96,7 @@ def noise(seed: int) -> Comparison:
     )
 
 
-def no_difference(seed: int) -> Comparison:
+def no_difference(seed: int) -> RubricComparison:
     """40 held questions, on which either rubric is right with the same chance, .8."""
     lot = random.Random(f"equal {seed}")
     return compare_rubrics((str(at), True, lot.random() < 0.8, lot.random() < 0.8) for at in range(40))

@@ -28,7 +28,7 @@ from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Results, Score, Spending
 from simulator.grading.cause import answer_key
-from simulator.grading.desk import Clause, DeskRules, History, read_desk, write_desk
+from simulator.grading.desk import Clause, DeskHistory, DeskRules, read_desk, write_desk
 from simulator.grading.grading import Grading
 from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, propose
 from simulator.grading.rubric import Rubric
@@ -234,7 +234,7 @@ class Learning:
         return DeskRules(
             clauses=(*self.desk.clauses, *proposed.clauses),
             examples=(*self.desk.examples, *proposed.examples),
-            history=History(clauses=(*history.clauses, *proposed.clauses), questions=tuple(questions)),
+            history=DeskHistory(clauses=(*history.clauses, *proposed.clauses), questions=tuple(questions)),
         )
 
     async def _graded(

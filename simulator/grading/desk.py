@@ -64,7 +64,7 @@ class DeskExample(Value):
     labels: tuple[str, ...] = ()
 
 
-class History(Value):
+class DeskHistory(Value):
     """What was learned at any time: all clauses, and the questions whose labels were learned from."""
 
     clauses: tuple[Clause, ...] = ()
@@ -76,7 +76,7 @@ class DeskRules(Value):
 
     clauses: tuple[Clause, ...] = ()
     examples: tuple[DeskExample, ...] = ()
-    history: History = History()
+    history: DeskHistory = DeskHistory()
 
     def __bool__(self) -> bool:
         """Whether a judge is shown anything of it."""

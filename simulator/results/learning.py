@@ -64,7 +64,7 @@ def halves(rows: Sequence[LabelledRow], seed: int, learned: Collection[str] = ()
     )
 
 
-class Comparison(NamedTuple):
+class RubricComparison(NamedTuple):
     """Two rubrics on the held rows: questions on which the new one is right more often, and less often.
 
     `before` and `after` count rows that each judged as people do, of `rows`.
@@ -93,7 +93,7 @@ def sign_test(better: int, worse: int) -> float:
     return float(sum(comb(n, k) for k in range(better, n + 1)) / 2**n)
 
 
-def compare_rubrics(rows: Iterable[tuple[str, bool, bool, bool]]) -> Comparison:
+def compare_rubrics(rows: Iterable[tuple[str, bool, bool, bool]]) -> RubricComparison:
     """Rows of question, bad, marked before, marked after: how many questions went which way."""
     gains: dict[str, int] = {}
     before = after = n = 0
@@ -102,7 +102,7 @@ def compare_rubrics(rows: Iterable[tuple[str, bool, bool, bool]]) -> Comparison:
         gains[question] = gains.get(question, 0) + new - old
         before, after, n = before + old, after + new, n + 1
     signs = [*gains.values()]
-    return Comparison(sum(g > 0 for g in signs), sum(g < 0 for g in signs), before, after, n)
+    return RubricComparison(sum(g > 0 for g in signs), sum(g < 0 for g in signs), before, after, n)
 
 
 def labels_of_run(
@@ -157,7 +157,7 @@ class Learned(NamedTuple):
     questions: int
     differing: int
     proposed: Proposed
-    comparison: Comparison | None
+    comparison: RubricComparison | None
     unclear: tuple[Clause, ...]
     why: Message | None
     path: Path = PATH

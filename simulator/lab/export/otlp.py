@@ -16,7 +16,7 @@ from simulator.core.messages import Message, _, encodable, localised, ngettext, 
 from simulator.core.secrets import known_secrets, mask_secrets, without_url_secrets
 from simulator.core.settings import Settings
 from simulator.core.version import __version__
-from simulator.lab.export.spans import RESULT, Span, Spans
+from simulator.lab.export.spans import RESULT, Spans, TraceSpan
 from simulator.report.context import ReportContext
 
 if TYPE_CHECKING:  # half a second, and only where spans are sent
@@ -103,7 +103,7 @@ class _Receiver:
         ours = Resource({"service.name": "rehearsal", "service.version": __version__})
         self._resource = ours.merge(OTELResourceDetector().detect())
 
-    def take(self, spans: Iterable[Span]) -> None:
+    def take(self, spans: Iterable[TraceSpan]) -> None:
         """Sends spans in one request. Raises InputError and RehearsalError, as `send` does."""
         from opentelemetry.sdk.trace.export import SpanExportResult
 
@@ -131,7 +131,7 @@ class _Receiver:
         )
         raise (RehearsalError if is_passing else InputError)(msg)
 
-    def _readable(self, span: Span) -> "ReadableSpan":
+    def _readable(self, span: TraceSpan) -> "ReadableSpan":
         from opentelemetry.sdk.trace import Event, ReadableSpan
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope
         from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags

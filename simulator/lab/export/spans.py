@@ -43,7 +43,7 @@ _STEP = 1000
 
 
 @dataclass(frozen=True)
-class Span:
+class TraceSpan:
     """One span; ids are numbers, times nanoseconds since 1970. `parent` is None for the root of a trace.
 
     `events` are evaluation results, by their attributes; `error` is why it failed, None if it did not.
@@ -69,13 +69,13 @@ class Spans:
         self._red = {(turn.conversation, turn.turn): turn for turn in red}
         self._bot = str(results.run.settings.get("adapter", "demo"))
 
-    def __iter__(self) -> Iterator[Span]:
+    def __iter__(self) -> Iterator[TraceSpan]:
         """All spans, conversation by conversation in the order of the plan, a parent before its children."""
         for conversation in self._results.conversations:
             if conversation.turns:
                 yield from self._conversation(conversation)
 
-    def _conversation(self, conversation: Conversation) -> Iterator[Span]:
+    def _conversation(self, conversation: Conversation) -> Iterator[TraceSpan]:
         run = self._results.run
         key = f"{run.id}/{conversation.id}"
         trace = _number(key, 16)
@@ -96,7 +96,7 @@ class Spans:
             "rehearsal.ended": str(conversation.ended or ""),
         }
         said = [*map(_asked, conversation.turns), _answered(conversation.turns[-1].answer)]
-        root = Span(
+        root = TraceSpan(
             f"conversation {conversation.id}", trace, _number(f"{key}/", 8), None, start, ends[-1],
             attributes=_of_kind("CHAIN") | attributes | self._messages(said[:1], said[-1:]),
             events=tuple(map(self._evaluation, whole)),
@@ -107,13 +107,13 @@ class Spans:
 
     def _turn(  # noqa: PLR0917 - where and when it was, and what was said of it
         self,
-        root: Span,
+        root: TraceSpan,
         conversation: Conversation,
         turn: Turn,
         scores: Mapping[str, Score],
         start: int,
         end: int,
-    ) -> Iterator[Span]:
+    ) -> Iterator[TraceSpan]:
         asked = _asked(turn)
         attributes: Attributes = {"rehearsal.turn": turn.index}
         if red := self._red.get((conversation.id, turn.index)):
@@ -135,7 +135,7 @@ class Spans:
             at = end + number * _STEP
             yield _child(span, f"judge {score.judge}", "EVALUATOR", at, at, evaluation, error=failure)
 
-    def _customer(self, turn: Span, conversation: Conversation, asked: ChatMessage) -> Span:
+    def _customer(self, turn: TraceSpan, conversation: Conversation, asked: ChatMessage) -> TraceSpan:
         """The customer's line: a call of a model where one plays."""
         model = conversation.user_model or self._results.run.models.get("user", LEXICAL)
         is_model = model != LEXICAL and conversation.persona != "scripted"
@@ -147,8 +147,8 @@ class Spans:
         )  # fmt: skip
 
     def _answer(
-        self, span: Span, turn: Turn, messages: Attributes, scores: Sequence[Score]
-    ) -> Iterator[Span]:
+        self, span: TraceSpan, turn: Turn, messages: Attributes, scores: Sequence[Score]
+    ) -> Iterator[TraceSpan]:
         answer, bot = turn.answer, self._bot
         attributes: Attributes = {
             "gen_ai.operation.name": "invoke_agent",
@@ -214,7 +214,7 @@ class Spans:
 
 
 def _child(  # noqa: PLR0917 - the parts of a span in their order
-    parent: Span,
+    parent: TraceSpan,
     name: str,
     kind: Kind,
     start: int,
@@ -224,9 +224,9 @@ def _child(  # noqa: PLR0917 - the parts of a span in their order
     events: Sequence[Attributes] = (),
     error: str | None = None,
     place: str = "",
-) -> Span:
+) -> TraceSpan:
     """A span below another one; `place` tells it from others of its name there."""
-    return Span(
+    return TraceSpan(
         name, parent.trace, _number(f"{parent.trace}/{parent.id}/{name}/{place}", 8), parent.id, start, end,
         is_client=kind in {"LLM", "AGENT", "RETRIEVER"},
         attributes=_of_kind(kind) | attributes | ({"error.type": error} if error else {}),
