@@ -12,7 +12,6 @@ question is McNemar's; one-sided, 5 %):
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +20,10 @@ from simulator.core.types import GradingContext, HumanVerdict, RedRules, Results
 from simulator.grading.desk import PATH, Clause
 from simulator.grading.proposing import Proposed
 from simulator.results.review import TOP_GRADE, red_line
+from simulator.results.significance import ALPHA, sign_test
 
-# So many labelled questions are needed in each half, and of what is luck so much is accepted.
-LEAST_QUESTIONS, ALPHA = 10, 0.05
+# So many labelled questions are needed in each half.
+LEAST_QUESTIONS = 10
 
 
 class LabelledRow(NamedTuple):
@@ -85,12 +85,6 @@ class RubricComparison(NamedTuple):
     def is_better(self) -> bool:
         """Whether that is unlikely enough."""
         return self.p <= ALPHA
-
-
-def sign_test(better: int, worse: int) -> float:
-    """The one-sided exact p of so many changes for the better, or more: 5 and 0 are 1/32; 1 of none."""
-    n = better + worse
-    return float(sum(comb(n, k) for k in range(better, n + 1)) / 2**n)
 
 
 def compare_rubrics(rows: Iterable[tuple[str, bool, bool, bool]]) -> RubricComparison:

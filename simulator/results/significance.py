@@ -66,14 +66,19 @@ def wilcoxon(differences: Sequence[float]) -> float:
     return min(1.0, 2 * int(ways[: extreme + 1].sum()) / (1 << len(ranks)))
 
 
+def sign_test(better: int, worse: int) -> float:
+    """The one-sided exact p of so many changes for the better, or more: 5 and 0 are 1/32; 1 of none."""
+    n = better + worse
+    return sum(comb(n, k) for k in range(worse + 1)) / (1 << n)
+
+
 def mcnemar(worse: int, better: int) -> float:
     """The two-sided exact p of McNemar's test (1947): changes one way against changes the other way.
 
     Binomial with a half; what did not change says nothing. 1 without any change; 6 against 0 is 0.03125, 5
     against 1 is 0.219. Doubling the smaller tail can exceed 1, which is then 1.
     """
-    n, fewer = worse + better, min(worse, better)
-    return min(1.0, 2 * sum(comb(n, k) for k in range(fewer + 1)) / (1 << n))
+    return min(1.0, 2 * sign_test(max(worse, better), min(worse, better)))
 
 
 class Trend(Value):

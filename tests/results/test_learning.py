@@ -5,7 +5,8 @@ import random
 import pytest
 
 from simulator.core.types import Answer, Case, GradingContext, Turn
-from simulator.results.learning import LabelledRow, compare_rubrics, halves, row_of, sign_test
+from simulator.results.learning import LabelledRow, compare_rubrics, halves, row_of
+from simulator.results.significance import sign_test
 
 
 def _context(name: str) -> GradingContext:
