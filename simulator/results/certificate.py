@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Value
+from simulator.results.intervals import bisected
 
 # What both bounds have to reach, and how sure they are.
 NEEDED, LEVEL = 0.8, 0.95
@@ -120,13 +121,7 @@ class Standing(Value):
 
 def lower_bound(right: int, wrong: int) -> float:
     """The one-sided 95 % lower bound of a share (Clopper and Pearson, 1934): 14 of 14 are .807."""
-    if not right:
-        return 0.0
-    low, high = 0.0, 1.0
-    for _step in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _at_least(right, wrong, middle) <= 1 - LEVEL else (low, middle)
-    return low
+    return bisected(0, 1, lambda share: _at_least(right, wrong, share) <= 1 - LEVEL, 50) if right else 0.0
 
 
 def _at_least(right: int, wrong: int, share: float) -> float:
