@@ -12,6 +12,7 @@ The newest word about an answer counts, whatever run it was said in. Words are r
 runs when a report is made, so that one that is taken back is gone everywhere.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -20,11 +21,11 @@ from typing import NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import Dispute, Disputed, HumanVerdict, Results
+from simulator.core.types import Conversation, Dispute, Disputed, HumanVerdict, Results, Turn
 from simulator.results.figures import RedTurn
 from simulator.results.red import deciding_judges, gravest_reason, primary_judge
 from simulator.results.rows import Key
-from simulator.results.same_faults import DISPUTED, fault_keys, pair_note
+from simulator.results.same_faults import DISPUTED, fault_keys, pair_note, same_pairs
 from simulator.results.turns import marked_turns
 from simulator.sheets.model import answer_key
 from simulator.storage.results import conversations_with_scores, select_conversations, without_superseded
@@ -103,8 +104,19 @@ def _marked(results: Results) -> dict[Key, HumanVerdict]:
     }
 
 
-def _given(verdict: HumanVerdict, results: Results) -> datetime:
-    return verdict.given or results.run.created
+def _dispute(
+    results: Results, conversation: Conversation, turn: Turn, objection: str, verdict: HumanVerdict
+) -> Dispute:
+    """A red answer, with what people said of it."""
+    return Dispute(
+        key=answer_key(conversation.case, turn),
+        run=results.run.id,
+        language=conversation.case.language,
+        line=turn.user,
+        answer=turn.answer.text,
+        objection=objection,
+        comment=verdict.comment,
+    )
 
 
 def _words(results: Results) -> Iterator[_Word]:
@@ -114,6 +126,9 @@ def _words(results: Results) -> Iterator[_Word]:
     judges = deciding_judges(map(judge_name, settings.judges), results.scores.judges)
     primary = primary_judge(judges or sorted(results.scores.judges))
     key_of, said = fault_keys(results), dict[str, _Word]()
+    disputed_as: dict[str, set[str]] = defaultdict(set)
+    for dispute_key, fault in same_pairs(results, DISPUTED):
+        disputed_as[fault].add(dispute_key)
     wanted = {conversation for conversation, _turn in words}
     ids = [key for key in results.conversations.ids if key in wanted]
     for conversation, by_turn in conversations_with_scores(results, ids):
@@ -121,28 +136,14 @@ def _words(results: Results) -> Iterator[_Word]:
             verdict = words.get((conversation.id, turn.index))
             if not (verdict and marks):
                 continue
-            key = key_of(conversation.case, turn)
-            dispute = None
+            dispute = _dispute(results, conversation, turn, gravest_reason(marks), verdict)
+            fault, given = key_of(conversation.case, turn), verdict.given or results.run.created
             if verdict.judge_is == "wrong":
-                dispute = Dispute(
-                    key=answer_key(conversation.case, turn),
-                    run=results.run.id,
-                    language=conversation.case.language,
-                    line=turn.user,
-                    answer=turn.answer.text,
-                    objection=gravest_reason(marks),
-                    comment=verdict.comment,
-                )
-            end = f"|{key}"
-            same = frozenset(
-                name.removeprefix(DISPUTED).removesuffix(end)
-                for name, is_same in results.notes.items()
-                if is_same is True and name.startswith(DISPUTED) and name.endswith(end)
-            )
-            own_key = answer_key(conversation.case, turn)
-            word = _Word(_given(verdict, results), own_key, dispute, frozenset() if dispute else same)
-            if own_key not in said or said[own_key].given <= word.given:
-                said[own_key] = word
+                word = _Word(given, dispute.key, dispute, frozenset())
+            else:
+                word = _Word(given, dispute.key, None, frozenset(disputed_as.get(fault, ())))
+            if word.key not in said or said[word.key].given <= word.given:
+                said[word.key] = word
     yield from said.values()
 
 
@@ -159,15 +160,7 @@ def disputed_answers(results: Results, red: Sequence[RedTurn]) -> dict[Key, Disp
             if place not in reds:
                 continue
             key, word = answer_key(conversation.case, turn), words.get(place)
-            own = word and Dispute(
-                key=key,
-                run=results.run.id,
-                language=conversation.case.language,
-                line=turn.user,
-                answer=turn.answer.text,
-                objection=reds[place].reason,
-                comment=word.comment,
-            )
+            own = word and _dispute(results, conversation, turn, reds[place].reason, word)
             said = Disputed(dispute=own, is_same=word.judge_is == "wrong") if own and word else None
             faults.setdefault(key_of(conversation.case, turn), []).append((place, key, said))
     disputed = dict[Key, Disputed]()

@@ -10,7 +10,7 @@ The first is about two answers of this run, the second about one of an earlier r
 (results/disputes.py). Asked is in results/asking.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from simulator.core.types import Case, Results, Turn
 from simulator.sheets.model import answer_key
@@ -24,13 +24,17 @@ def pair_note(kind: str, first: str, second: str) -> str:
     return f"{kind}{first}|{second}"
 
 
+def same_pairs(results: Results, kind: str) -> Iterator[tuple[str, str]]:
+    """The pairs of answers, first and second, of which the model said that they have one fault."""
+    for name, is_same in results.notes.items():
+        if name.startswith(kind) and is_same is True:
+            first, _bar, second = name.removeprefix(kind).partition("|")
+            yield first, second
+
+
 def first_answers(results: Results) -> Mapping[str, str]:
     """Of each answer that has the fault of another one, the key of that other, which has no other itself."""
-    first_of = {}
-    for name, is_same in results.notes.items():
-        if name.startswith(SAME) and is_same is True:
-            first, _bar, second = name.removeprefix(SAME).partition("|")
-            first_of[second] = first
+    first_of = {second: first for first, second in same_pairs(results, SAME)}
     return {key: _end(first_of, key) for key in first_of}
 
 
