@@ -27,7 +27,7 @@ from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Results, Score, Spending
-from simulator.grading.cause import answer_key
+from simulator.grading.cause import context_key
 from simulator.grading.desk import Clause, DeskHistory, DeskRules, read_desk, write_desk
 from simulator.grading.grading import Grading
 from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, propose
@@ -100,7 +100,7 @@ class Learning:
         if is_file:
             rows += rows_of_file(str(source))
         # The same answer, in several runs or to several customers, is one label: the newest.
-        distinct = {(row.question, answer_key(row.context)): row for row in rows}
+        distinct = {(row.question, context_key(row.context)): row for row in rows}
         self.rows = [row for row in distinct.values() if not row.split]
         self.split = [row for row in distinct.values() if row.split]
         self.halves: Halves = halves(self.rows, settings.seed, self.desk.history.questions)

@@ -110,7 +110,7 @@ class CauseMaterial:
         return self.context.case.language
 
 
-def answer_key(context: GradingContext) -> str:
+def context_key(context: GradingContext) -> str:
     """The same for every customer who got this answer, with these passages, to this question."""
     turn, case = context.turn, context.case
     passages = [text for passage in turn.answer.passages for text in (passage.id, passage.text)]
@@ -204,7 +204,7 @@ class CauseJudge:
                 self.prompt.messages(material),
                 CauseReply,
                 self.prompt.prompts.again(material.language),
-                seed=stable_int(self.seed, answer_key(material.context)),
+                seed=stable_int(self.seed, context_key(material.context)),
             )
         except HOPELESS:
             raise

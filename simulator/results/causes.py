@@ -24,7 +24,7 @@ from simulator.core.messages import Message, _, listed, sentences
 from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
-from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, answer_key
+from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, context_key
 from simulator.results.articles import Shelf, article_of, is_of
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
@@ -123,7 +123,7 @@ class RedAnswer:
     @property
     def key(self) -> str:
         """The same for every customer who got this answer to this question."""
-        return answer_key(self.context)
+        return context_key(self.context)
 
     @property
     def is_open(self) -> bool:

@@ -25,6 +25,7 @@ from pydantic import Field
 
 from simulator.cases.documents import HEADING
 from simulator.core.errors import RunFileError
+from simulator.core.templates import LANGUAGES
 from simulator.core.types import Results, Run, Value
 from simulator.results.articles import article_of, names_of
 from simulator.results.figures import rounded
@@ -37,8 +38,6 @@ from simulator.storage.schema import snapshot
 LAST = 10
 # Recall is shown at these ranks, as far as the bot returns so many passages.
 RANKS = (1, 3, 5, 10, 20)
-# Folders that hold the same articles in two languages, of which one run may ask only one.
-_LANGUAGES = frozenset({"ja", "en"})
 
 
 class Retrieval(Value):
@@ -227,10 +226,10 @@ def _headings_of(passage: str, article: str) -> list[str]:
 
 
 def _of_the_languages(titles: Mapping[str, str], used: Iterable[str]) -> dict[str, str]:
-    """Where folders hold the same in two languages, the articles of those that the run used."""
+    """Where each language has a folder, the articles of the languages that the run used."""
     folders = {id_.partition("/")[0] for id_ in titles}
     asked = {id_.partition("/")[0] for id_ in used} & folders
-    if not (folders <= _LANGUAGES and asked):
+    if not (folders <= {*LANGUAGES} and asked):
         return dict(titles)
     return {id_: title for id_, title in titles.items() if id_.partition("/")[0] in asked}
 

@@ -120,8 +120,9 @@ def checked_answers(
     # What was not marked has to have been looked at, if there is any: only then misses would have shown.
     is_whole = all(any(marked[place] is side for place in bad) for side in whole)
     answers = [
-        CheckedAnswer(*keys[place][:1], is_bad, marked[place], keys[place][1], rarest / chances[place])
-        for place, is_bad in bad.items()
+        CheckedAnswer(question, bad[place], marked[place], key, rarest / chances[place])
+        for place, (question, key) in keys.items()
+        if place in bad
     ]
     return answers if is_whole else [], Counter(marks.values())
 
