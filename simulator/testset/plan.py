@@ -279,18 +279,20 @@ class QuestionPlan:
         seed = "" if self.seed == USUAL_SEED else f"-s{self.seed}"
         return f"{stem}-{self._made[stem]}{seed}"
 
+    def _is_asked(self, article: Article) -> bool:
+        return self.only is None or bool({article.id, article_of(article.id)} & {*self.only})
+
     def _material(self, kind: Kind) -> list[tuple[Article, ...]]:
         draw = random.Random(stable_int(self.seed, kind))  # noqa: S311 - an order, no secret
-        if kind in PAIRED and self.only is None:
+        if kind in PAIRED:
             # The nearest third is drawn from in any order, the rest follows as it is: far pairs make forced
             # questions.
-            near = self.index.pairs()
+            near = [pair for pair in self.index.pairs() if any(map(self._is_asked, pair))]
             first, rest = near[: max(20, len(near) // 3)], near[max(20, len(near) // 3) :]
             return [*draw.sample(first, len(first)), *rest]
-        articles = list(self.index.articles)
+        articles = list(filter(self._is_asked, self.index.articles))
         if self.only is not None:
-            asked = [a for a in articles if {a.id, article_of(a.id)} & set(self.only)]
-            return [(article,) for article in sorted(asked, key=lambda article: len(article.text))]
+            return [(article,) for article in sorted(articles, key=lambda article: len(article.text))]
         if kind == "number":
             articles = [a for a in articles if any(f.kind in _MEASURES for f in figures(a.text))] or articles
         elif kind == "procedure":

@@ -170,6 +170,15 @@ def test_a_plan_goes_on_where_it_stopped() -> None:
     assert not {task.id for task in QuestionPlan(index, WORDINGS, 7).take(counts)} & set(ids)
 
 
+def test_questions_about_two_articles_have_one_of_those_that_are_asked_for() -> None:
+    """With `only` the other one is its neighbour; kinds of one article are about nothing else."""
+    index = Index(read_articles(JA))
+    asked = index.articles[0].id
+    tasks = QuestionPlan(index, WORDINGS, 42, {asked}).take({"two-passages": 2, "simple": 1})
+    assert {task.kind: len(task.articles) for task in tasks} == {"two-passages": 2, "simple": 1}
+    assert all(asked in [article.id for article in task.articles] for task in tasks)
+
+
 def test_numbers_tell_questions_apart() -> None:
     """1 giga is not 10 giga; marks and width are nothing; on another passage only much the same is near."""
     near = NearDuplicates()
