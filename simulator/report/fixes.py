@@ -59,7 +59,7 @@ def none_text(improvements: Improvements) -> Message:
         )
     if improvements.customer:
         return _("Nothing to fix in the bot.")
-    return _("Nothing to fix: no turn is red.")
+    return _("Nothing to fix: no answer needs review.")
 
 
 def gain_text(fix: Fix, improvements: Improvements) -> Text:

@@ -7,6 +7,7 @@ from simulator.core.messages import Message, _, safe_text
 from simulator.report.context import ReportContext, change_text, trial_notice
 from simulator.report.tables import SEVERITIES
 from simulator.report.verdict import verdict
+from simulator.results.red import worst_severity
 
 # So many answers are shown, and so many characters of each text.
 _SHOWN, _LONGEST = 10, 300
@@ -30,13 +31,14 @@ def notebook_html(context: ReportContext) -> str:
         lines.append(Markup("<p>{}</p>").format(said(change_text(context.change))))
     rows: list[tuple[Message | str, ...]] = [(_("Severity"), _("Question"), _("Answer"), _("Reason"))]
     rows += [
-        (SEVERITIES[turn.marks[0].severity], turn.question, turn.answer, turn.reason) for turn in red[:_SHOWN]
+        (SEVERITIES[worst_severity(turn.marks)], turn.question, turn.answer, turn.reason)
+        for turn in red[:_SHOWN]
     ]
     if red:
         cells = (Markup("").join(_CELL.format(said(text)) for text in row) for row in rows)
         lines.append(Markup("<table>{}</table>").format(Markup("").join(map(_ROW.format, cells))))
     else:
-        lines.append(Markup("<p>{}</p>").format(said(_("No turn is red."))))
+        lines.append(Markup("<p>{}</p>").format(said(_("No answer needs review."))))
     if (left := len(red) - _SHOWN) > 0:
         more = _("{n} more in {path}", n=left, path=context.page)
         lines.append(Markup("<p>{}</p>").format(said(more)))

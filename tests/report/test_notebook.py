@@ -1,0 +1,22 @@
+"""What a run shows of itself in a notebook."""
+
+import re
+from dataclasses import replace
+
+from simulator.report.notebook import notebook_html
+from tests.report.test_worksheets import report_context
+from tests.report.views import context_of
+
+
+def test_the_severity_is_that_of_the_gravest_mark() -> None:
+    """Whatever the order of the rules that mark an answer."""
+    known = report_context("en")
+    red = known.summary.red
+    answers = [replace(answer, marks=answer.marks[::-1]) for answer in red.answers]
+    summary = known.summary.model_copy(update={"red": red.model_copy(update={"answers": tuple(answers)})})
+    page = notebook_html(context_of(known.results, summary, known.gate, "en"))
+
+    assert any(answer.marks[0].severity != answer.marks[-1].severity for answer in answers)
+    assert re.findall(r"<tr[^>]*><td[^>]*>(\w+)</td>", page) == [
+        "Severity", *["Major"] * 5, *["Moderate"] * 3,
+    ]  # fmt: skip
