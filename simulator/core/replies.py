@@ -385,8 +385,8 @@ ClaimVerdict = Annotated[Literal["supported", "contradicted", "not_found"], _ter
 PassageId = Annotated[str, BeforeValidator(_passage_id)]
 
 
-class Thought(Reply):
-    """What a customer model thinks before its line, in this order: what the last answer did, and why."""
+class Impression(Reply):
+    """What a model that plays somebody makes of the last answer: why, and what the answer did."""
 
     why: Text = ""
     got: Annotated[
@@ -394,6 +394,11 @@ class Thought(Reply):
         BeforeValidator(lambda value: _response(value) or None),
         WithJsonSchema({"type": "string", "enum": list(get_args(Response))}),
     ] = None
+
+
+class Thought(Impression):
+    """What a customer model thinks before its line, in this order: what the last answer did, and why."""
+
     feeling: Feeling = 0
     next: Annotated[Next, BeforeValidator(_word)] = "stay"
 
@@ -413,15 +418,9 @@ class ReplayedLine(Thought):
     message: Text = ""
 
 
-class AttackLine(Reply):
+class AttackLine(Impression):
     """What a model that plays an attacker answers with: what the last answer gave, and the next words."""
 
-    why: Text = ""
-    got: Annotated[
-        Response | None,
-        BeforeValidator(lambda value: _response(value) or None),
-        WithJsonSchema({"type": "string", "enum": list(get_args(Response))}),
-    ] = None
     next: Annotated[Next, BeforeValidator(_word)] = "stay"
     message: Text = ""
 
