@@ -42,7 +42,7 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
-from simulator.grading.cause import CauseJudge, CauseMaterial, JudgedCause, answer_key
+from simulator.grading.cause import CauseJudge, CauseMaterial, JudgedCause, context_key
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
@@ -233,7 +233,7 @@ async def asked(
     judge = CauseJudge(model, settings.seed)
 
     async def ask(material: CauseMaterial) -> None:
-        key = answer_key(material.context)
+        key = context_key(material.context)
         if key not in known or known[key].rubric != judge.rubric:
             keep(key, await judge(material))
 
@@ -309,7 +309,7 @@ def main(arguments: Sequence[str] = ()) -> None:
             f" {len(faults(language))}"
         )
         print("\n".join(certain_lines(language)))
-        keys = {answer_key(each.context) for each in requests(every)}
+        keys = {context_key(each.context) for each in requests(every)}
         if not keys & kept.keys():
             print("  by a model: skipped, nobody has answered yet (--judge-model NAME --record FILE)")
             continue

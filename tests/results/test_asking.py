@@ -21,8 +21,8 @@ from simulator.grading.cause import (
     CauseMaterial,
     CausePrompt,
     CauseReply,
-    answer_key,
     checked,
+    context_key,
 )
 from simulator.results.causes import NOTE, STOPPED_NOTE
 from tests.commands import Command
@@ -340,8 +340,8 @@ def test_a_reason_is_one_line_of_some_length() -> None:
 
 def test_another_answer_is_another_key() -> None:
     """Another article beside it is not: it is the same answer."""
-    assert answer_key(material().context) == answer_key(material(near=None).context)
-    assert answer_key(material().context) != answer_key(material("It is 3,000 yen.").context)
+    assert context_key(material().context) == context_key(material(near=None).context)
+    assert context_key(material().context) != context_key(material("It is 3,000 yen.").context)
 
 
 def test_the_command_that_asked_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
