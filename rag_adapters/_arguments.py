@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.extending import Answer, BotFailure, InputError, Query, _, returned
 
-# What a parameter is given, by its name; docs/adapters.md has the same table.
+# What a parameter is given, by its name; docs/bots.md has the same table.
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "question": ("question", "query", "text", "message", "user_message", "user_input", "input", "utterance"),
     "history": ("history", "chat_history"),

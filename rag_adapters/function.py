@@ -46,7 +46,7 @@ from ._process import process_bot
 def connect(*, target: str, prompt: str = "", python: str = "") -> Any:  # the Bot, or what has to be awaited
     """The function `file.py:name` or `package.module:name`, looked up from the current folder.
 
-    Its arguments depend on the names of its parameters; docs/adapters.md lists them. `prompt`
+    Its arguments depend on the names of its parameters; docs/bots.md lists them. `prompt`
     (text, or `@file.txt`) is for functions that take one. With `python`, another interpreter runs it.
     """
     if python:

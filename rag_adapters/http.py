@@ -167,7 +167,7 @@ class HttpBot:
 
 
 class HttpSettings(BaseModel):
-    """docs/adapters.md says what each setting is for.
+    """docs/bots.md says what each setting is for.
 
     Texts are as they were typed, with their $variables; "" means that a setting is not used. `answer`,
     `passages`, `passage_text`, `passage_id`, `tools`, `conversation` and `job` are paths (`JsonPath`),

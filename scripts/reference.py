@@ -55,7 +55,7 @@ WORDS: dict[str, str] = {
     "In the file a setting has its variable's name in small letters, without the prefix: `turns = 5`.": (
         "ファイルには、環境変数の名前から接頭辞を除き、小文字で書きます（`turns = 5`）。"
     ),
-    "What they mean: [adapters](adapters.md).": "意味は[アダプター](adapters.ja.md)にあります。",
+    "What they mean: [bots](bots.md).": "意味は[ボットをつなぐ](bots.ja.md)にあります。",
     "More: [judges](judges.md).": "詳しくは[採点役](judges.ja.md)にあります。",
     "More: [personas](personas.md).": "詳しくは[お客様役](personas.ja.md)にあります。",
     "日本語: [reference.ja.md](reference.ja.md)": "English: [reference.md](reference.md)",
@@ -124,7 +124,7 @@ def page(language: Language) -> str:
                 for name, about in judges.items()
             ),
         )
-        yield f"\n## {say('Adapters')}\n\n{say('What they mean: [adapters](adapters.md).')}"
+        yield f"\n## {say('Adapters')}\n\n{say('What they mean: [bots](bots.md).')}"
         for name, about in shelf(shelves.ADAPTERS, shelves.adapter_names()).items():
             yield f"\n### {name}\n\n{shown(about, language)}"
             parameters = inspect.signature(shelves.connector(name)).parameters.values()

@@ -150,7 +150,7 @@ def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[Rehearsa
     """Has customers talk with the bot, grades every turn, and returns the run.
 
     `bot` is a function of a question, or of question and history, that returns a text, or a text and its
-    passages (docs/adapters.md); an object with `invoke`; or the name of an adapter. `cases` is a file, a list
+    passages (docs/bots.md); an object with `invoke`; or the name of an adapter. `cases` is a file, a list
     of objects with the columns of one, or a list of `Case`. Raises RehearsalError; on Ctrl-C what is done is
     stored.
     """

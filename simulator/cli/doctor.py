@@ -318,7 +318,7 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
     passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
     if not answer.passages:
         passages = _(
-            "{passages} (none to check its claims against: see docs/adapters.md, passages)", passages=passages
+            "{passages} (none to check its claims against: see docs/bots.md, passages)", passages=passages
         )
     return _(
         "{adapter}: answered with {characters}, {passages}",

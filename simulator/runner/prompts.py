@@ -6,7 +6,7 @@ always the row's own. Rows are checked when they are read, so that a missing col
 
 A prompt goes through three forms:
 
-    _PromptFile       the file as it is written, all languages and variants (docs/prompts.md)
+    _PromptFile       the file as it is written, all languages and variants (docs/lab/datasets.md)
     Prompt            one variant of it, checked: what stands in the run's report and has a hash
     RenderedPrompt    what is sent for one row
 
@@ -299,7 +299,7 @@ def describe_prompt(path: Path) -> Message | str:
 
 
 def _read_file(path: Path) -> _PromptFile:
-    file = shelves.read_model(path, _PromptFile, _("See docs/prompts.md."))
+    file = shelves.read_model(path, _PromptFile, _("See docs/lab/datasets.md."))
     if not file.languages:
         msg = _(
             "{path}: it has neither [ja] nor [en]: one of them says what is sent for each row.", path=path

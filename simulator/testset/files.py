@@ -25,7 +25,7 @@ from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull, push
 from simulator.testset.checks import FORMULA, NearDuplicates, RejectedQuestion
 
-# The columns of the table, those of docs/cases.md in the order in which people fill them.
+# The columns of the table, those of docs/questions.md in the order in which people fill them.
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
     "facts", "script", "tags",

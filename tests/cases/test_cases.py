@@ -327,7 +327,7 @@ def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) ->
     assert "\n" not in refusal(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["cases.md", "cases.ja.md"])
+@pytest.mark.parametrize("name", ["questions.md", "questions.ja.md"])
 def test_documentation(tmp_path: Path, name: str) -> None:
     """Every example of the documentation is read, and every column name in its table is understood."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
@@ -338,7 +338,7 @@ def test_documentation(tmp_path: Path, name: str) -> None:
         re.split("[,、] ?", f"{column},{others}".replace("`", "").rstrip(", ")) for column, others in table
     ]
 
-    assert len(examples) == 7
+    assert len(examples) == 6
     assert all(read_cases(saved(tmp_path, example, f"a.{kind}")) for kind, example in examples)
     assert [{field_of(header.strip()) for header in row} for row in named] == [
         {field_of(row[0].strip())} for row in named

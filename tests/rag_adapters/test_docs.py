@@ -10,8 +10,8 @@ from simulator.shelves.rag_adapters import function
 from simulator import Query
 from simulator.core import shelves
 
-GUIDES = ("adapters.md", "adapters.ja.md")
-QUESTION = {"adapters.md": "I am going to move", "adapters.ja.md": "引っ越しはいつまでに申し込みますか"}
+GUIDES = ("bots.md", "bots.ja.md")
+QUESTION = {"bots.md": "I am going to move", "bots.ja.md": "引っ越しはいつまでに申し込みますか"}
 
 
 def blocks(root: Path, guide: str, kind: str) -> list[str]:
