@@ -174,7 +174,7 @@ def page_html(context: ReportContext, report: Report | None = None, beside: str 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     """The object of --json: the summary, how far its judges agree with people, and parts of the report.
 
-    Keys of sections stand beside those of the summary. docs/outputs.md documents them; programs rely on them.
+    Keys of sections stand beside those of the summary. docs/python.md documents them; programs rely on them.
     """
     results, run = context.results, context.summary.record
     shown = as_json(context.summary, context.gate, str(path))

@@ -1,6 +1,6 @@
 """A run as files for programs and spreadsheets: CSV and JSON with a row per turn, and JUnit XML.
 
-Their columns and keys are documented in docs/outputs.md, and programs rely on them: a new one may be added,
+Their columns and keys are documented in docs/python.md, and programs rely on them: a new one may be added,
 one that goes or changes its meaning raises `JSON_SCHEMA` (`api/destinations.py`). Names are English, whatever
 the run's language is. Rows come one at a time from the run file, so that a run of any size fits into memory.
 """
@@ -32,7 +32,7 @@ HEAD = (
 )  # fmt: skip
 
 
-# What a row has of a score, by the names of its fields: see "report.json" in docs/outputs.md.
+# What a row has of a score, by the names of its fields: see "report.json" in docs/python.md.
 _SCORE = ("state", "value", "raw", "reason", "severity", "response", "detail", "rubric")
 
 

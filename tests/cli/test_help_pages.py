@@ -32,7 +32,8 @@ def messages() -> Iterator[tuple[str, str]]:
 
 def test_both_pages_quote_the_same_messages_as_they_are_printed(root: Path) -> None:
     """Row by row: a message, in English and in Japanese."""
-    english, japanese = (fragments(root / "docs" / f"review{end}.md", "## 10. ") for end in ("", ".ja"))
+    english = fragments(root / "docs" / "review.md", "## When something goes wrong")
+    japanese = fragments(root / "docs" / "review.ja.md", "## うまくいかないとき")
     pairs = list(zip(english, japanese, strict=True))
     can_say = list(messages())
 
