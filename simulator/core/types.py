@@ -269,6 +269,7 @@ class Case(Value):
 
         question, history    turn 1, and what was said before it
         goal, facts          what the customer wants in the end, and can say of themselves
+        details              what the program made up for a customer without facts (users/details.py)
         references           right answers by turn: references[0] is for turn 1, and any of them is right
         passages             ids of the gold passages
         answerable           False: the bot has no material, and has to say so; None: nobody said
@@ -294,6 +295,7 @@ class Case(Value):
     handover: Handover = "optional"
     goal: str | None = None
     facts: Facts = Facts()
+    details: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     label: str | None = None
     answer: str | None = None
@@ -320,6 +322,11 @@ class Case(Value):
     def references_at(self, turn: int) -> tuple[str, ...]:
         """The acceptable answers of a turn (1-based); empty when none belong to it."""
         return self.references[turn - 1] if 0 < turn <= len(self.references) else ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All that the customer can say of themselves, invented details included."""
+        return (*self.facts.knows, *self.details)
 
     @property
     def is_complaint(self) -> bool:

@@ -85,6 +85,7 @@ _FRAME: dict[str, set[str]] = {
     "material": {"pieces"},
     "history": {"history"},
     "question": {"question"},
+    "details": {"details"},
     "reference": {"reference"},
     "passages": {"passages"},
     "tools": {"tools"},
@@ -123,8 +124,8 @@ _FRAME: dict[str, set[str]] = {
     "example_transcript": {"text"},
 }
 # The texts that the material is put together from, beside those of its pieces.
-_MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
-_CONVERSATION = ("conversation", "tools", "retrieved", "no_answer", "answerable", "unanswerable")
+_MATERIAL = ("material", "details", "first_reference", "answerable", "unanswerable")
+_CONVERSATION = ("conversation", "details", "tools", "retrieved", "no_answer", "answerable", "unanswerable")
 
 
 class _Wording(BaseModel):
@@ -561,7 +562,16 @@ class PromptFrame:
             **({} if called is None else {"tools": quote_lines(called, seal) or nothing}),
             "answer": quote("answer", answer.text, seal),
         }
-        return {key: self.text(language, key, **{key: text}) for key, text in pieces.items()}
+        shown = {key: self.text(language, key, **{key: text}) for key, text in pieces.items()}
+        # In its first line a customer says no more than the case's question.
+        if context.turn.index > 1:
+            shown["question"] += self._details(context, seal)
+        return shown
+
+    def _details(self, context: GradingContext, seal: str) -> str:
+        """What was made up for the customer, so that no judge takes it for an invention of anybody's."""
+        details = "\n".join(quote("detail", text, seal) for text in context.case.details)
+        return f"\n\n{self.text(context.case.language, 'details', details=details)}" if details else ""
 
     def _conversation(self, context: GradingContext) -> str:
         """The whole dialogue, each line under a tag with the number of its turn, and the references."""
@@ -591,7 +601,7 @@ class PromptFrame:
             transcript=quote_lines(lines, seal),
             reference="\n".join(references_shown) or nothing,
         )
-        parts = [transcript]
+        parts = [transcript + self._details(context, seal)]
         if retrieved:
             passages = [quote_lines(retrieved, seal)]
             if left_out:

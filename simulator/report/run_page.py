@@ -449,6 +449,7 @@ class _Views:
             "reaction": self._reaction(c.reaction),
             "wholes": [self._whole(score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(c.case) if rows else "",
+            "details": tables.details_text(c.case) if c.case.details else "",
             "greeting": said if isinstance(said, str) and not rows else "",
             "reds": reds,
             "marked": " ".join(f"{red.turn}{worst_severity(red.marks)}" for red in reds),

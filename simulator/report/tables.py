@@ -209,6 +209,12 @@ def expected_text(case: Case) -> str:
     return safe_text(case.label or " | ".join(case.references_at(1)))
 
 
+def details_text(case: Case) -> Message:
+    """What the program made up for a customer whose case has no facts."""
+    joint = "、" if case.language == "ja" else "; "
+    return _("Invented for this customer: {details}", details=safe_text(joint.join(case.details)))
+
+
 def expected_at(case: Case, turn: int, length: int) -> Text:
     """What a right answer to a turn would be, in at most so many characters; empty where nobody knows.
 

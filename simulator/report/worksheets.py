@@ -66,6 +66,7 @@ from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
     answer_text,
+    details_text,
     expected_text,
     failure_text,
     grade_text,
@@ -527,6 +528,8 @@ def _about(conversation: Conversation, whole: Score | None, context: ReportConte
     if not context.summary.rows:
         yield text(_("Customer: {persona}", persona=titles("persona", conversation.persona)))
     yield text(_("Question: {case}", case=conversation.case.id))
+    if conversation.case.details:
+        yield text(details_text(conversation.case))
     if whole and whole.state == "scored":
         grade = text(grade_text(whole)).replace(" ", "")
         yield text(_("{judge} {grade}", judge=titles("judge", CONVERSATION), grade=grade))

@@ -126,7 +126,7 @@ def _pair(key: str, text: str) -> str:
 def _record(case: Case) -> Record:
     """The columns of a case; those that are empty are left out."""
     # What needs a form of its own in a table is written by hand below.
-    fields = case.model_dump(mode="json", exclude={"facts", "answerable", "recorded", "history"})
+    fields = case.model_dump(mode="json", exclude={"facts", "details", "answerable", "recorded", "history"})
     record = {key: value for key, value in fields.items() if value not in (None, [], "")}
     if case.answerable is not None:
         record["answerable"] = "yes" if case.answerable else "no"

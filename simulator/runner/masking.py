@@ -26,11 +26,13 @@ from simulator.privacy.patterns import mask_kinds, masks
 from simulator.privacy.redactor import Redactor, redacted_case, redacted_value
 from simulator.runner.conversation import timed_answer
 from simulator.storage.results import cache_latest
+from simulator.users.details import invented_values
 
 
 def redactor_of(settings: Settings) -> Redactor:
     """The redactor of a run whose texts are masked."""
-    return Redactor(settings.redact_patterns, public=contacts_of(settings))
+    # Invented details belong to nobody: the bot and the customer may say them.
+    return Redactor(settings.redact_patterns, public=(*contacts_of(settings), *invented_values()))
 
 
 def masked_case(case: Case, number: int, redactor: Redactor) -> Case:

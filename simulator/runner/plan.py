@@ -19,7 +19,7 @@ looked at.
 import inspect
 import os
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, overload
@@ -51,6 +51,7 @@ from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.attack import attack_cases
+from simulator.users.details import detailed
 from simulator.users.mix import Mix, read_mix
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -75,14 +76,16 @@ class Plan(Sequence[Conversation]):
         *,
         frequencies: Sequence[float] | None = None,
         models: Sequence[str] = (),
+        detailed: Callable[[Case, str], Case] | None = None,
     ) -> None:
         """With a `seed` each case is played by one of the personas, chosen at random; else by all of them.
 
         They are as likely as their `frequencies`, or each as likely as the others. Of several `models` each
-        plays all of it.
+        plays all of it. `detailed` gives a case what its persona knows beside it.
         """
         self.cases, self._personas, self._repeats, self._seed = cases, personas, repeats, seed
         self._frequencies, self._models = frequencies, models or ("",)
+        self._detailed = detailed or (lambda case, _persona: case)
         self._of_case = repeats * len(self._models) * (len(personas) if seed is None else 1)
 
     def __len__(self) -> int:
@@ -114,6 +117,7 @@ class Plan(Sequence[Conversation]):
                 name = rng.choices(self._personas, self._frequencies)[0]
         model = self._models[who]
         key = f"{name}{'@' if model else ''}{model}/{case.id}#{repeat + 1}"
+        case = self._detailed(case, name)
         return Conversation(id=key, case=case, persona=name, repeat=repeat + 1, user_model=model)
 
 
@@ -287,12 +291,21 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
         seed,
         frequencies=frequencies,
         models=models,
+        detailed=_details_of(settings, personas),
     )
     if seed is None:
         return plan, tuple(personas)
     # With few questions not everybody is drawn, and reports list only those who came.
     present = {conversation.persona for conversation in plan}
     return plan, tuple(persona for persona in personas if persona.id in present)
+
+
+def _details_of(settings: Settings, personas: Sequence[Persona]) -> Callable[[Case, str], Case] | None:
+    """What gives cases their invented details; None where nobody plays a customer."""
+    if settings.protocol != "dialogue" or settings.adapter == "recorded":
+        return None
+    by_id = {persona.id: persona for persona in personas}
+    return lambda case, persona: detailed(case, by_id[persona], settings.seed)
 
 
 def _mix(names: Sequence[str]) -> Mix | None:

@@ -154,6 +154,9 @@ def _test(conversation: Conversation, turn: Turn, redactor: Redactor) -> Case:
             "question": case.question if is_first else turn.user,
             "history": (*case.history, *(() if is_first else _said_before(conversation, turn))),
             "references": tuple(filter(None, (case.references_at(turn.index),))),
+            # What was made up for this customer stands in what was said before, and stays true.
+            "facts": case.facts.model_copy(update={"knows": case.facts.knows if is_first else case.known}),
+            "details": (),
             "values": {},
         }
     )

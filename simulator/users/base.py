@@ -92,7 +92,7 @@ class UserPrompts:
         Who discloses nothing is not told what there is.
         """
         voice = persona.speaks(case.language)
-        knows = case.facts.knows if persona.discloses != "never" else ()
+        knows = case.known if persona.discloses != "never" else ()
         lists = {
             "question": [case.question],
             "goal": [case.goal] if case.goal else [],

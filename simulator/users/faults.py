@@ -384,7 +384,7 @@ def known_before(conversation: Conversation, persona: Persona | None, turn: Turn
     return (
         case.question,
         case.goal or "",
-        *case.facts.knows,
+        *case.known,
         *case.facts.unknown,
         *case.choices,
         *(message.content for message in case.history),

@@ -41,6 +41,7 @@ from simulator.text.figures import differing
 from simulator.text.overlap import coverage
 from simulator.text.phrases import asks_back, declines, hands_over, turns_away, without_courtesies
 from simulator.text.wording import wording
+from simulator.users.details import asked_details
 from simulator.users.guard import guard_of, telling_numbers
 from simulator.users.rules import ruled, says_again, useless_in_a_row
 
@@ -166,7 +167,7 @@ class PhraseUser:
         if tells and self.persona.discloses != "never":  # the first fact that this persona has words for
             lines = (
                 self._unused(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS))
-                for fact in _unmentioned(case, turns)
+                for fact in _to_tell(case, turns) or _unmentioned(case, turns)
             )
             text = next(filter(None, lines), None)
         elif asks_back(turns[-1].answer.text, case.language):
@@ -188,7 +189,7 @@ class PhraseUser:
                 return Situation.REFUSED
         if _help(case, turns[-REMEMBERED:]) >= CONTENTING:
             return Situation.CONTENT
-        if asks_back(answer.text, case.language) and _unmentioned(case, turns):
+        if _to_tell(case, turns):
             return Situation.ASKED
         return Situation.PARTLY if _help(case, turns[-1:]) >= OF_USE else Situation.USELESS
 
@@ -304,6 +305,13 @@ def _right(wanted: str, texts: Sequence[str], question: str) -> float:
     lacking = {figure.kind for figure in differing(wanted, [*texts, question])}
     others = {figure.kind for text in texts for figure in differing(text, [wanted, question])}
     return WRONG if lacking & others else LEFT_OUT if lacking else 1.0
+
+
+def _to_tell(case: Case, turns: Sequence[Turn]) -> list[str]:
+    """What the desk's last answer has the customer tell: details that it asks for, also again, then facts."""
+    answer = turns[-1].answer.text
+    facts = _unmentioned(case, turns) if asks_back(answer, case.language) else []
+    return [*asked_details(case, answer), *facts]
 
 
 def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:

@@ -161,7 +161,7 @@ class PersonaUser:
             known=[
                 *(message.content for message in case.history),
                 *(turn.answer.text for turn in turns),
-                *(case.goal or "", *case.facts.knows, *voice.knows),
+                *(case.goal or "", *case.known, *voice.knows),
             ],
             norm=guard.norm(voice),
         )

@@ -30,7 +30,7 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     # All that the customer has said up to this turn, as meant and as typed.
     turns = (*context.earlier, context.turn)
     said = [context.case.question, *(line.content for line in context.case.history if line.role == "user")]
-    said += [turn.user for turn in turns]
+    said += [*(turn.user for turn in turns), *context.case.details]
     places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(said))]
     rows = [_row(specific, places) for specific in checked]
     missing = list(dict.fromkeys(row["text"] for row in rows if not row["found"]))
