@@ -131,10 +131,11 @@ def test_details_fit_the_case_and_the_persona() -> None:
     never = calm.model_copy(update={"discloses": "never"})
     no_numbers = calm.model_copy(update={"en": calm.en.model_copy(update={"unknown": ("Order numbers",)})})
 
-    assert any("Pixel" in text or "iPhone" in text for text in _of(app, "calm")) or "Galaxy" in str(
-        _of(app, "calm")
+    assert any(
+        text in ("my phone is an iPhone 15", "my phone is a Pixel 8", "my phone is a Galaxy S23")
+        for text in _of(app, "calm")
     )
-    assert "the phone is an old Galaxy that the family chose" in detailed(app, elderly, 7).details
+    assert "my phone is an old Galaxy that the family chose" in detailed(app, elderly, 7).details
     assert not any("phone is" in text for text in _of(a_case("The app on my iPhone shows an error"), "calm"))
     assert detailed(app, never, 7).details == ()
     assert detailed(app, shelves.persona("attackers"), 7).details == ()
@@ -152,8 +153,8 @@ def _of(case: Case, persona: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("language", "answer", "asked"),
     [
-        ("en", "Could you tell me your order number?", ["the order number is 000-0012"]),
-        ("en", "Please provide your order number.", ["the order number is 000-0012"]),
+        ("en", "Could you tell me your order number?", ["my order number is 000-0012"]),
+        ("en", "Please provide your order number.", ["my order number is 000-0012"]),
         ("en", "You find the order number in your account.", []),
         ("ja", "ご注文番号を教えてください。", ["注文番号は000-0012です"]),
         ("ja", "注文番号はマイページに載っています。", []),
@@ -164,7 +165,7 @@ async def test_offline_customers_tell_what_they_are_asked_for(
 ) -> None:
     """A request without a question mark counts, too; a statement that names the thing asks for nothing."""
     question = "My parcel has not arrived" if language == "en" else "荷物が届きません"
-    case = a_case(question, language, details=("注文番号は000-0012です", "the order number is 000-0012"))
+    case = a_case(question, language, details=("注文番号は000-0012です", "my order number is 000-0012"))
     turns = (Turn(index=1, user=question, answer=Answer(text=answer)),)
     line = await PhraseUser(shelves.persona("calm"), 1)(case, turns)
 
