@@ -476,13 +476,15 @@ class _Drill:
 
     def _late(self, earlier: Conversation, later: Conversation, related: _Related) -> AffectedQuestion | None:
         likely: AffectedQuestion | None = None
+        said = {turn.index: turn.answer.text for turn in earlier.turns}
         for turn in later.turns:
             if turn.answer.error:
                 continue
+            before = said.get(turn.index, "")
             for at in sorted(related.all, key=lambda at: at not in related.named):
                 change = self.desk.changes[at]
                 for fact in change.facts:
-                    if not self._is_late(change, fact, turn, later, named=at in related.named):
+                    if not self._is_late(change, fact, before, turn, later, named=at in related.named):
                         continue
                     certain = any(
                         at in self.desk.of_passage(passage)[1] and _is_copied(fact.old, passage.text)
@@ -499,8 +501,9 @@ class _Drill:
         return likely
 
     def _is_late(
-        self, change: ArticleChange, fact: FactChange, turn: Turn, later: Conversation, *, named: bool
-    ) -> bool:
+        self, change: ArticleChange, fact: FactChange, before: str, turn: Turn, later: Conversation,
+        *, named: bool,
+    ) -> bool:  # fmt: skip
         """Whether an answer still says what an article said before."""
         if not fact.old:
             return False
@@ -509,11 +512,15 @@ class _Drill:
         if not old and named:
             worked_out = self.desk.worked_out(fact, text, later.case)
             old = worked_out is not None and worked_out[1] not in facts_of(text)
-        if not old or self.desk.says_new(fact, text, question):
+        if not old or self._is_new(fact, before, text, question):
             return False
         right = later.case.references_at(turn.index)
         judged = not self.after.trial and key in self.after.scored and key not in self.after.red
         return not (judged and any(self.desk.says_new(fact, reference, question) for reference in right))
+
+    def _is_new(self, fact: FactChange, before: str, text: str, question: str) -> bool:
+        """Whether an answer says what the article says since: a figure that it had before is another one."""
+        return self.desk.says_new(fact, text, question) and not self.desk.says_new(fact, before, question)
 
     def _moved(
         self, earlier: Conversation, later: Conversation, related: _Related
@@ -529,7 +536,7 @@ class _Drill:
                     said_old = bool(fact.old) and self.desk.says_old(
                         change, fact, was.answer.text, later.case
                     )
-                    says_new = self.desk.says_new(fact, turn.answer.text, question)
+                    says_new = self._is_new(fact, was.answer.text, turn.answer.text, question)
                     if change.kind == "added" and self._answers_now(earlier, was, later, turn, at, says_new):
                         return _affected("moved", change, fact, earlier, later, turn)
                     if said_old and (says_new or change.kind == "withdrawn"):

@@ -130,6 +130,13 @@ def test_an_answer_with_the_new_fact_moved_and_one_with_the_old_is_stale_for_cer
     assert stale.regression
 
 
+def test_a_figure_that_the_answer_had_all_along_is_not_the_new_fact() -> None:
+    """The new price was the fee for late payments before: an answer that has not changed is stale."""
+    same = Said("It is 1,100 yen. Late payments cost 300 yen.", {"fees": FEES}, value=0.2)
+    update = updated({**BEFORE, "fees": FEES.replace("1,100", "300")}, {"price": (same, same)}, price=PRICE)
+    assert fates(update) == {"price": "stale"}
+
+
 def test_an_index_that_was_never_made_anew_is_said_first_and_is_a_regression() -> None:
     """Its answers have not changed at all, which looks like nothing happened."""
     same = Said("Until 18:00.", {"fees": FEES, "desk": DESK})
