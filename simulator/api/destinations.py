@@ -46,8 +46,6 @@ from simulator.testset.failures import save_tests
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
 JSON_SCHEMA = 1
-# So many runs of the folder are listed in the history of a workbook or sheet.
-_LISTED = 50
 # The worksheets in which the team writes about a run.
 _WRITTEN = ("review", *DECIDED)
 
@@ -254,12 +252,12 @@ def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> None:
 
 
 def _worksheets(output: ReportOutput) -> tuple[Worksheet, ...]:
-    """The worksheets, with the newest runs of the folder in their history, and the team's tests."""
+    """The worksheets, with all runs of the folder in their history, and the team's tests."""
     tests = output.settings.tests
     cases: Sequence[Case] = ()
     with contextlib.suppress(RehearsalError):  # `review` says what is wrong with the file
         cases = read_cases(tests) if tests.is_file() else ()
-    return worksheets(output.context, past_runs(output.folder.resolve().parent, _LISTED)[0], cases)
+    return worksheets(output.context, past_runs(output.folder.resolve().parent)[0], cases)
 
 
 def _newest_workbook(folder: Path) -> Path | None:

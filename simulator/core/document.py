@@ -347,6 +347,8 @@ def target_points(target: float) -> str:
 
 # What a machine that keeps no local time, as most that run nightly jobs, shows to readers of Japanese.
 JST = ZoneInfo("Asia/Tokyo")
+# The bars of a sparkline, lowest first.
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def reader_time(moment: datetime, language: Language) -> str:
@@ -367,3 +369,11 @@ def excerpt(text: str, length: int = 160) -> str:
     # Four times as much is enough for any text that is not mostly blanks, and a megabyte is not split.
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def sparkline(values: Iterable[float], low: float = 0.0, span: float = 1.0) -> str:
+    """Values as a row of bars, from the lowest for `low` to the highest for `span` above it.
+
+    0, .5, 1 -> "▁▅█"
+    """
+    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in values)

@@ -11,6 +11,7 @@ sheet (`sheets/merge.py`):
     blind           20261121-090400-x/angry/cancel-03#1/3          new rows at the top
     questions       fees-01, the id of the case                    the team's: new questions are added
     history         20261121-090400-x                              a new row, and a point of the chart
+    trends          fees-01, the id of the case                    figures are replaced
     archive         review/answer-9d6fc3c2aaddaee7-...             what left the others, with the team's words
     technical       model.judge, setting.turns, version.python     values are replaced
 
@@ -21,6 +22,7 @@ conversations, answers and fixes are made one at a time, while they are written 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from typing import NamedTuple
@@ -35,6 +37,7 @@ from simulator.core.document import (
     excerpt,
     points,
     reader_time,
+    sparkline,
     target_points,
 )
 from simulator.core.messages import Message, _, changed, safe_text, sentences
@@ -65,6 +68,7 @@ from simulator.report.people import decision_text, dispute_text, disputed_count
 from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
+    anchor,
     answer_text,
     details_text,
     expected_text,
@@ -79,7 +83,7 @@ from simulator.results.causes import standing_name
 from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary, turn_failure
 from simulator.results.findings import Gate
-from simulator.results.history import PastRun
+from simulator.results.history import LAST, PastRun
 from simulator.results.recommendations import Fix, Improvements
 from simulator.results.red import lapses_of, red_questions, worst_severity
 from simulator.results.red_answers import MAX_QUOTED
@@ -140,7 +144,8 @@ def worksheets(
     """
     sheets: tuple[Callable[[ReportContext], Worksheet], ...] = (
         summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet,
-        partial(questions_sheet, tests=tests), partial(history_sheet, past=past), _archive_sheet,
+        partial(questions_sheet, tests=tests), partial(history_sheet, past=past),
+        partial(trends_sheet, past=past), _archive_sheet,
         technical_sheet,
     )  # fmt: skip
     asked, red = _asked_questions(context)
@@ -409,6 +414,41 @@ def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]
     return cells
 
 
+def trends_sheet(context: ReportContext, past: Sequence[PastRun] = ()) -> Worksheet:
+    """How every question did in the runs that were graded as this one was, what fell most first."""
+    this = PastRun.of(context.results, context.summary, context.gate, context.language)
+    kind = this.kind.model_copy(update={"cases": frozenset(), "customers": frozenset()})
+    alike = [
+        run
+        for run in past
+        if run.kind.model_copy(update={"cases": frozenset(), "customers": frozenset()}) == kind
+        and (run.trial, run.run != this.run, run.created <= this.created) == (this.trial, True, True)
+    ]
+    texts, courses = dict[str, str](), dict[str, list[tuple[float, str]]]()
+    for run in (*alike, this):
+        for case in run.cases:
+            texts[case.case] = case.question or texts.get(case.case, case.case)
+            if case.score is not None:
+                courses.setdefault(case.case, []).append((case.score, run.run))
+    rows = []
+    for case_id, course in courses.items():
+        scores = [score for score, _run in course]
+        change = scores[-1] - scores[-2] if len(scores) > 1 else 0.0
+        cells = {
+            "question": text_cell(texts[case_id]),
+            "trend": SheetCell(sparkline(scores[-LAST:])),
+            "score": number_cell(round(100 * scores[-1], 1)),
+            "runs": number_cell(len(scores)),
+            "run": SheetCell(course[-1][1]),
+        }
+        if len(scores) > 1:
+            cells["change"] = number_cell(round(100 * change, 1))
+        rows.append((change, scores[-1], SheetRow(safe_text(case_id), cells)))
+    rows.sort(key=itemgetter(0, 1))
+    listed = tuple(row for _change, _score, row in rows[:MAX_QUOTED])
+    return worksheet("trends", context.text, listed, context.wording)
+
+
 def technical_sheet(context: ReportContext) -> Worksheet:
     """Models, versions, prompt hashes, settings, tokens and statistics, by name; in English.
 
@@ -487,7 +527,14 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
     # As many columns as the longest conversation has turns; those that were never begun have nothing to show.
     conversations = context.results.conversations.select("begun")
     longest = max(conversations.lengths(), default=0)
-    rows = LazyRows(conversations, lambda conversation: _conversation_row(conversation, context))
+    # Where the page of a run of usual size has them.
+    ids = context.results.conversations.ids if context.summary.turns <= NOTED_TURNS else ()
+    anchors = {id_: anchor(number) for number, id_ in enumerate(ids, 1)}
+
+    def row(conversation: Conversation) -> SheetRow:
+        return _conversation_row(conversation, anchors.get(conversation.id, ""), context)
+
+    rows = LazyRows(conversations, row)
     return worksheet("conversations", context.text, rows, context.wording, range(1, longest + 1))
 
 
@@ -502,11 +549,12 @@ def _score_cell(conversation: Conversation, whole: Score | None, context: Report
     return _mean(sum(values) / len(values) if values else None, context.summary.red.rules.overall)
 
 
-def _conversation_row(conversation: Conversation, context: ReportContext) -> SheetRow:
+def _conversation_row(conversation: Conversation, place: str, context: ReportContext) -> SheetRow:
+    """The row of a conversation; `place` is where the page has it."""
     last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
     whole = last.get(CONVERSATION)
     about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
-    cells = {"config": about, "score": _score_cell(conversation, whole, context)}
+    cells = {"config": replace(about, anchor=place), "score": _score_cell(conversation, whole, context)}
     if conversation.ended and not context.summary.rows:
         cells["ended"] = text_cell(context.text(context.titles("ended", conversation.ended)))
     sampled = context.results.is_sampled
@@ -652,7 +700,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         "disputed": text_cell(text(dispute_text(red.dispute))) if red and red.dispute else SheetCell(),
         "persona": text_cell(text(_customers(turns, context))),
         "times": number_cell(len(turns)),
-        "conversation": text_cell(_places_of(turns)),
+        "conversation": replace(text_cell(_places_of(turns)), row=context.key(conversation.id)),
         "reference": text_cell("\n".join(references)),
         "question": text_cell(text(said)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
@@ -804,11 +852,12 @@ def _fix_row(
         ),
         "sure": SheetCell(text=context.text(standing_name(*fix.standings))),
         "turns": number_cell(len(fix.turns)),
+        **({"turns_disputed": number_cell(fix.disputed)} if fix.disputed else {}),
         **({} if context.summary.rows else {"customers": number_cell(len(fix.personas))}),
         "question": text_cell(first.question),
         "answer": text_cell(context.text(failure_text(first.failure)) or first.answer),
         "reason": text_cell(first.reason),
-        "state": SheetCell(text=context.text(CHOICES["state"]["new"])),
+        "state": SheetCell(text=context.text(CHOICES["state"]["disputed" if fix.is_disputed else "new"])),
         "since": SheetCell(text=context.results.run.id),
         "run": text_cell(context.results.run.id),
         "rests_on": SheetCell(text=" ".join(sorted({questions[case] for case in fix.cases}))),

@@ -28,7 +28,7 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import Language, ReleaseDecision, Results, Status, Value
 from simulator.results.comparison import RunFigures
 from simulator.results.disputes import read_results
-from simulator.results.figures import Summary, rounded
+from simulator.results.figures import CaseSummary, Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
 from simulator.results.significance import Direction, Trend, trend
@@ -65,8 +65,9 @@ class RunKind(Value):
 class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
 
-    `questions` are those that need review, `limited` says that only some of the file's were asked. `gate` is
-    its verdict, by the run's own settings, `release_decision` what the team made of it.
+    `cases` are its questions; `questions`
+    counts those that need review, `limited` says that only some of the file's were asked. `gate` is its
+    verdict, by the run's own settings, `release_decision` what the team made of it.
     """
 
     run: str
@@ -89,6 +90,7 @@ class PastRun(Value):
     seconds: float = Field(default=0.0, exclude=True)
     cost_usd: float | None = Field(default=None, exclude=True)
     gate: Gate | None = Field(default=None, exclude=True)
+    cases: tuple[CaseSummary, ...] = Field(default=(), exclude=True)
     release_decision: ReleaseDecision | None = None
 
     @classmethod
@@ -114,6 +116,7 @@ class PastRun(Value):
             seconds=summary.seconds,
             cost_usd=summary.money.cost_usd,
             gate=gate,
+            cases=summary.scores.cases,
             release_decision=results.release_decision,
         )
 
@@ -155,11 +158,11 @@ class History(Value):
         return self.direction == "falling" or self.eroded is not None
 
 
-def past_runs(folder: Path, newest: int | None = None) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
-    """The runs of a folder, oldest first, and the names of those that cannot be read; or of the newest."""
+def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
+    """The runs of a folder, oldest first, and the names of those that cannot be read."""
     runs, unread = [], []
     ids = run_ids(folder)
-    for at, name in list(enumerate(ids))[-newest if newest else 0 :]:
+    for at, name in enumerate(ids):
         try:
             runs.append(past_run(folder / name / RUN_FILE, ids[:at]))
         except InputError:  # damaged, or with settings that are no longer understood

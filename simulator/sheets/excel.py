@@ -432,9 +432,13 @@ LONGEST = 32_767
 _FORMULA = tuple("=+-@\t\n|%＝＋－＠")
 # Where the lists of dropdowns are, and the name of the worksheet that is for printing.
 LISTS, PRINTED = "rehearsal_lists", "rehearsal_printed"
+# A row of the conversations to which others lead, with a number.
+_ROW = "rehearsal_row_"
 # Of a worksheet's columns, those that the team deleted.
 DELETED = "rehearsal_deleted_"
 AUTHOR = "Rehearsal"
+# The page of a run, beside its workbook, and the colour of a link.
+PAGE, LINK = "report.html", "0563C1"
 # The font with which each language is read, and the height of one of its lines in points at `SIZE`.
 FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
 SIZE = 10
@@ -487,6 +491,9 @@ class _WorkbookPainter:
         self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
         # Choices that do not fit into a rule, by the column of the hidden worksheet in which they stand.
         self._lists: list[list[str]] = []
+        # The names of the rows to which links lead, by key; names follow them through moves and renames.
+        self._names: dict[str, str] = {}
+        self._has_page = path.with_name(PAGE).is_file()
         import xlsxwriter  # like openpyxl, only where there is a workbook
 
         self._file = xlsxwriter.Workbook(
@@ -614,7 +621,13 @@ class _WorkbookPainter:
         return self._formats[key]
 
     def _cell_format(
-        self, column: Column, mark: CellMark = "", number_format: str = "", text: str = ""
+        self,
+        column: Column,
+        mark: CellMark = "",
+        number_format: str = "",
+        text: str = "",
+        *,
+        is_link: bool = False,
     ) -> Any:
         """How a cell looks: wrapped or not, filled by its mark, a number or a day by its format."""
         settings: dict[str, Any] = {"text_wrap": True} if _wraps(column, text) else {}
@@ -627,6 +640,8 @@ class _WorkbookPainter:
             settings["align"] = "left"  # among texts
         if text.lstrip(" \u3000").startswith(_FORMULA):
             settings["quote_prefix"] = True
+        if is_link:
+            settings |= {"font_color": LINK, "underline": 1}
         return self._format(**settings)
 
     def _column(self, sheet: Any, worksheet: Worksheet, number: int, column: Column) -> None:
@@ -652,6 +667,10 @@ class _WorkbookPainter:
 
         Excel would set the height itself, but as high as the longest passage, of 4,000 characters.
         """
+        from xlsxwriter.utility import quote_sheetname
+
+        if worksheet.name == "conversations" and (name := self._names.get(row.key)):
+            self._file.define_name(name, f"={quote_sheetname(worksheet.title)}!$B${number + 1}")
         texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
         high = 1
         for column in worksheet.columns:
@@ -673,6 +692,9 @@ class _WorkbookPainter:
             sheet.write_number(*place, cell.number, form)
         elif day:
             sheet.write_datetime(*place, day, self._cell_format(column))
+        elif text and (link := self._link(cell)):
+            form = self._cell_format(column, cell.mark, text=text, is_link=True)
+            sheet.write_url(*place, link, form, text)
         elif text.startswith("<r>") and text.endswith("</r>"):
             # xlsxwriter would write this unescaped, as markup of its own; in two pieces it does not.
             form = self._cell_format(column, cell.mark)
@@ -681,6 +703,12 @@ class _WorkbookPainter:
             sheet.write_string(*place, text, self._cell_format(column, cell.mark, text=text))
         elif cell.mark:
             sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
+
+    def _link(self, cell: SheetCell) -> str:
+        """Where a cell leads: to a row here, or a place on the page beside the workbook; empty for none."""
+        if cell.row:
+            return "internal:" + self._names.setdefault(cell.row, f"{_ROW}{len(self._names) + 1}")
+        return f"external:{PAGE}#{cell.anchor}" if cell.anchor and self._has_page else ""
 
     def _note(self, sheet: Any, row: int, column: int, text: str) -> None:
         """A note in a box that is large enough to be read."""

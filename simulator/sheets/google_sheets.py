@@ -333,8 +333,8 @@ LONGEST = 50_000
 # Longer notes are cut: they cover the sheet when the pointer rests on their cell.
 LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
-_FILL = "userEnteredFormat.backgroundColorStyle"
-WRITTEN = f"userEnteredValue,note,{_FILL}"
+_FILL, _LINK = "userEnteredFormat.backgroundColorStyle", "userEnteredFormat.textFormat.link"
+WRITTEN = f"userEnteredValue,note,{_FILL},{_LINK}"
 # Rows below the last one and columns beside it in which people may write; a chart takes more of these.
 SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
 # The day from which Google counts days.
@@ -446,7 +446,14 @@ class Changes:
         self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
         self.columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
         new = [line.row for line in (*merged.rows, *merged.kept) if not line.number]
+        self.new = len(new)
         by_place = {n: key for key, n in keys.items() if n in self.columns or key.startswith(OTHER)}
+        # The conversations come first, and the others lead to their rows.
+        if sheet.name == "conversations":
+            places = [(row.key, self.top + n) for n, row in enumerate(new)]
+            there = ((row.key, self._index(row.number)) for row in edited.rows)
+            push.goals = {key: f"#gid={self.sheet_id}&range=B{n + 1}" for key, n in (*places, *there)}
+        self.goals = push.goals
         self.added = [{n: self._cell(row, key) for n, key in by_place.items()} for row in new]
         self.added_keys = {row.key for row in new if row.key}
         # The rows that go, by key; they stand lower by then, below the new ones.
@@ -465,7 +472,7 @@ class Changes:
 
     def _index(self, number: int) -> int:
         """Where a row stands once the new ones are below the header; from 0."""
-        return number - 1 + len(self.added) * (number > self.top)
+        return number - 1 + self.new * (number > self.top)
 
     def _cell(self, row: SheetRow, key: str) -> Json:
         """A cell as it is sent, whole: a missing value, fill or note is cleared."""
@@ -480,9 +487,10 @@ class Changes:
             body["userEnteredValue"] = {"stringValue": cell_text(cell.text, self.language, LONGEST)}
         if cell.note:
             body["note"] = cell_text(cell.note, self.language, LONGEST_NOTE)
-        if cell.mark:
-            body["userEnteredFormat"] = {"backgroundColorStyle": color(FILLS[cell.mark])}
-        return body
+        look: Json = {"backgroundColorStyle": color(FILLS[cell.mark])} if cell.mark else {}
+        if cell.text and (goal := self.goals.get(cell.row)):
+            look["textFormat"] = {"link": {"uri": goal}}
+        return body | ({"userEnteredFormat": look} if look else {})
 
     def _structure(self, tab: Tab | None, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
         """A new worksheet, new columns, and the metadata by which both are known; a copy has lost its own."""
@@ -560,7 +568,7 @@ class Changes:
         span = _span(self.sheet_id, "ROWS", *new)
         yield {"insertDimension": {"range": span, "inheritFromBefore": last}}
         # The look of the row below is taken over, its colours and choices with it.
-        yield {"repeatCell": {"range": box(self.sheet_id, new), "cell": {}, "fields": _FILL}}
+        yield {"repeatCell": {"range": box(self.sheet_id, new), "cell": {}, "fields": f"{_FILL},{_LINK}"}}
         for index, column in self.columns.items():
             yield column_format(column, box(self.sheet_id, new, (index, index + 1)))
         for first, end in spans(rows[0]):
@@ -603,7 +611,7 @@ class Changes:
                 have = now.get((number - 1, columns.get(key, 0) - 1), {})
                 note = want.get("note", have.get("note"))
                 # So the same run pushed again writes nothing, and a colour that people chose stays.
-                if _entered(want) == _entered(have) and note == have.get("note"):
+                if _entered(want) == _entered(have) and note == have.get("note") and _uri(want) == _uri(have):
                     continue
                 index = self._index(number)
                 self.updated[row.key] = index
@@ -611,7 +619,7 @@ class Changes:
                     value = want.get("userEnteredValue", {"stringValue": ""})
                     values.setdefault(key, {})[index] = next(iter(value.values()))
                 shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
-                fields = ",".join(["note", _FILL] if "note" in want else [_FILL])
+                fields = ",".join([*(["note"] if "note" in want else []), _FILL, _LINK])
                 self.groups.append([self._update(index, self.places[key], [{"values": [shown]}], fields)])
         for key, rows in values.items():
             # What is null is left alone.
@@ -623,6 +631,12 @@ class Changes:
 def _entered(cell: Json) -> Json:
     """What stands in a cell: a text, a number, a formula, or nothing."""
     return cell.get("userEnteredValue") or {}
+
+
+def _uri(cell: Json) -> str:
+    """Where a cell leads; the empty text for nowhere."""
+    look = cell.get("userEnteredFormat", {}).get("textFormat", {})
+    return str(look.get("link", {}).get("uri", ""))
 
 
 def packed(items: Iterable[Item], room: int = LARGEST) -> list[list[Item]]:
@@ -691,6 +705,8 @@ class _Push:
         # The names of worksheets and the keys of rows that were added: once each, in however many rounds.
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[Message | str, None] = {}
+        # Where the row of each conversation is, as a link within the spreadsheet.
+        self.goals: dict[str, str] = {}
         # The columns that this push made, for what a broken connection leaves to the next round.
         self.fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
         # The rows of worksheets of which some were deleted, as they were before, and the keys of these.
@@ -735,11 +751,13 @@ class _Push:
             for span in spans((n - 1 for _row, n, ours in (*plan.rows, *plan.kept) if n and ours), _GAP)
         ]
         now = read_cells(self.client, self.target.key, areas, WRITTEN)
-        work = []
-        for name, (sheet, plan) in merged.items():
+        changes_of = dict[str, Changes]()
+        # The conversations first, to whose rows the others lead.
+        for name in sorted(merged, key="conversations".__ne__):
             tab = tabs.get(name)
             place = _There(tab, edited[name], now.get(tab.id, {}) if tab else {})
-            work.append(Changes(self, sheet, plan, place))
+            changes_of[name] = Changes(self, *merged[name], place)
+        work = [changes_of[name] for name in merged]
         if written := [changes for changes in work if changes.groups or changes.values]:
             self._write(written)
         if written or any(changes.gone for changes in work):

@@ -7,7 +7,8 @@ that are empty. Columns, rows and worksheets of people's own stay.
 
 What becomes of a row that is there and not in the report depends on its worksheet:
 
-    summary, technical   it goes; what people wrote in it, such as a decision, goes to the archive
+    summary, technical,  it goes; what people wrote in it, such as a decision, goes to the archive
+    trends
     review, fixes        asked again and graded, and no longer found: closed, and goes to the archive
                          closed by the team (retested, won't fix): goes to the archive
                          not asked, or not graded: waits in the archive, and says so there
@@ -408,7 +409,7 @@ class _Merging:
                 if key not in self.taken_over and (written or is_problem):
                     self.archived.append(self._archive_row(key, row, outcome))
                 yield row
-            elif self.sheet.name in {"summary", "technical"}:
+            elif self.sheet.name in {"summary", "trends", "technical"}:
                 if written:
                     self.archived.append(self._archive_row(key, row, "earlier"))
                 yield row

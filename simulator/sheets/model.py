@@ -80,7 +80,8 @@ class Column(Value):
 class SheetCell:
     """What a cell shows; a `number` makes it numeric, and `text`, its wording, says with how many decimals.
 
-    SheetCell("82.5", 82.51) is a number that reads 82.5; SheetCell("82.5") is a text.
+    SheetCell("82.5", 82.51) is a number that reads 82.5; SheetCell("82.5") is a text. It may lead somewhere:
+    to the row of a key among the conversations, or to an `anchor` of the page that stands beside a workbook.
 
     A dataclass with slots, not a model: there are hundreds of thousands of them.
     """
@@ -89,6 +90,8 @@ class SheetCell:
     number: float | None = None
     mark: CellMark = ""
     note: str = ""
+    row: str = ""
+    anchor: str = ""
 
 
 EMPTY = SheetCell()
@@ -240,6 +243,7 @@ TABS: Mapping[str, Message] = {
     "blind": pgettext("a worksheet", "Blind"),
     "questions": pgettext("a worksheet", "Questions"),
     "history": pgettext("a worksheet", "History"),
+    "trends": pgettext("a worksheet", "Question by question"),
     "archive": pgettext("a worksheet", "Archive"),
     "technical": pgettext("a worksheet", "Technical"),
 }
@@ -269,6 +273,10 @@ HELP: Mapping[str, Message] = {
         " like."
     ),
     "history": _("One row for each run."),
+    "trends": _(
+        "How the score of each question developed over the runs that can be compared, from the oldest to the"
+        " newest: ▁ is 0 points, █ is 100."
+    ),
     "archive": _("What is over, with all that your team wrote about it. It comes back if it happens again."),
     "technical": _("What it takes to repeat the run."),
 }
@@ -314,6 +322,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "found_cause": ColumnKind(pgettext("a column", "Cause"), 14),
     "sure": ColumnKind(pgettext("a column", "Certainty"), 10),
     "gain": ColumnKind(pgettext("a column", "Gain"), 12, kind="number"),
+    "turns_disputed": ColumnKind(_("Of these disputed"), 12, kind="number"),
     "customers": ColumnKind(pgettext("a column", "Kinds of customer"), 12, kind="number"),
     "memo": ColumnKind(pgettext("a column", "Notes"), 28, team=True),
     "comment": ColumnKind(pgettext("a column", "Comment"), 28, team=True),
@@ -354,6 +363,9 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "approver": ColumnKind(pgettext("a column", "Approved by"), 14, team=True),
     "decided": ColumnKind(pgettext("a column", "Approved on"), 12, team=True, kind="date"),
     "why": ColumnKind(pgettext("a column", "Why"), 34, team=True),
+    "trend": ColumnKind(pgettext("a column", "Over the runs"), 24),
+    "change": ColumnKind(pgettext("a column", "Change"), kind="number"),
+    "runs": ColumnKind(pgettext("a column", "Runs"), kind="number"),
     "date": ColumnKind(pgettext("a column", "Date")),
     "score": ColumnKind(pgettext("a column", "Score"), kind="number"),
     "target": ColumnKind(pgettext("a column", "Target"), kind="number"),
@@ -410,13 +422,14 @@ WORKSHEETS: Mapping[str, str] = {
     "review": "key severity state question answer reference reason likely_cause judge_is assignee"
     " status cause correct_answer make_test comment checked disputed persona times conversation scores"
     " expect passages earlier since run",
-    "fixes": "key rank state what where found_cause sure gain turns customers question answer reason assignee"
-    " status memo since run rests_on",
+    "fixes": "key rank state what where found_cause sure gain turns turns_disputed customers question answer"
+    " reason assignee status memo since run rests_on",
     "conversations": "key config score ended reference user assistant check",
     "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
     "questions": "key question reference expect answerable handover category use approved gold goal facts"
     " history",
     "history": "key date score target verdict decision red turns no_answer seconds cost",
+    "trends": "key question trend score change runs run",
     "archive": "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
     " status comment checked decision approver decided why other since rests_on",
     "technical": "key value",
@@ -513,6 +526,7 @@ _WIDTHS = {
     ("questions", "question"): 44,
     ("questions", "reference"): 44,
     ("history", "key"): 30,
+    ("trends", "question"): 60,
     ("technical", "key"): 30,
     ("technical", "value"): 60,
 }

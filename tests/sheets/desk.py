@@ -1,5 +1,6 @@
 """A team at its sheet: the same deeds in an Excel workbook, which every report writes anew, and in Google."""
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,14 @@ class Workbook:
         with Person(self.path) as person:
             person.add_sheet(TITLE, title)
 
+    def led_to(self, row: int, column: str, tab: str = TITLE) -> tuple[str, int]:
+        """The worksheet and the row to which the link in a cell leads."""
+        with Person(self.path) as person:
+            cell = person.book[tab].cell(row, person.place(tab, column))
+            name = person.book.defined_names[cell.hyperlink.location]
+            [(title, place)] = name.destinations
+            return title, int(place.rpartition("$")[2])
+
     def has_sheet(self, title: str) -> bool:
         """Whether the workbook has a worksheet."""
         return title in openpyxl.load_workbook(self.path).sheetnames
@@ -119,6 +128,15 @@ class GoogleSheet:
 
     def delete_row(self, row: int, tab: str) -> None:
         self.mari.delete_rows(tab, row)
+
+    def led_to(self, row: int, column: str, tab: str = TITLE) -> tuple[str, int]:
+        place = self.mari.rows(tab)[0].index(column)
+        cell = self.server.book(KEY).sheet(tab).grid.get(row - 1, place)
+        link = re.fullmatch(
+            r"#gid=(\d+)&range=B(\d+)", cell["userEnteredFormat"]["textFormat"]["link"]["uri"]
+        )
+        assert link is not None
+        return self.server.book(KEY).sheet_by_id(int(link[1])).title, int(link[2])
 
     def add_sheet(self, title: str) -> None:
         self.server.robot().open_by_key(KEY).add_worksheet(title, 5, 5)

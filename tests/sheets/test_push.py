@@ -77,7 +77,7 @@ def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
     revision = server.book(KEY).revision
     again = pushed(*sheets)
 
-    assert len(first.worksheets) == 8
+    assert len(first.worksheets) == 9
     assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
     assert server.book(KEY).revision == revision
 

@@ -1,5 +1,6 @@
 """Three weeks at a desk: the same questions every week, and what becomes of the rows that people work in."""
 
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from simulator.core.types import Answer, Conversation, Dispute, RedRules, Result
 from simulator.report.review import SavedTests
 from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
+from simulator.results.history import PastRun
 from simulator.results.review import review_findings
 from simulator.results.review_files import ReviewTarget, Taken, take_rows
 from simulator.results.summary import summarise
@@ -90,10 +92,16 @@ def made(run: str, *said: Said) -> tuple[Worksheet, ...]:
     return of_run(week(run, *said))
 
 
-def of_run(results: Results) -> tuple[Worksheet, ...]:
+def of_run(results: Results, past: Sequence[PastRun] = ()) -> tuple[Worksheet, ...]:
     """The same of its results."""
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"), past)
+
+
+def past_run(results: Results) -> PastRun:
+    """A run as the history of a later one has it."""
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    return PastRun.of(results, summary, decide(summary, 0.9, 0.05), "ja")
 
 
 def report(team: Team, run: str, *said: Said) -> None:
@@ -182,6 +190,21 @@ def test_one_row_stands_for_one_wrong_answer(team: Team) -> None:
     assert counted(team) == dict.fromkeys(("closed", "fixed_again", "not_asked"), ("0", ""))
 
 
+def test_a_row_leads_to_its_conversation(team: Team) -> None:
+    """To its row among the conversations of all runs, also when people have sorted and renamed these."""
+    report(team, FIRST, *WEEK_1)
+    tab = shown(TABS["conversations"], "ja")
+    team.sort(heading("config"), tab)
+    report(team, SECOND, *WEEK_2)
+
+    for question in (CANCEL, MOVING, OPENING):
+        answer = row(team, question)
+        title, number = team.led_to(answer.number, heading("conversation"), TAB)
+        [talk] = [r for r in rows(team, "conversations") if r.number == number]
+        assert (title, talk.cells["user1"]) == (tab, question)
+        assert talk.key == f"{SECOND}/{answer.cells['conversation'].removesuffix(' (1)')}"
+
+
 def test_the_second_week_shows_this_run_and_only_this_run(team: Team) -> None:
     """What is right now is closed, what is wrong again says so, what was not asked waits in the archive."""
     first_week(team)
@@ -256,6 +279,36 @@ def test_what_is_over_and_comes_back_has_its_words(team: Team) -> None:
     assert counted(team)["closed"] == ("4", "– 1 · 佐藤 1 · 鈴木 1 · 高橋 1")
     outcome = {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}
     assert outcome == {FEE: "back"} | dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "right")
+
+
+def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
+    """One that was not asked keeps what it had; no run counts twice."""
+    weeks = [week(FIRST, *WEEK_1), week(SECOND, *WEEK_2), week(THIRD, *WEEK_3)]
+    past = [past_run(results) for results in weeks]
+    for run, results in zip((FIRST, SECOND, THIRD), weeks, strict=True):
+        team.report(*of_run(results, past), run=run)
+
+    cells = {r.key: r.cells for r in rows(team, "trends")}
+    assert {c["question"]: (c["trend"], c["change"], c["runs"]) for c in cells.values()} == {
+        FEE: ("▂█▂", "-80", "3"), CANCEL: ("▂▂█", "80", "3"), MOVING: ("▄▄█", "60", "3"),
+        PHONE: ("▄█", "60", "2"), OPENING: ("█▂█", "80", "3"),
+    }  # fmt: skip
+    assert sorted(r.key for r in rows(team, "history")) == [FIRST, SECOND, THIRD]
+
+
+def test_a_fix_says_how_many_of_its_answers_are_disputed(team: Team) -> None:
+    """Five answers are to be fixed, and people say of three that there is nothing to fix."""
+    results = week(FIRST, *WEEK_1)
+    disputes = tuple(
+        Dispute(
+            key=answer_key(talk.case, talk.turns[0]), run=FIRST, language="ja", line="", answer="",
+            objection="", comment="",
+        )
+        for talk in results.conversations[:3]
+    )  # fmt: skip
+    team.report(*of_run(results.model_copy(update={"disputes": disputes})))
+
+    assert [(r.cells["turns"], r.cells["turns_disputed"]) for r in rows(team, "fixes")] == [("5", "3")]
 
 
 def test_the_same_run_once_more_changes_nothing(team: Team) -> None:

@@ -28,6 +28,7 @@ from simulator.core.document import (
     Text,
     Tone,
     View,
+    sparkline,
 )
 from simulator.core.messages import _, wrap
 from simulator.report.painters.charts import bar_lengths
@@ -50,7 +51,6 @@ _BAR = 12
 _WARNINGS = 3
 # Its columns where there is no terminal to ask, as in a file or a log.
 _BRIEF_WIDTH = 100
-_BARS = "▁▂▃▄▅▆▇█"
 # The scores 0 to 1 that a row of bars spans at least: seven steps of a point each. Without it .70, .71 would
 # look like the whole scale.
 _LEAST_SPAN = 0.07
@@ -225,7 +225,7 @@ class _TerminalPainter:
 
     def _chart(self, chart: Chart) -> None:
         """A line as a row of bars, bars as rows of marks."""
-        if chart.kind == "lines" and chart.series and (line := _sparkline(chart.series[0].values)):
+        if chart.kind == "lines" and chart.series and (line := _line_of(chart.series[0].values)):
             first, *_others, last = [self._fit(text) for text in chart.series[0].texts if text] or [""]
             self.line(Line(f"{self._fit(chart.title)}  {first} {line} {last}"))
         if chart.kind != "bars":
@@ -276,7 +276,7 @@ def _longest_word(names: Iterable[str]) -> int:
     return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
 
 
-def _sparkline(values: Sequence[float | None]) -> str:
+def _line_of(values: Sequence[float | None]) -> str:
     """Values as a row of bars from the lowest to the highest, but never so narrow that little looks steep.
 
     .56, .66, .74 -> "▁▅█"    .70, .71, None, .70 -> "▄▅▄"    fewer than two values -> ""
@@ -285,5 +285,4 @@ def _sparkline(values: Sequence[float | None]) -> str:
     if len(numbers) < 2:
         return ""
     span = max(max(numbers) - min(numbers), _LEAST_SPAN)
-    low = (max(numbers) + min(numbers) - span) / 2
-    return "".join(_BARS[round((value - low) / span * (len(_BARS) - 1))] for value in numbers)
+    return sparkline(numbers, (max(numbers) + min(numbers) - span) / 2, span)
