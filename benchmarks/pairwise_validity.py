@@ -28,11 +28,11 @@ from simulator.lab.compare.grade import (
     Verdict,
     judge_pairs,
 )
+from simulator.lab.judging.calibration import answer_length, rouge_l, token_precision
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.results.intervals import interval_of_mean
-from simulator.results.label_grading import answer_length, rouge_l, token_precision
 
 # The dimension that counts where people judged several.
 OVERALL = "overall"

@@ -23,10 +23,10 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
 from simulator.grading.rubric import JudgeName
+from simulator.lab.judging.calibration import LabelComparison, compare
+from simulator.lab.judging.calibration_report import with_interval
+from simulator.lab.judging.figures import TRIVIAL, Scorer
 from simulator.models.pricing import Ledger
-from simulator.report.calibration import with_interval
-from simulator.results.calibration import TRIVIAL, Scorer
-from simulator.results.label_grading import LabelComparison, compare
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     GradedRow,

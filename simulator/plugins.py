@@ -216,23 +216,6 @@ class Comparing(Protocol):
         ...
 
 
-class Probing(Protocol):
-    """Tries a judge on pairs of answers that differ in one known way; returns the exit code."""
-
-    def __call__(
-        self,
-        judges: str,
-        settings: Settings,
-        folder: Path,
-        *,
-        cases: str | None,
-        language: str | None,
-        limit: int | None,
-    ) -> int:
-        """`judges` are names with commas, `folder` is that of the calibrations."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Subcommands:
     """A command with subcommands, such as `thresholds suggest`; `about` is its page of help."""
@@ -283,7 +266,6 @@ class Plugin:
     printed: "Callable[[Results], Printed | None] | None" = None
     evaluation: Evaluation | None = None
     comparing: Comparing | None = None
-    probing: Probing | None = None
     reacting: Callable[[Settings], Coroutine[Any, Any, int]] | None = None
 
 
@@ -293,9 +275,9 @@ class Room:
 
     Words of the command line, each with the first line of its help; settings that are set, and `arguments`
     that a judge asks for; names of --to; judges by name; notes of a run, and `graded`, judges by the last
-    part of their names, that its reports show. `remarks` where it looks at every run with customers that a
-    model judged, `lines` where it looks at all in which customers said so many after the first ones.
-    `readers` where it reads logs.
+    part of their names, that its reports show. `folder` is where it keeps what they show of any run.
+    `remarks` where it looks at every run with customers that a model judged, `lines` where it looks at all
+    in which customers said so many after the first ones. `readers` where it reads logs.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -305,6 +287,7 @@ class Room:
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
+    folder: str = ""
     readers: bool = False
     remarks: bool = False
     lines: int | None = None
@@ -315,6 +298,7 @@ class Room:
             any(note in results.notes for note in self.notes)
             or any(is_set(settings, name) for name in self.settings)
             or (self.lines is not None and lines >= self.lines)
+            or (bool(self.folder) and Path(self.folder).is_dir())
             or any(judge.rpartition(".")[2] in self.graded for judge in results.scores.judges)
         )
 
@@ -351,7 +335,15 @@ LAB: Mapping[str, Room] = {
         notes=("harness",),
     ),
     "judging": Room(
+        commands={
+            "calibrate": (
+                "Compare a judge with people's labels: agreement, leniency, and from which grade on to trust"
+                " it."
+            )
+        },
         settings=("check", "panel", "ng_words"),
+        notes=("drift",),
+        folder="calibrations",
         arguments=("ng_words",),
         judges=("answer_relevancy", "facts", "keigo", "language_match"),
     ),
@@ -547,11 +539,6 @@ def evaluated(
         else _room("matrix")
     )
     return room.evaluation(files, prompts, flags) if room and room.evaluation else None
-
-
-def probing() -> Probing:
-    """What tries judges on probes. Raises InputError where that room is not there."""
-    return _part(_asked("judging", "calibrate --probes").probing)
 
 
 def reacting() -> Callable[[Settings], Coroutine[Any, Any, int]]:

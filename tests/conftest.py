@@ -51,6 +51,7 @@ def pytest_collection() -> None:
 # Tests of the core that show the program as a whole, with commands of the lab: help, guides, catalogues.
 OF_THE_LAB = {
     "tests/cli/test_command_line.py": ("test_an_option_that_means_something_else_here_says_so",),
+    "tests/cases/test_damaged_logs.py": ("test_lines_that_cannot_be_read_are_counted_and_named[calibrate]",),
     "tests/cli/test_dataset_pages.py": ("",),
     "tests/cli/test_evaluate.py": (
         "test_judges_fit_the_data[more5-label]", "test_judges_fit_the_data[more6-choice]",
@@ -66,6 +67,7 @@ OF_THE_LAB = {
     "tests/report/test_fixing_pages.py": ("",),
     "tests/runner/test_prompted_runs.py": ("",),
     "tests/runner/test_bot_choice.py": ("test_lm_eval_asks_no_bot_unsaid",),
+    "tests/results/review/test_review.py": ("test_labels_go_to_calibrate_and_come_back",),
     "tests/results/test_simulators.py": ("test_where_one_customer_plays_one_model_is_named",),
     "tests/test_api.py": (
         "test_it_works_within_an_event_loop", "test_recorded_answers_are_compared",

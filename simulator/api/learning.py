@@ -34,7 +34,7 @@ from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, prop
 from simulator.grading.rubric import Rubric
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger, total_spending
-from simulator.results.judge_trust import CheckedLabels, save_record, today
+from simulator.results.judge_records import CheckedLabels, save_record, today
 from simulator.results.learning import (
     LEAST_QUESTIONS,
     Halves,

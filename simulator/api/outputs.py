@@ -15,14 +15,12 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, RELEASE_DECISION, Results
 from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
-from simulator.report.context import ReportContext
+from simulator.report.context import ReportContext, record_remarks
 from simulator.report.coverage import coverage_sections
-from simulator.report.judges import judge_trusts
 from simulator.report.notebook import notebook_html
 from simulator.report.painters import html
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
-from simulator.report.trust import JudgeTrusts
 from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.comparison import RunFigures, compare_runs
@@ -131,7 +129,6 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         notes or stored_settings(results.run.settings).redacts or results.run.settings.get("replay")
     )
     is_judged = not is_plain or results.run.models.get("judge") != LEXICAL
-    trusts = judge_trusts(results, summary, language) if is_judged else JudgeTrusts()
     lines = summary.turns - summary.finished
     coverage = over_last_runs(coverage_of(results, summary.record), results.run, path.parent.parent)
     added = plugins.reporting(results, settings, is_judged=is_judged, lines=lines)
@@ -141,11 +138,13 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         gate=gate_of(results, summary, settings),
         language=language,
         improvements=improvements_for(results, summary, settings),
-        trusts=trusts,
         page=str(path.with_name("report.html")),
         check=settings.check_cells,
         added=(*coverage_sections(coverage), *added_sections(results, summary, settings, added)),
-        remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
+        remarks=(
+            *record_remarks(results, language),
+            *(line for plugin in added for look in plugin.remarks for line in look(results)),
+        ),
     )
 
 
@@ -179,11 +178,8 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     results, run = context.results, context.summary.record
     shown = as_json(context.summary, context.gate, str(path))
     shown["verdict"] = str(verdict(context.gate, context.summary.scores.score, trial=context.summary.trial))
-    for name, judge in shown["judges"].items():
-        judge_trust = context.trusts.judges.get(name)
-        agreement = judge_trust and judge_trust.calibration
-        judge["calibration"] = context.text(agreement) if agreement else None
-        judge["warnings"] = list(map(context.text, judge_trust.warnings)) if judge_trust else []
+    for judge in shown["judges"].values():
+        judge |= {"calibration": None, "warnings": []}
     masks = stored_settings(results.run.settings).redacts
     shown["redacted"] = masks_of(results) if masks else None
     shown["drift"] = results.notes.get("drift")
@@ -193,7 +189,8 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     shown["release_decision"] = decision and decision.model_dump()
     shown |= {section.key: section.figures for section in (*context.sections, *context.folded)}
     shown["simulator"]["likeness"] = shown.pop("likeness", None)
-    for name, figures in shown.get("classification", {}).items():
+    # Sections with figures of each judge: these stand with it.
+    for name, figures in (*shown.get("classification", {}).items(), *shown.pop("trust", {}).items()):
         shown["judges"][name] |= figures
     for name, places in {"answerability": answerability(run), "handover": handovers(run)}.items():
         # A key of its own, and only where something is missing.

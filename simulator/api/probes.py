@@ -18,7 +18,7 @@ from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Answer, Case, Failure, GradingContext, Turn, Value
 from simulator.grading.rubric import Rubric
 from simulator.models.pricing import Ledger
-from simulator.results.judge_trust import ProbedJudge, save_record, today
+from simulator.results.judge_records import ProbedJudge, save_record, today
 from simulator.results.red import is_red_alone, primary_judge
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import judge_settings

@@ -68,9 +68,6 @@ COMMANDS = {
     "simulate": "Rehearse the bot: customers talk with it, every turn is graded, a report is written.",
     "evaluate": "Evaluate a data set: each row is asked once, answers are graded, a report is written.",
     "grade": "Grade a finished run with more judges, without any new conversation.",
-    "calibrate": (
-        "Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it."
-    ),
     "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
     "open": "Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.",
     "learn": "Learn from people's labels what the desk expects and nobody wrote down, to grade by it.",

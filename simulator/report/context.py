@@ -32,10 +32,12 @@ from simulator.core.types import (
     TurnScores,
 )
 from simulator.grading.desk import DESK
+from simulator.privacy.patterns import mask
 from simulator.report.conditions import count_notes
+from simulator.report.judges import by_rule, family_notes
 from simulator.report.people import corrected_line, correction_texts, dispute_text, words_text
 from simulator.report.sections import answerable_sections, sections
-from simulator.report.trust import UNKNOWN, JudgeTrusts, by_rule
+from simulator.report.tables import replay_note
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
 from simulator.results.comparison import Change, PairedRuns, RunFigures, change
@@ -44,6 +46,7 @@ from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
 from simulator.results.review import split_votes
+from simulator.runner.masking import masks_of
 from simulator.storage.results import select_conversations
 
 STAND_INS = _(
@@ -301,11 +304,11 @@ _DETAILS_ONLY = 4
 
 @dataclass(frozen=True)
 class ReportContext:
-    """All that reports of a run are made from: its figures, what to fix, how far its judges are trusted.
+    """All that reports of a run are made from: its figures, and what to fix.
 
     `improvements` are None where no turn is red. `page` is where its page is written, empty where there is
     none. `check` is how the worksheet of conversations shows a grade: in words, or as the judge's own JSON.
-    `added` are sections of plug-ins, `remarks` their lines among the notes. `earlier` is the last run that
+    `added` are sections of plug-ins, `remarks` further lines of the notes. `earlier` is the last run that
     can be compared with this one, None without any.
     """
 
@@ -314,7 +317,6 @@ class ReportContext:
     gate: Gate
     language: Language
     improvements: Improvements | None
-    trusts: JudgeTrusts = UNKNOWN
     page: str = ""
     check: CheckFormat = "text"
     added: tuple[Section, ...] = ()
@@ -365,7 +367,6 @@ class ReportContext:
         """What to know before relying on the figures, alarms first."""
         listed = (
             *notes(self.summary, self.gate, self.titles),
-            *self.trusts.notes,
             *self.remarks,
             *self._judging_note(),
             *self._desk_notes(),
@@ -490,6 +491,18 @@ class ReportContext:
     def key(self, *parts: object) -> str:
         """A row's key: it names the run, so that the rows of several runs can stand in one worksheet."""
         return "/".join(map(str, (self.results.run.id, *parts)))
+
+
+def record_remarks(results: Results, language: Language) -> Iterator[Line]:
+    """What its record says of a run: that judge and bot are of one family, that it replays, what it masks."""
+    yield from family_notes(results.run.settings, results.run.models)
+    if replay := replay_note(results.run):
+        yield Line(replay, "soft")
+    if masked := masks_of(results):
+        kinds = [_("{name} {n}", name=mask(kind, language), n=n) for kind, n in masked.items()]
+        yield Line(_("Personal data is masked: {kinds}.", kinds=kinds), "soft")
+    elif masked is not None:
+        yield Line(_("Personal data would be masked; none was found."), "soft")
 
 
 def interval_text(context: ReportContext) -> Message | None:

@@ -50,7 +50,6 @@ from simulator.report.context import (
     trial_notice,
 )
 from simulator.report.fixes import brief_sections, red_turns_section
-from simulator.report.judges import trust_section
 from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import (
     course_sections,
@@ -111,8 +110,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     )
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
-    if context.trusts.judges:
-        yield trust_section(context.trusts)
     if not summary.rows:
         yield from course_sections(summary, context.titles)
         yield felt_section(summary, context.titles)

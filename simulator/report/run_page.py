@@ -50,7 +50,7 @@ from simulator.report.people import corrected_line, decision_text, disputed_coun
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
-from simulator.results.certificate import standing_text
+from simulator.results.certificate import standing_phrase, standing_text
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.recommendations import Fix
 from simulator.results.red import LAPSES, RANK, red_marks, red_questions, verdicts_on, worst_severity
@@ -181,7 +181,9 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         gate=gate,
         titles=context.titles,
         feeling=FEELING,
-        trusts=context.trusts.judges,
+        standings={name: standing_phrase(standing) for name, standing in summary.standings.items()}
+        if any(s.state in {"certified", "checked"} for s in summary.standings.values())
+        else {},
         notes=context.notes,
         score=points(best.score, against=gate.target),
         best=best,

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 from simulator.results.intervals import Floats
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
 
 def average_ranks(values: ArrayLike) -> Floats:
@@ -197,3 +198,19 @@ def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
     # What is halfway but for the rounding of floats goes up, too.
     levels_of_values: Floats = steps[np.searchsorted(limits, values + 1e-9, side="right")]
     return levels_of_values
+
+
+def best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
+    """The grade with the best balanced accuracy, the stricter of equals; NaN where none beats chance."""
+    import numpy as np
+
+    if good.all() or not good.any():
+        return np.nan
+    # Only grades that were given can be cuts: between two of them nothing changes.
+    grades, codes = np.unique(scores, return_inverse=True)
+    counts = (np.bincount(codes[which], minlength=len(grades)) for which in (good, ~good))
+    # The shares of good and of other rows that have at least each grade.
+    recall, false = (np.cumsum(count[::-1])[::-1] / count.sum() for count in counts)
+    # Rounded, so that cuts that are equal on paper are equal here, and the stricter of them is taken.
+    balanced = np.round((recall + 1 - false) / 2, 9)
+    return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else np.nan

@@ -20,10 +20,10 @@ from pathlib import Path
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, HumanVerdict, RedRules, Results
 from simulator.grading.desk import read_desk
-from simulator.results import judge_trust
+from simulator.results import judge_records
 from simulator.results.certificate import CheckedAnswer, Standing, side_of
 from simulator.results.figures import Summary
-from simulator.results.judge_trust import labels_of, probes_of
+from simulator.results.judge_records import CheckedLabels, ProbedJudge, records_of
 from simulator.results.red import is_red_alone
 from simulator.results.review import blind_grades, red_line
 from simulator.sheets.model import answer_key
@@ -34,7 +34,7 @@ Place = tuple[str, int]
 
 
 def with_standings(
-    summary: Summary, settings: Settings, runs: Path, folder: Path = judge_trust.FOLDER
+    summary: Summary, settings: Settings, runs: Path, folder: Path = judge_records.FOLDER
 ) -> Summary:
     """The summary with the standing of every judge that one rubric graded by, from the labels in `runs`.
 
@@ -51,7 +51,7 @@ def with_standings(
 
 
 def standing_of(
-    judge: str, rubric: str, rules: RedRules, runs: Path | None, folder: Path = judge_trust.FOLDER
+    judge: str, rubric: str, rules: RedRules, runs: Path | None, folder: Path = judge_records.FOLDER
 ) -> Standing:
     """What people's labels say of a judge with this rubric; without `runs` only label files are read."""
     if rubric.startswith(f"{LEXICAL}-"):
@@ -66,13 +66,13 @@ def standing_of(
     # A further model of the panel grades as `turn@model`; what is stored of it stands under the judge.
     name = judge.partition("@")[0]
     models = set[str]()
-    for labels in labels_of(name, rubric, folder):
+    for labels in records_of(CheckedLabels, name, [rubric], folder):
         models.add(labels.model)
         answers += [
             CheckedAnswer(question, bad, marked, f"{labels.source}/{at}")
             for at, (question, bad, marked) in enumerate(labels.answers)
         ]
-    probes = probes_of(name, rubric, folder)
+    probes = next(records_of(ProbedJudge, name, [rubric], folder), None)
     return Standing(
         judge=judge,
         rubric=rubric,

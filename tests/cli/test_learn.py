@@ -9,7 +9,7 @@ import pytest
 
 from simulator import learn
 from simulator.grading.desk import read_desk
-from simulator.results.judge_trust import labels_of
+from simulator.results.judge_records import CheckedLabels, records_of
 from tests.commands import Command
 from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest, text_of
@@ -219,7 +219,8 @@ def test_from_python_it_returns_what_json_prints(judge: Judge) -> None:
 
     assert learned["accepted"]
     assert learned["clauses"][0]["text"] == RULE
-    assert labels_of("turn", json.loads(next(Path("calibrations").glob("*learn*")).read_text())["rubric"])
+    rubric = json.loads(next(Path("calibrations").glob("*learn*")).read_text())["rubric"]
+    assert [*records_of(CheckedLabels, "turn", [rubric])]
 
 
 def test_people_who_differ_are_on_page_and_sheet(command: Command, judge: Judge) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from simulator.core.types import Language, Results
 from simulator.report import run_page
-from simulator.report.judges import judge_trusts
+from simulator.results.certificate import Side, Standing
 from tests.report.test_html import compared, painted, rendered
 from tests.report.views import render
 from tests.sample_pages import everywhere, full
@@ -88,7 +88,9 @@ def opened(tab: Any, folder: Path, html: str, scheme: str = "light") -> Any:
 def trusted(language: Language = "ja") -> str:
     """A page with everything, standings among it."""
     run = painted(full(language, offline=True))
-    return render(*run, language, judge_trusts(run.results, run.summary, language))
+    standing = Standing(judge="turn", bad=Side(right=20, answers=22), good=Side(right=30, answers=30))
+    summary = run.summary.model_copy(update={"standings": {"turn": standing}})
+    return render(run.results, summary, run.gate, language)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,7 +9,6 @@ from simulator.report.context import ReportContext
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.painters.html import page
 from simulator.report.run import run_report
-from simulator.report.trust import UNKNOWN, JudgeTrusts
 from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
@@ -37,16 +36,15 @@ def context_of(
     return ReportContext(results, summary, gate, language, found, **settings)
 
 
-def render(  # noqa: PLR0917 - a run's three parts, the language, and two things that may stand beside it
+def render(
     results: Results,
     summary: Summary,
     gate: Gate,
     language: Language,
-    trusts: JudgeTrusts = UNKNOWN,
     improvements: Improvements | None = None,
 ) -> str:
     """The page of a run."""
-    return page_html(context_of(results, summary, gate, language, improvements, trusts=trusts)).decode()
+    return page_html(context_of(results, summary, gate, language, improvements)).decode()
 
 
 def side_by_side(before: PageParts, after: PageParts, language: Language) -> str:

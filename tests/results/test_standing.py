@@ -17,7 +17,7 @@ from simulator.results.certificate import (
     side_of,
     standing_text,
 )
-from simulator.results.judge_trust import CheckedLabels, save_record, today
+from simulator.results.judge_records import CheckedLabels, save_record, today
 from simulator.results.review import blind_sample
 from simulator.results.standing import checked_answers, standing_of
 from tests.blind_grades import verdict

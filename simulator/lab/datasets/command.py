@@ -21,8 +21,8 @@ from simulator.core.settings import load_settings
 from simulator.lab.datasets import thresholds
 from simulator.lab.datasets.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.lab.datasets.report import ThresholdsOutcome, thresholds_report
+from simulator.lab.datasets.suggested import Method
 from simulator.lab.datasets.thresholds import LabelledAnswers, SuggestionMethod
-from simulator.results.calibration import Method
 
 
 @takes(

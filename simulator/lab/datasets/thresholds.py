@@ -4,7 +4,7 @@
 
 1. `LabelledAnswers` reads the rows and their labels, and splits each answer into outputs as a run would.
 2. `evidence` has every judge of every output grade them: one `LabelledScore` for each, right or wrong.
-3. `SuggestionMethod.of` derives a threshold from those of one judge and output (results/calibration.py): the
+3. `SuggestionMethod.of` derives a threshold from those of one judge and output (suggested.py): the
    highest that 95 % of the right answers reach (quantile), or the cut that parts best (balanced).
 4. `changes` says what `--write` puts into the metric file; judges that say right or wrong keep theirs.
 
@@ -35,8 +35,8 @@ from simulator.lab.datasets.metric_file import (
 from simulator.lab.datasets.outputs import (
     OutputJudges,
 )
+from simulator.lab.datasets.suggested import Method, Suggestion, suggest
 from simulator.models.pricing import Ledger, total_spending
-from simulator.results.calibration import Method, Suggestion, suggest
 from simulator.results.figures import rounded
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate

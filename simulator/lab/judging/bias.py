@@ -21,8 +21,8 @@ from itertools import product
 from simulator.core.concurrency import for_each
 from simulator.core.replies import FIFTHS
 from simulator.core.types import GradingContext, Language, RedRules, Score, Value
+from simulator.lab.judging.stored import SAME, BiasRow, Expectation, Kind
 from simulator.results.draws import interval_of_difference
-from simulator.results.judge_trust import SAME, BiasRow, Expectation, Kind
 from simulator.results.red import red_marks
 
 KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled", "longer")

@@ -1,20 +1,129 @@
-"""`calibrate --probes`: what sways a judge, on pairs of answers that differ in one known way."""
+"""`calibrate FILE`: how far a judge agrees with people's labels; with --probes, what sways it.
+
+Both are saved in calibrations/ under the hash of the judge's rubric and model, where reports find them
+(trust.py). A result that rests on fewer answers than the one that is there does not replace it.
+"""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from simulator.api.progress import stdout_to_stderr
 from simulator.cli.forecast import judged, spent_json
+from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
+from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, print_json, say
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, ngettext, safe_text, shown
-from simulator.core.settings import Settings
+from simulator.core.roles import with_judging_for
+from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import LANGUAGES
-from simulator.lab.judging import report
+from simulator.lab.judging.calibration import CalibrationRequest, CalibrationRun
+from simulator.lab.judging.calibration_report import CalibrationOutcome, calibration_report
 from simulator.lab.judging.grade import ProbeRequest, ProbeRun
+from simulator.lab.judging.probes_report import languages_of, probes_report
+from simulator.lab.judging.stored import larger_calibration
 from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report
 from simulator.results.figures import rounded
+from simulator.results.judge_records import save_record
+
+
+@takes(
+    "offline", "judge_model", "embed_model", "max_tokens", "judging",
+    "guidelines", "contacts", "ng_words", "rules", *MODEL_WORK, "json_output",
+)  # fmt: skip
+def calibrate(  # noqa: PLR0917 - one for each option
+    flags: dict[str, Any],
+    judge: str = option(
+        "--judge NAME",
+        "The judge to calibrate: a name from `list`, your own file, or a part like turn.completeness. "
+        "With --probes, one or more: turn,claims.",
+        ...,
+    ),
+    file: str | None = argument(
+        "FILE", "Labelled answers: JSONL, CSV, YAML, Excel (also .gz). Not needed with --probes."
+    ),
+    label: str | None = option("--label NAME", "The label to compare with: a key of `labels`."),
+    good: str | None = GOOD,
+    limit: int | None = option(
+        "--limit N", "Use only N answers, drawn at random; with --probes, N pairs of each kind.", min=1
+    ),
+    judges: str | None = option(
+        "--judges NAME,...",
+        "The judges of your runs: with --judging combined they share one prompt with this one.",
+    ),
+    calibrations: str = option("--calibrations FOLDER", "Folder of the calibrations.", "calibrations"),
+    probes: bool = option(
+        "--probes", "Test the judge without labels, on pairs of answers with one known difference."
+    ),
+    cases: str | None = option(
+        "--cases FILE",
+        "With --probes: your questions, with right answers and contexts. Default: the bundled ones.",
+    ),
+    language: str | None = option("--language ja|en", "With --probes: use only this language."),
+) -> int:
+    """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
+
+    The results are saved in calibrations/ for this prompt and model, and later reports show them beside
+    the judge's grades. If interrupted, run the same command again: nothing is paid for twice.
+
+    With --probes no labels are needed: right answers are changed in one known way (a wrong figure, a
+    thank-you, an angry customer). What moves the judge although it should not is saved too.
+    """
+    settings = with_judging_for(load_settings({**flags, "judges": [judges] if judges else None}))
+    of_labels = {"FILE": file, "--label": label, "--good": good}
+    of_probes = {"--cases": cases, "--language": language}
+    foreign = of_labels if probes else of_probes
+    if given := [name for name, value in foreign.items() if value is not None]:
+        msg = _("{option} can only be used with --probes.", option=given[0])
+        if probes:
+            msg = _("{option} cannot be used with --probes.", option=given[0])
+        raise InputError(msg)
+    if not probes and (file is None or label is None):
+        msg = _(
+            "{missing} is missing: calibrate FILE --judge NAME --label LABEL, or --probes --judge NAME.",
+            missing="FILE" if file is None else "--label",
+        )
+        raise InputError(msg)
+    if probes:
+        return probe(judge, settings, Path(calibrations), cases=cases, language=language, limit=limit)
+
+    # Everything that can be wrong with file, label and judge shows while the run is made, before any call.
+    labels = CalibrationRequest(str(file), judge, str(label), good, limit)
+    with stdout_to_stderr():
+        run = CalibrationRun(labels, settings, Path(calibrations))
+    settings, (grader, model) = run.settings, run.grader()
+    about = ngettext(
+        "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
+    )
+    # A judge that is a function of the user's own has no model to name.
+    model, most = "" if grader == "by_function" else model, run.forecast()
+    graded = judged(settings, run.grade, about, model, pieces=len(run.rows), most=most)
+    compared = run.compare(graded)
+    calibration = run.calibration(compared)
+    path = None
+    if larger := larger_calibration(calibration, run.folder):
+        say(_("Not saved: {folder} is based on more answers than these.", folder=larger))
+    else:
+        path = save_record(calibration, run.folder)
+        if checked := run.checked_labels(compared):
+            save_record(checked, run.folder)
+    outcome = CalibrationOutcome(calibration, compared, run.label, settings.seed, grader, path)
+    counts = compared.counts
+    figures = {
+        **{key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")},
+        **{key: value for key, value in calibration.figures.items() if key != "n"},
+        "language": calibration.language,
+        **{key: getattr(counts, key) for key in ("rows", "skipped", "failed", "unlabelled")},
+        "file": calibration.file,
+        "saved": str(path) if path else None,
+        **spent_json(run.context.ledger),
+    }
+    show_report(calibration_report(outcome), figures, as_json=settings.json_output)
+    # What was skipped lacks what the judge needs, and is no failure.
+    tried = counts.rows - counts.skipped
+    return exit_code_of_failures(counts.failed, tried, settings.max_failed, counts.reason)
 
 
 def probe(
@@ -57,9 +166,9 @@ def _probe(run: ProbeRun) -> int:
     paths = run.keep(bias)
     for judge in (judge for judge, path in paths.items() if path is None):
         say(_("Not saved for {judge}: there is a result from more pairs of the same questions.", judge=judge))
-    languages = report.languages_of(bias)
+    languages = languages_of(bias)
     for language in languages:
-        shown_probes = report.probes_report(bias, language, run.grader, models["judge"], notes)
+        shown_probes = probes_report(bias, language, run.grader, models["judge"], notes)
         print_report(shown_probes, as_json=settings.json_output)
     stream = sys.stderr if settings.json_output else sys.stdout
     for path in filter(None, paths.values()):

@@ -24,10 +24,10 @@ from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import JudgeName
 from simulator.lab.judging.settings import JudgingSettings
-from simulator.report.judges import drift_notes
-from simulator.results import judge_trust
+from simulator.lab.judging.stored import Calibration, Drift
+from simulator.lab.judging.trust import drift_notes
+from simulator.results import judge_records
 from simulator.results.draws import Draws, drawn_mean, interval
-from simulator.results.judge_trust import Calibration, Drift
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import grade_rows, read_labels, row_grades, sample_rows
 from simulator.runner.run import Preparation
@@ -51,7 +51,7 @@ def frozen_sets(
     check: Path,
     judges: Sequence[str],
     rubrics: AbstractSet[str] = frozenset(),
-    folder: Path = judge_trust.FOLDER,
+    folder: Path = judge_records.FOLDER,
 ) -> tuple[FrozenRows, ...]:
     """What a run can be checked against: `check` is a calibrated label file, unchanged.
 
@@ -59,7 +59,7 @@ def frozen_sets(
     Raises InputError when none of these judges was calibrated with it.
     """
     sha256 = read_labels(check).sha256
-    calibrations = [c for c in judge_trust.stored_calibrations(folder) if c.sha256 == sha256 and c.rows]
+    calibrations = [c for c in judge_records.stored(Calibration, folder) if c.sha256 == sha256 and c.rows]
     # A whole judge counts before its parts.
     calibrations.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
     # Sorted so that the best comes last, and stays.

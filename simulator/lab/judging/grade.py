@@ -22,9 +22,9 @@ from simulator.core.types import LEXICAL, GradingContext, Language, Score, Spend
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.bias import Bias, Probe, measure_bias
 from simulator.lab.judging.plan import bundled, probes
+from simulator.lab.judging.stored import BUNDLED, StoredBias, save_bias
 from simulator.models.pricing import Ledger
-from simulator.results import judge_trust
-from simulator.results.judge_trust import BUNDLED, StoredBias, save_bias
+from simulator.results import judge_records
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import GraderKind, judge_panel, judge_settings
@@ -42,7 +42,9 @@ class ProbeRequest(NamedTuple):
 class ProbeRun:
     """Probes graded by judges. Making it reads all input, so that errors show before anything is paid."""
 
-    def __init__(self, request: ProbeRequest, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
+    def __init__(
+        self, request: ProbeRequest, settings: Settings, folder: Path = judge_records.FOLDER
+    ) -> None:
         """Makes the probes and reads the judges without connecting to anything."""
         self.request, self.folder = request, folder
         cases, passages = (read_cases(request.cases), ()) if request.cases else bundled()
@@ -127,7 +129,7 @@ class ProbeRun:
                 model=models["judge"] if self._has_rubric(judge) else model,
                 source=self.source,
                 seed=bias.seed,
-                date=judge_trust.today(),
+                date=judge_records.today(),
                 rows=tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness")),
             )
             paths[judge] = save_bias(stored, self.folder)

@@ -36,7 +36,7 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.grading.lexical import expected_response
 from simulator.lab.judging.bias import EXPECTED, Probe, without_language
 from simulator.lab.judging.entities import numbers_in
-from simulator.results.judge_trust import Kind
+from simulator.lab.judging.stored import Kind
 from simulator.text.segments import normalise
 from simulator.text.typography import language_of
 

@@ -1,4 +1,4 @@
-"""The room about judges: what sways them, whether they still grade as when they were calibrated.
+"""The room about judges: how far they agree with labels, what sways them, whether they still grade alike.
 
 Also judges by rule, which need no model: politeness, the language of the answer, figures that no passage has.
 """
@@ -6,13 +6,14 @@ Also judges by rule, which need no model: politeness, the language of the answer
 from simulator.core.settings import Settings
 from simulator.grading.grading import read_list
 from simulator.lab.judging.answer_relevancy import answer_relevancy
-from simulator.lab.judging.command import probe
+from simulator.lab.judging.command import calibrate
 from simulator.lab.judging.drift import checking
 from simulator.lab.judging.facts import facts
 from simulator.lab.judging.keigo import keigo
 from simulator.lab.judging.language_match import language_match
 from simulator.lab.judging.panel import remarks
 from simulator.lab.judging.settings import JudgingSettings
+from simulator.lab.judging.trust import drift_remarks, trust_section
 from simulator.plugins import Plugin
 
 
@@ -33,16 +34,17 @@ def check(settings: Settings) -> None:
 
 PLUGIN = Plugin(
     name="judging",
+    commands={"calibrate": calibrate},
     judges={
         "answer_relevancy": answer_relevancy,
         "facts": facts,
         "keigo": keigo,
         "language_match": language_match,
     },
-    remarks=(remarks,),
+    sections=(trust_section,),
+    remarks=(remarks, drift_remarks),
     preparation=checking,
     check=check,
     panel=further_models,
     arguments={"ng_words": ng_words},
-    probing=probe,
 )

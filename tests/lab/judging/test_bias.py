@@ -5,7 +5,7 @@ import pytest
 from simulator.core.types import GradingContext, Score, State
 from simulator.lab.judging.bias import Bias, is_bound, measure_bias
 from simulator.lab.judging.plan import bundled, probes
-from simulator.results.judge_trust import BiasRow
+from simulator.lab.judging.stored import BiasRow
 
 CASES, KNOWLEDGE = bundled()
 MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")

@@ -9,9 +9,10 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
+from simulator.lab.judging.calibration import CalibrationRequest, CalibrationRun
 from simulator.lab.judging.drift import FrozenRows, drift, frozen_sets
-from simulator.results.judge_trust import Calibration, Drift, save_calibration
-from simulator.results.label_grading import CalibrationRequest, CalibrationRun
+from simulator.lab.judging.stored import Calibration, Drift
+from simulator.results.judge_records import save_record
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
 from tests.servers.openai import OpenAIServer
@@ -39,7 +40,7 @@ async def calibrated(server: OpenAIServer, path: Path) -> tuple[Calibration, Pat
     work.context, work.judge = context, "groundedness"
     graded = await work.grade(lambda _: None)
     calibration = work.calibration(work.compare(graded))
-    return calibration, save_calibration(calibration)
+    return calibration, save_record(calibration)
 
 
 async def checked(server: OpenAIServer, frozen: FrozenRows, rows: int = 40, **settings: Any) -> Drift:
@@ -90,7 +91,7 @@ async def test_the_calibration_of_the_runs_own_prompt_is_checked(
     path = written(tmp_path / "labels.jsonl", labelled())
     calibration, _stored = await calibrated(server, path)
     newer = calibration.date + timedelta(days=1)
-    save_calibration(calibration.model_copy(update={"rubric": "newer", "date": newer}))
+    save_record(calibration.model_copy(update={"rubric": "newer", "date": newer}))
 
     found = [
         frozen_sets(path, ["groundedness"], {rubric})[0].calibration.rubric

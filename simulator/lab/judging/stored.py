@@ -1,32 +1,27 @@
-"""Stored calibrations and bias results, bound to one rubric: they vouch for no other prompt or model.
-
-The folder `calibrations/` has a JSON file for each, named by what tells it from others:
+"""What is stored of a judge besides its standing: calibrations, and what probes found to sway it.
 
     groundedness-faithfulness-shop-RUBRIC-gpt-4.1.json     judge, label, data set, rubric's hash, model
     bias-turn-RUBRIC-gpt-4.1.json                          the probes of `calibrate --probes`
 
-`calibrate` writes them, reports read them beside the grades of a judge. The rubric's hash covers the words of
-the prompt, the form of the reply and the model, so that after any change of these the judge counts as not
-calibrated, rather than as good as it once was. Files are replaced as a whole; what cannot be read is skipped,
-because a report must not fail for it.
+They lie beside the records of `results/judge_records.py`, and are bound to a rubric as these are.
 """
 
-import contextlib
-import json
-import re
-from collections.abc import Collection, Iterator
-from datetime import UTC, date, datetime
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from pydantic import JsonValue
 
 from simulator.core.types import Language, Value
-from simulator.core.writing import replaced
+from simulator.results.judge_records import (
+    FOLDER,
+    JudgeRecord,
+    place_of,
+    records_of,
+    same_record,
+    save_record,
+)
 
-FOLDER = Path("calibrations")
-# What may not stand in a file's name: data sets and models are named by users, "../../etc/x y" and "glm/5".
-_UNSAFE = re.compile(r"[^\w.-]+")
 # The source of probes that were made of the bundled questions.
 BUNDLED = "bundled"
 # What was changed in an answer, and what has to happen to its grade.
@@ -55,7 +50,7 @@ class Drift(Value):
     failed: int = 0
 
 
-class Calibration(Value):
+class Calibration(JudgeRecord):
     """How far a judge with this rubric agreed with people on one label of one data set.
 
     `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared:
@@ -63,15 +58,11 @@ class Calibration(Value):
     are good, `language` is that of most rows, `scale` the judge's. `n` rows were compared.
     """
 
-    judge: str
     label: str
     dataset: str
     n: int
-    rubric: str
-    model: str
     language: Language
     good: str
-    date: date
     file: str
     sha256: str
     figures: dict[str, JsonValue]
@@ -143,15 +134,11 @@ class BiasRow(Value):
         return self.interval is not None and max(map(abs, self.interval)) <= self.bound + SAME
 
 
-class StoredBias(Value):
+class StoredBias(JudgeRecord):
     """The rows of one judge (and of its Correctness) with this rubric; `source` is whose questions."""
 
-    judge: str
-    rubric: str
-    model: str
     source: str
     seed: int
-    date: date
     rows: tuple[BiasRow, ...]
 
     @property
@@ -173,45 +160,6 @@ class StoredBias(Value):
         }
 
 
-class CheckedLabels(Value):
-    """Labelled answers that a judge graded outside a run, for its standing: (question, bad, marked) of each.
-
-    `source` is where the labels are from: a label file, or the answers that `learn` kept aside.
-    """
-
-    judge: str
-    rubric: str
-    model: str
-    source: str
-    date: date
-    answers: tuple[tuple[str, bool, bool], ...]
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """What tells it from the others of a folder, and is its file name."""
-        return ("checked", self.judge, self.source, self.rubric, self.model)
-
-
-class ProbedJudge(Value):
-    """What `doctor --judge` found: of `n` probes, by name, those that a judge with this rubric failed."""
-
-    judge: str
-    rubric: str
-    model: str
-    date: date
-    n: int
-    failed: tuple[str, ...]
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """What tells it from the others of a folder, and is its file name."""
-        return ("probes", self.judge, self.rubric, self.model)
-
-
-Record = TypeVar("Record", CheckedLabels, ProbedJudge)
-Stored = TypeVar("Stored", Calibration, StoredBias, CheckedLabels, ProbedJudge)
-
-
 def short_number(value: float | None) -> str:
     """Two decimals without the leading zero, as papers have them: .89, -.12, 1.00; a dash for None."""
     if value is None:
@@ -226,48 +174,9 @@ def larger_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path 
 
     A try with `--limit 20` must not replace what a thousand graded rows cost.
     """
-    path, before = _place(calibration, folder)
+    before = same_record(calibration, folder)
     is_larger = before and before.sha256 == calibration.sha256 and before.n > calibration.n
-    return path if is_larger else None
-
-
-def _place(new: Stored, folder: Path) -> tuple[Path, Stored | None]:
-    """Where it is stored, and what is there of the same identity."""
-    place = folder / f"{'-'.join(_UNSAFE.sub('_', part) for part in new.identity)}.json"
-    stored = (before for path, before in _stored(type(new), folder) if path == place)
-    return place, next((before for before in stored if before.identity == new.identity), None)
-
-
-def _stored(kind: type[Stored], folder: Path) -> Iterator[tuple[Path, Stored]]:
-    """What a folder has of one kind, by file name; other files, and those of another version, are skipped."""
-    try:
-        paths = sorted(folder.glob("*.json"))
-    except OSError:
-        return
-    for path in paths:
-        # A folder of JSON may hold anything, also what nests too deep to be read.
-        with contextlib.suppress(OSError, ValueError, RecursionError):
-            yield path, kind.model_validate(json.loads(path.read_text(encoding="utf-8")))
-
-
-def today() -> date:
-    """The day a calibration is dated with."""
-    return datetime.now(tz=UTC).date()
-
-
-def save_calibration(calibration: Calibration, folder: Path = FOLDER) -> Path:
-    """Stores a calibration in the folder; returns its path."""
-    return _write(_place(calibration, folder)[0], calibration)
-
-
-def _write(path: Path, stored: Value) -> Path:
-    """Replaces the file as a whole, or leaves the old one; returns its path."""
-    # What is wrong with the folder shows when the file is written, in one message.
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with replaced(path) as new:
-        new.write_text(stored.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    return path
+    return place_of(calibration, folder) if is_larger else None
 
 
 def calibration_for(
@@ -275,41 +184,12 @@ def calibration_for(
 ) -> Calibration | None:
     """The calibration of this judge with exactly this rubric (Score.rubric): in `language`, else the largest.
 
-    None where grades are of several rubrics; grades by rule, which have no rubric, do not count. `rubrics`
-    are those of a run's grades: one that was graded half by an older prompt is vouched for by neither.
+    None where grades are of several rubrics.
     """
-    calibrations = _vouching(Calibration, judge, rubrics, folder)
+    calibrations = records_of(Calibration, judge, rubrics, folder)
     return max(
         calibrations, key=lambda calibration: (calibration.language == language, calibration.n), default=None
     )
-
-
-def save_record(record: Record, folder: Path = FOLDER) -> Path:
-    """Stores what is known of a judge, in the place of what was known from the same source."""
-    return _write(_place(record, folder)[0], record)
-
-
-def labels_of(judge: str, rubric: str, folder: Path = FOLDER) -> list[CheckedLabels]:
-    """The labelled answers that a judge with exactly this rubric graded outside runs."""
-    return list(_vouching(CheckedLabels, judge, [rubric], folder))
-
-
-def probes_of(judge: str, rubric: str, folder: Path = FOLDER) -> ProbedJudge | None:
-    """What its probes said of a judge with exactly this rubric; None where it was not tried."""
-    return next(_vouching(ProbedJudge, judge, [rubric], folder), None)
-
-
-def _vouching(kind: type[Stored], judge: str, rubrics: Collection[str], folder: Path) -> Iterator[Stored]:
-    """What a folder has of one kind that is of this judge with exactly this rubric."""
-    # Exactly this one: of two rubrics in one run neither calibration speaks for the mean.
-    graded_by = {rubric for rubric in rubrics if rubric}
-    records = (record for _path, record in _stored(kind, folder))
-    return (record for record in records if record.judge == judge and graded_by == {record.rubric})
-
-
-def stored_calibrations(folder: Path) -> list[Calibration]:
-    """The calibrations of a folder by file name."""
-    return [calibration for _path, calibration in _stored(Calibration, folder)]
 
 
 def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
@@ -318,16 +198,16 @@ def save_bias(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
     Stored rows of a language that was not probed this time stay, if rubric and questions are the same. Other
     questions replace everything: rows of two sets of questions are not one result.
     """
-    path, before = _place(bias, folder)
+    before = same_record(bias, folder)
     if before and before.source == bias.source:
         # Fewer pairs of the same questions would replace a steadier result.
         if any(before.pairs.get(language, 0) > n for language, n in bias.pairs.items()):
             return None
         other_languages = tuple(row for row in before.rows if row.language not in bias.pairs)
         bias = bias.model_copy(update={"rows": (*other_languages, *bias.rows)})
-    return _write(path, bias)
+    return save_record(bias, folder)
 
 
 def bias_for(judge: str, rubrics: Collection[str], folder: Path = FOLDER) -> StoredBias | None:
     """The stored bias result of this judge with exactly this rubric; None without one."""
-    return next(_vouching(StoredBias, judge, rubrics, folder), None)
+    return next(records_of(StoredBias, judge, rubrics, folder), None)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language
-from simulator.results import judge_trust
+from simulator.lab.judging.stored import Calibration
+from simulator.results.judge_records import stored
 from tests.golden_files import compare
 from tests.labelled_answers import labelled, written, written_csv
 from tests.servers.faults import Reply
@@ -40,7 +41,7 @@ def test_it_looks_as_it_is_meant_to(command: Any, tmp_path: Path, language: Lang
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     written(tmp_path / "labels.jsonl", labelled(language))
     done = command(*USUAL[:3], "own.py:strict", *USUAL[4:])
-    [kept] = judge_trust.stored_calibrations(Path("calibrations"))
+    [kept] = stored(Calibration)
     rubric = kept.rubric
 
     assert done.code == 0
@@ -72,7 +73,7 @@ def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     done = command(*USUAL, "--limit", "20", "--json")
 
     assert (done.code, done.json["n"], done.json["saved"]) == (0, 20, None)
-    [kept] = judge_trust.stored_calibrations(Path("calibrations"))
+    [kept] = stored(Calibration)
     assert kept.n == 36
     assert "is based on more answers than these" in done.err
 

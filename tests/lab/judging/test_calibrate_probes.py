@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.results.judge_trust import StoredBias, bias_for
+from simulator.lab.judging.stored import StoredBias, bias_for
 from tests.golden_files import compare
 from tests.servers.openai import OpenAIServer
 

@@ -1,29 +1,21 @@
 """A judge's grades compared with people's labels: agreement, leniency, and from which grade on to trust it.
 
-`measure` compares a judge with people row by row; `suggest` derives a threshold from right and wrong answers.
-
 `measure` takes rows (`LabelledGrade`) and a `Yardstick`, which says how both sides are to be read: the
 judge's scale, the levels of the label, and from which label on an answer is good. Ranks are taken of grades
 and labels as they are; kappa and leniency of both as shares of their own scales, so that a judge of 1 to 5
 and people of 0 to 3 can be compared: a 4 is 0.75, a 3 is 1.
-
-    scores .2 .5 .6 .7 .8 .9, of which the first two are wrong answers
-    suggest(quantile, 0.05)  -> 0.6   every right answer passes, no wrong one
-    scores .2 .5 .6 .7 .8 .9, of which the first is a wrong answer
-    suggest(balanced)        -> 0.5
 """
 
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.core.types import Value
-from simulator.results.agreement import auroc, kendall, nearest_levels, quadratic_kappa, spearman
+from simulator.results.agreement import auroc, best_cut, kendall, nearest_levels, quadratic_kappa, spearman
 from simulator.results.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
 from simulator.results.figures import rounded
 from simulator.results.intervals import Floats
@@ -38,11 +30,6 @@ ENOUGH_ROWS = 10
 TOO_COMMON = 0.6
 # A histogram of more grades than this is drawn in tenths of the scale.
 MOST_BARS = 11
-Method = Literal["quantile", "balanced"]
-# Below so many right answers a threshold is marked as unreliable: of 20 the lowest 5 % are a single one.
-ENOUGH_RIGHT = 20
-# Thresholds are written with four decimals.
-_DECIMALS = 1e4
 
 
 class Threshold(Value):
@@ -180,31 +167,10 @@ class Yardstick:
         return self.levels == (0.0, 1.0)
 
 
-class Suggestion(Value):
-    """A threshold at or above which an answer is taken as right; None where the scores speak for none.
-
-    `interval` holds it in 95 % of the samples of as many rows. `right_passing` and `wrong_passing` (0..1) are
-    the shares of the right and of the wrong answers that reach it; `right` and `wrong` count both.
-    """
-
-    method: Method
-    threshold: float | None
-    interval: tuple[float, float] | None
-    right: int
-    wrong: int
-    right_passing: float | None
-    wrong_passing: float | None
-
-    @property
-    def few(self) -> bool:
-        """Whether it rests on too few right answers."""
-        return self.right < ENOUGH_RIGHT
-
-
 def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold | None:
     """The cut with the best balanced accuracy, the stricter of equals; None when none beats chance."""
     values, is_good = np.asarray(scores, dtype=float), np.asarray(good, dtype=bool)
-    grade = _best_cut(values, is_good)
+    grade = best_cut(values, is_good)
     if math.isnan(grade):
         return None
     above = values >= grade
@@ -216,20 +182,6 @@ def best_threshold(scores: Sequence[float], good: Sequence[bool]) -> Threshold |
         balanced_accuracy=float((recall + 1 - above[~is_good].mean()) / 2),
         rows=rows,
     )
-
-
-def _best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
-    """The grade with the best balanced accuracy, the stricter of equals; NaN where none beats chance."""
-    if good.all() or not good.any():
-        return math.nan
-    # Only grades that were given can be cuts: between two of them nothing changes.
-    grades, codes = np.unique(scores, return_inverse=True)
-    counts = (np.bincount(codes[which], minlength=len(grades)) for which in (good, ~good))
-    # The shares of good and of other rows that have at least each grade.
-    recall, false = (np.cumsum(count[::-1])[::-1] / count.sum() for count in counts)
-    # Rounded, so that cuts that are equal on paper are equal here, and the stricter of them is taken.
-    balanced = np.round((recall + 1 - false) / 2, 9)
-    return float(grades[balanced == balanced.max()][-1]) if balanced.max() > 0.5 else math.nan
 
 
 def figures_json(figures: Figures) -> dict[str, Any]:
@@ -408,63 +360,3 @@ def _bounded(value: float | None, drawn: Floats, draws: Draws) -> FigureInterval
     bounds = interval(drawn) if value is not None and draws.clusters > 1 else None
     low, high = bounds or (None, None)
     return FigureInterval(value=value, low=low, high=high)
-
-
-def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
-    scores: Sequence[float],
-    right: Sequence[bool],
-    groups: Sequence[str],
-    method: Method,
-    quantile: float,
-    seed: int,
-) -> Suggestion:
-    """The threshold by one of two methods, with a bootstrap interval over `groups` of rows.
-
-    `quantile`: the highest that at least 1 - `quantile` of the right answers reach. `balanced`: the cut with
-    the best balanced accuracy, which needs wrong answers too; None where it is no better than chance.
-    """
-    values, good = np.asarray(scores, dtype=float), np.asarray(right, dtype=bool)
-    rows = np.arange(len(values))
-
-    def drawn(weights: Floats) -> Floats:
-        """The threshold of each draw, in which every row counts so often."""
-        samples = (np.repeat(rows, repeats) for repeats in weights.astype(int))
-        return np.array([_threshold(values[at], good[at], method, quantile) for at in samples])
-
-    cut = _threshold(values, good, method, quantile)
-    threshold = None if math.isnan(cut) else rounded_down(cut)
-    between = None if threshold is None else interval(Draws(groups, seed=seed).by_rows(rows, drawn))
-
-    def passing(which: NDArray[np.bool_]) -> float | None:
-        if threshold is None or not which.any():
-            return None
-        return float((values[which] >= threshold - 1e-9).mean())
-
-    return Suggestion(
-        method=method,
-        threshold=threshold,
-        interval=between and (rounded_down(between[0]), rounded_down(between[1])),
-        right=int(good.sum()),
-        wrong=int((~good).sum()),
-        right_passing=passing(good),
-        wrong_passing=passing(~good),
-    )
-
-
-def rounded_down(value: float) -> float:
-    """Four decimals, never more than the score itself: what reached it still does.
-
-    0.123456 -> 0.1234. Rounding half up would fail the very answer that a threshold was taken from.
-    """
-    return math.floor(value * _DECIMALS + 1e-7) / _DECIMALS
-
-
-def _threshold(values: Floats, good: NDArray[np.bool_], method: Method, quantile: float) -> float:
-    """The threshold of one sample; NaN where the method finds none."""
-    if method == "quantile":
-        # The score that at most this share of the right ones are below.
-        ordered = np.sort(values[good])
-        # The hair is for quantiles such as 0.05 * 20, which is 1 on paper.
-        at = min(len(ordered) - 1, math.floor(quantile * len(ordered) + 1e-9))
-        return float(ordered[at]) if len(ordered) else math.nan
-    return _best_cut(values, good)

@@ -10,11 +10,11 @@ from pydantic import JsonValue
 
 from simulator.cli.app import main
 from simulator.core.document import Report
+from simulator.core.settings import Settings
 from simulator.core.types import Language, Results
-from simulator.report.judges import judge_trusts, trust_section
-from simulator.report.trust import JudgeTrusts
-from simulator.results import judge_trust
-from simulator.results.judge_trust import BiasRow, Calibration, Drift, StoredBias
+from simulator.lab.judging.stored import BiasRow, Calibration, Drift, StoredBias, save_bias
+from simulator.lab.judging.trust import JudgeTrust, drift_remarks, judge_trusts, trust_section
+from simulator.results.judge_records import save_record
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
 from tests.sample_runs import rehearsed, summed
@@ -56,27 +56,22 @@ DRIFTED = Drift(
 )
 
 
-def known_of(results: Results, language: Language = "ja") -> JudgeTrusts:
-    # Without the two customers who were told different fees: that note has tests of its own.
-    consistent = tuple(c for c in results.conversations if not c.id.startswith("angry/cancel-03"))
-    results = results.model_copy(update={"conversations": consistent})
+def known_of(results: Results, language: Language = "ja") -> dict[str, JudgeTrust]:
     return judge_trusts(results, summed(results), language)
 
 
 def everything(language: Language) -> Results:
     """A run with a calibrated judge, a biased one, one without discrimination, and one that has drifted."""
-    judge_trust.save_calibration(a_calibration(language=language))
+    save_record(a_calibration(language=language))
     poor: dict[str, JsonValue] = {
         "auroc": 0.66, "intervals": {"auroc": [0.58, 0.73]}, "poor_discrimination": True,
         "commonest": {"grade": 5, "share": 0.924},
     }  # fmt: skip
-    judge_trust.save_calibration(
-        a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor)
-    )
+    save_record(a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor))
     flipped = a_row(
         "flipped_fact", "turn.correctness", expects="falls", bound=2, fell=0.8, turned=0.68, language=language
     )
-    judge_trust.save_bias(
+    save_bias(
         a_bias(a_row("padding", language=language), a_row("angry", held=True, language=language), flipped)
     )
     drift = [DRIFTED.model_dump(mode="json")]
@@ -86,7 +81,8 @@ def everything(language: Language) -> Results:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
     """Under the table of means: words, then the figure, then what to beware of."""
-    section = trust_section(known_of(everything(language), language))
+    results = everything(language)
+    section = trust_section(results, summed(results), Settings())
     assert section
 
     compare(f"standing_{language}.txt", terminal(Report(section.title, language, section.blocks)))
@@ -94,10 +90,10 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
 
 def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
     """The words that a support lead reads; None and 未校正 for whoever was never compared with people."""
-    judge_trust.save_calibration(a_calibration())
-    judge_trust.save_calibration(a_calibration("similarity", rubric="another prompt"))
+    save_record(a_calibration())
+    save_record(a_calibration("similarity", rubric="another prompt"))
     known = known_of(rehearsed("ja"))
-    groundedness, similarity = known.judges["groundedness"], known.judges["similarity"]
+    groundedness, similarity = known["groundedness"], known["similarity"]
 
     told = said(groundedness.calibration or "", "ja")
     assert told == "人との一致 AUROC .89 [.84–.93]（222件、mtrag_human faithfulness）"
@@ -121,10 +117,10 @@ def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
 )
 def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) -> None:
     """By its size, unless chance is not ruled out or there are too few answers."""
-    judge_trust.save_calibration(a_calibration(figures=figures, n=n))
+    save_record(a_calibration(figures=figures, n=n))
     known = known_of(rehearsed("en"), "en")
 
-    assert known.judges["groundedness"].level == level
+    assert known["groundedness"].level == level
 
 
 def test_a_steady_judge_is_said_to_be_steady() -> None:
@@ -133,11 +129,12 @@ def test_a_steady_judge_is_said_to_be_steady() -> None:
     changed = steady.model_copy(update={"same_rubric": False, "failed": 3})
     for drift, alarms in ((steady, [False]), (changed, [False, True, False])):
         notes = {"drift": [drift.model_dump(mode="json")]}
-        known = known_of(rehearsed("ja", models={}).model_copy(update={"notes": notes}))
-        assert [note.tone == "alarm" for note in known.notes] == alarms
-        assert known.judges["relevance"].warnings == ()
+        results = rehearsed("ja", models={}).model_copy(update={"notes": notes})
+        known = known_of(results)
+        assert [note.tone == "alarm" for note in drift_remarks(results)] == alarms
+        assert known["relevance"].warnings == ()
     foreign = rehearsed("ja", models={}).model_copy(update={"notes": {"drift": [{"of": "tomorrow"}]}})
-    assert known_of(foreign).notes == ()
+    assert [*drift_remarks(foreign)] == []
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -149,8 +146,8 @@ def test_a_stand_in_has_no_standing_whoever_calibrated_it(
     assert main([*options, "--json"]) == 0
     run = Path(json.loads(capsys.readouterr().out)["store"])
     for judge, rubric in {score.judge: score.rubric for score in read_run(run).scores}.items():
-        judge_trust.save_calibration(a_calibration(judge, rubric=rubric, model="lexical"))
-        judge_trust.save_bias(a_bias(a_row("padding", judge), judge=judge, rubric=rubric))
+        save_record(a_calibration(judge, rubric=rubric, model="lexical"))
+        save_bias(a_bias(a_row("padding", judge), judge=judge, rubric=rubric))
     main(["report", "--json"])
     out, err = capsys.readouterr()
     page = run.with_name("report.html").read_text(encoding="utf-8")

@@ -2,8 +2,8 @@
 
     run = CalibrationRun(request, settings)       reads labels and judge, raises whatever is wrong
     graded = await run.grade(progress)            a score for each row; the only step that costs anything
-    compared = run.compare(graded)                figures (results/calibration.py)
-    save_calibration(run.calibration(compared))   beside the rubric's hash, for later reports
+    compared = run.compare(graded)                figures (lab/judging/figures.py)
+    save_record(run.calibration(compared))        beside the rubric's hash, for later reports
 
 The judge sees a row as it would see a turn: question, history, contexts, reference and answer. With
 `turn.NAME` a part of its verdict is compared instead of the whole. Four scorers that count words are measured
@@ -23,10 +23,11 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import JudgeName, Rubric
+from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, figures_json, measure
+from simulator.lab.judging.stored import Calibration
 from simulator.models.pricing import Ledger
-from simulator.results import judge_trust
-from simulator.results.calibration import Figures, LabelledGrade, Yardstick, figures_json, measure
-from simulator.results.judge_trust import Calibration, CheckedLabels
+from simulator.results import judge_records
+from simulator.results.judge_records import CheckedLabels
 from simulator.results.red import is_red_alone
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
@@ -87,7 +88,7 @@ class CalibrationRun:
     """One calibration. Making it reads all input, so that errors show before anything is paid."""
 
     def __init__(
-        self, request: CalibrationRequest, settings: Settings, folder: Path = judge_trust.FOLDER
+        self, request: CalibrationRequest, settings: Settings, folder: Path = judge_records.FOLDER
     ) -> None:
         """Reads labels and judge without connecting to anything; calibrations are stored in `folder`.
 
@@ -164,7 +165,7 @@ class CalibrationRun:
             model=self.grader()[1],
             language=self.language,
             good=self.label.good,
-            date=judge_trust.today(),
+            date=judge_records.today(),
             file=str(self.file.path),
             sha256=self.file.sha256,
             figures=figures_json(compared.figures),
@@ -183,7 +184,7 @@ class CalibrationRun:
             rubric=compared.rubric,
             model=self.grader()[1],
             source=f"{self.file.dataset}-{label.name}",
-            date=judge_trust.today(),
+            date=judge_records.today(),
             answers=tuple(
                 (grade.row.group, people.mean < label.good_from, is_red_alone(grade.score, rules))
                 for grade in compared.grades

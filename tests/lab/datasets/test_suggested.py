@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.results.calibration import Method, Suggestion, best_threshold, rounded_down, suggest
+from simulator.lab.datasets.suggested import Method, Suggestion, rounded_down, suggest
 
 
 def of(
@@ -51,17 +51,3 @@ def test_the_interval_covers_the_threshold_of_other_samples(method: Method) -> N
     assert rounded_down(0.8) == 0.8
     assert of([6 / 7] * 20, [True] * 20).right_passing == 1
     assert [of([0.5] * right, [True] * right).few for right in (19, 20)] == [True, False]
-
-
-def test_the_best_cut_balances_both_kinds() -> None:
-    """At 3 all good ones are there and three of four others are below; at 4 it is 3/4 and 4/4.
-
-    There is none among rows of one kind, or where grades say nothing.
-    """
-    good = [False, False, False, True, False, True, True, True]
-    found = best_threshold([1, 2, 2, 3, 3, 4, 4, 5], good)
-
-    assert found is not None
-    assert (found.grade, found.balanced_accuracy, found.recall, found.precision) == (4, 0.875, 0.75, 1)
-    assert best_threshold([1, 2], [True, True]) is None
-    assert best_threshold([3, 3], [True, False]) is None

@@ -2,10 +2,11 @@
 
 import pytest
 
-from simulator.results.calibration import (
+from simulator.lab.judging.figures import (
     LabelledGrade,
     RedAgreement,
     Yardstick,
+    best_threshold,
     figures_json,
     histogram,
     human_agreement,
@@ -127,3 +128,17 @@ def test_no_correlation_at_all_is_more_than_a_negative_one() -> None:
     assert found.best_trivial == "token_recall"
     assert found.advantage is not None
     assert found.advantage.value == pytest.approx(1)
+
+
+def test_the_best_cut_balances_both_kinds() -> None:
+    """At 3 all good ones are there and three of four others are below; at 4 it is 3/4 and 4/4.
+
+    There is none among rows of one kind, or where grades say nothing.
+    """
+    good = [False, False, False, True, False, True, True, True]
+    found = best_threshold([1, 2, 2, 3, 3, 4, 4, 5], good)
+
+    assert found is not None
+    assert (found.grade, found.balanced_accuracy, found.recall, found.precision) == (4, 0.875, 0.75, 1)
+    assert best_threshold([1, 2], [True, True]) is None
+    assert best_threshold([3, 3], [True, False]) is None

@@ -23,10 +23,10 @@ from simulator.core.document import (
     Text,
 )
 from simulator.core.messages import Message, _, ngettext
-from simulator.results.calibration import ENOUGH_ROWS, FigureInterval, Figures, Scorer
+from simulator.lab.judging.calibration import LabelComparison
+from simulator.lab.judging.figures import ENOUGH_ROWS, FigureInterval, Figures, Scorer
+from simulator.lab.judging.stored import Calibration, short_number
 from simulator.results.draws import RESAMPLES
-from simulator.results.judge_trust import Calibration, short_number
-from simulator.results.label_grading import LabelComparison
 from simulator.runner.labelled_answers import Dimension, GraderKind
 
 # Who graded, where no model did; a model is named.

@@ -2,14 +2,9 @@
 
 from pathlib import Path
 
-from simulator.results import judge_trust
-from simulator.results.judge_trust import (
-    bias_for,
-    calibration_for,
-    save_bias,
-    save_calibration,
-)
-from tests.report.test_judge_trust import a_bias, a_calibration
+from simulator.lab.judging.stored import Calibration, bias_for, calibration_for, save_bias
+from simulator.results.judge_records import save_record, stored
+from tests.lab.judging.test_trust import a_bias, a_calibration
 
 SHOP = {"dataset": "shop", "rubric": "abc", "model": "gpt-4.1"}
 
@@ -17,10 +12,10 @@ SHOP = {"dataset": "shop", "rubric": "abc", "model": "gpt-4.1"}
 def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     """Another prompt or model, mixed ones, or grades by rule alone have no calibration."""
     kept = a_calibration(**SHOP)
-    path = save_calibration(kept, tmp_path)
+    path = save_record(kept, tmp_path)
 
     assert path == tmp_path / "groundedness-faithfulness-shop-abc-gpt-4.1.json"
-    assert judge_trust.stored_calibrations(tmp_path) == [kept]
+    assert list(stored(Calibration, tmp_path)) == [kept]
     assert calibration_for("groundedness", {"abc", ""}, folder=tmp_path) == kept
     for judge, rubrics in (("groundedness", {"xyz"}), ("groundedness", {"abc", "xyz"}), ("turn", {"abc"})):
         assert calibration_for(judge, rubrics, folder=tmp_path) is None
@@ -31,7 +26,7 @@ def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
 def test_one_of_another_prompt_or_model_replaces_none(tmp_path: Path) -> None:
     """Neither a calibration nor a result of probes: each still vouches for its own grades."""
     for rubric, model in (("combined", "gpt-4.1"), ("separate", "gpt-4.1"), ("combined", "glm/5")):
-        save_calibration(a_calibration(dataset="shop", rubric=rubric, model=model), tmp_path)
+        save_record(a_calibration(dataset="shop", rubric=rubric, model=model), tmp_path)
         save_bias(a_bias(rubric=rubric, model=model), tmp_path)
 
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -52,7 +47,7 @@ def test_one_of_another_prompt_or_model_replaces_none(tmp_path: Path) -> None:
 
 def test_names_are_no_paths(tmp_path: Path) -> None:
     """A data set called like a path stays within the folder."""
-    path = save_calibration(a_calibration(dataset="../../etc/x y"), tmp_path)
+    path = save_record(a_calibration(dataset="../../etc/x y"), tmp_path)
 
     assert path.parent == tmp_path
     assert list(tmp_path.iterdir()) == [path]
