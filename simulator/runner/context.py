@@ -232,7 +232,15 @@ class RunContext:
         greeting = self.greeting(conversation.case.language)
         if persona.adversarial:
             return AttackerUser(persona, self.attacks, model, seed=seed, turns=most, greeting=greeting)
-        return PersonaUser(persona, self.prompts, model, seed=seed, turns=most, greeting=greeting)
+        return PersonaUser(
+            persona,
+            self.prompts,
+            model,
+            seed=seed,
+            turns=most,
+            greeting=greeting,
+            voiced=self.settings.voice_opening,
+        )
 
     def _player(self, conversation: Conversation) -> Model | None:
         """The model that plays the customer of a conversation; None where a stand-in does."""

@@ -41,6 +41,7 @@ _VARIABLES: dict[str, set[str]] = {
     "silence": set(),
     "row": {"got", "cues"},
     "mood": {"feeling"},
+    "soften": set(),
     "replay": {"line"},
     "system": {"name", "voice", "case", "style", "cues", "form"},
     "retry": {"problem"},
@@ -110,11 +111,13 @@ class UserPrompts:
         cues: Mapping[Response, Sequence[str]],
         feeling: int,
         line: str | None = None,
+        *,
+        softens: bool = False,
     ) -> str:
         """What matters in the next line, by what the last answer does, as the model reads it.
 
         What answers of several kinds call for stands once. `line` is what was said here in the run that is
-        replayed, quoted.
+        replayed, quoted. It `softens` where the line before was in words that were not the customer's own.
         """
         table = self._tables[language]
         rows: dict[tuple[str, ...], list[str]] = {}
@@ -130,6 +133,8 @@ class UserPrompts:
         ]
         if feeling:
             lines.append(self.text(language, "mood", feeling=table["feelings"][str(feeling)]))
+        if softens:
+            lines.append(self.text(language, "soften"))
         if line is not None:
             lines.append(self.text(language, "replay", line=line))
         return "\n".join(lines)

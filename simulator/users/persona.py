@@ -45,11 +45,22 @@ class PersonaUser:
     """A model that plays one persona through one conversation."""
 
     def __init__(
-        self, persona: Persona, prompts: UserPrompts, model: Model, *, seed: int, turns: int, greeting: str
+        self,
+        persona: Persona,
+        prompts: UserPrompts,
+        model: Model,
+        *,
+        seed: int,
+        turns: int,
+        greeting: str,
+        voiced: bool = False,
     ) -> None:
-        """`turns` is the most there can be; `seed` belongs to this conversation."""
+        """`turns` is the most there can be; `seed` belongs to this conversation.
+
+        Whose first line was not `voiced` for this persona is the case's question, as it stands.
+        """
         self.persona, self.prompts, self.model = persona, prompts, model
-        self.seed, self.turns, self.greeting = seed, turns, greeting
+        self.seed, self.turns, self.greeting, self.voiced = seed, turns, greeting, voiced
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`.
@@ -200,6 +211,7 @@ class PersonaUser:
                 cues,
                 earlier[-1].feeling if earlier else self.persona.feeling,
                 None if line is None else quote("line", line, seal),
+                softens=len(turns) == 1 and not self.voiced,
             ),
             form=self.prompts.form(case.language, NextLine if line is None else ReplayedLine),
         )

@@ -12,6 +12,7 @@ from simulator.core import shelves
 from simulator.core.errors import AccessDenied
 from simulator.core.types import Case, Language, Utterance
 from simulator.users.opening import RULES, OpeningPrompts, VoicedOpening, lost
+from tests.commands import Command
 from tests.run_helpers import a_case, a_turn, at, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 
@@ -190,3 +191,22 @@ def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
 
     assert told().fingerprint(angry) == told().fingerprint(angry)
     assert len({told().fingerprint(angry), told().fingerprint(calm), told(other).fingerprint(angry)}) == 3
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_after_the_cases_own_words_the_second_line_is_between_two_tones(
+    language: Language, command: Command, server: OpenAIServer
+) -> None:
+    """Said once, of the second line; who was voiced from the first line on has nothing to soften."""
+    softer = prompts().text(language, "soften")
+    run = ("--persona", "elderly", "--language", language, "--limit", "1", "--turns", "4", "--json")
+
+    def softened(*options: str) -> list[int]:
+        server.requests.clear()
+        command(*run, *options)
+        asked = [request.body["messages"] for request in server.requests if "chat" in request.path]
+        return [len(messages) for messages in asked if softer in messages[0]["content"]]
+
+    # The system's prompt, the greeting, the question and the first answer.
+    assert set(softened()) == {4}
+    assert softened("--voice-opening") == []
