@@ -204,9 +204,13 @@ async def test_nobody_is_blamed_for_a_good_first_answer(seed: int) -> None:
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-@pytest.mark.parametrize("name", ["angry", "hurried", "demands_person"])
-async def test_the_impatient_say_two_lines_to_a_useless_bot(name: str, language: Language) -> None:
-    """Of their own, beside the question; then they give up."""
+@pytest.mark.parametrize(
+    ("name", "lines"), [("angry", 1), ("hurried", 1), ("demands_person", 2), ("regular", 3), ("elderly", 4)]
+)
+async def test_a_useless_bot_hears_as_many_lines_as_patience_has(
+    name: str, lines: int, language: Language
+) -> None:
+    """Of their own, beside the question; then they give up: the angry long before the regular."""
     useless = {"ja": UNRELATED, "en": "Please restart your router and wait a minute."}[language]
     question = {"ja": QUESTION, "en": "How much is it to cancel Home 1 Giga after a year?"}[language]
     reference = {"ja": REFERENCE, "en": "Cancelling Home 1 Giga within 24 months costs 4,800 yen."}[language]
@@ -215,7 +219,7 @@ async def test_the_impatient_say_two_lines_to_a_useless_bot(name: str, language:
     while (line := await user(case, spoken(said, useless))).next == "stay":
         said.append(line.text)
 
-    assert (line.next, len(set(said))) == ("gave_up", 3)
+    assert (line.next, len(set(said))) == ("gave_up", lines + 1)
     if name == "demands_person":
         person = re.compile("人|担当|オペレーター|person|human|agent|someone|staff", re.IGNORECASE)
         assert all(person.search(each) for each in said[1:])

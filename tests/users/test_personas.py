@@ -35,7 +35,7 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("patience = 3", "patiense = 3", "patiense: not a known key. Did you mean patience, politeness?"),
+        ("patience = 2", "patiense = 2", "patiense: not a known key. Did you mean patience, politeness?"),
         ("voice = ", "voise = ", "ja.voise: not a known key. Did you mean voice?"),
         ("questions = 0.35", "questions = 1.5", "questions: must be at most 1."),
         ("feeling = -1", 'discloses = "now"', "discloses: must be 'at_once', 'when_asked'"),

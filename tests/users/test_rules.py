@@ -78,12 +78,21 @@ def test_who_leaves_and_who_stays(
     assert reaction.overruled == (None if chosen == follows else chosen)
 
 
-@pytest.mark.parametrize("name", ["angry", "hurried", "demands_person"])
-def test_a_useless_bot_hears_two_lines_of_the_impatient(name: str) -> None:
-    """Question aside, before they leave."""
-    useless = [Reaction(got="nothing")] * 3
+def test_the_angry_and_the_hurried_leave_before_the_regular_and_the_old() -> None:
+    """After as many useless answers in a row as their own file says."""
+    stand = {name: shelves.persona(name).patience for name in shelves.customer_names()}
 
-    assert [ruled(shelves.persona(name), useless[:n]).next for n in (1, 2, 3)] == ["stay", "stay", "gave_up"]
+    assert (
+        stand["angry"]
+        == stand["hurried"]
+        < min(n for name, n in stand.items() if name not in ("angry", "hurried"))
+    )
+    assert stand["elderly"] > stand["regular"] > stand["calm"]
+    for name, most in stand.items():
+        useless = [
+            ruled(shelves.persona(name), [Reaction(got="nothing")] * n).next for n in range(1, most + 1)
+        ]
+        assert useless == ["stay"] * (most - 1) + ["gave_up"]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     ran = ("--offline", "--language", "en", "--persona", "regular", "--turns", "5", "--json")
     done = command(*ran)
     found = done.json["simulator"]["likeness"]
-    assert (found["language"], found["reference"], found["n"]) == ("en", "STAR, MultiDoGO", 100)
+    assert (found["language"], found["reference"], found["n"]) == ("en", "STAR, MultiDoGO", 150)
     assert found["interval"][0] <= found["composite"] <= found["interval"][1]
     assert found["shares"]["asks"]["reference"] == pytest.approx(0.12, abs=0.02)
     ended = sum(each["ours"] for name, each in found["shares"].items() if name.startswith("ended_"))

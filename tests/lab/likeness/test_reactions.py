@@ -27,7 +27,7 @@ def test_the_phrases_of_every_persona_react(language: str, capsys: pytest.Captur
     assert pairs["calm", "perfect"]["ended"] == "satisfied"
     assert pairs["demands_person", "perfect"]["ended"] == "handed_over"
     assert pairs["angry", "perfect"]["feelings"] == [-1, 1]
-    assert pairs["angry", "rude"]["feelings"] == [-1, -2, -2, -2]
+    assert pairs["angry", "rude"]["feelings"] == [-1, -2, -2]
     assert {each["grade"] for each in found["reactions"]} == {None}
 
 
