@@ -168,7 +168,7 @@ def _column(title: str, language: Language, results: Results, real: dict[str, tu
 
 
 def _played(results: Results) -> CustomerFigures:
-    return customer_figures(results, run_turns(results, RedRules(), TURN), RedRules(), "keep")
+    return customer_figures(results, run_turns(results, RedRules(), TURN), "keep")
 
 
 def rows(column: Column) -> Iterator[tuple[str, str, str]]:

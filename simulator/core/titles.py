@@ -142,6 +142,8 @@ TITLES: dict[str, dict[str, Message]] = {
     },
     "ended": {
         "satisfied": _("Satisfied"),
+        "satisfied_wrong": _("Satisfied with a wrong or invented answer"),
+        "satisfied_unresolved": _("Satisfied without what they came for"),
         "handed_over": _("Handed over"),
         "turn_limit": _("Turn limit"),
         "gave_up": _("Gave up"),

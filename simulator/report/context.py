@@ -131,15 +131,23 @@ def change_text(pair: Change) -> Message:
     )
 
 
+# Where judges say otherwise than a customer who left satisfied.
+_CONTRADICTED = {
+    "satisfied_wrong": _("Customers who left satisfied with a wrong or invented answer: {n} of {of}."),
+    "satisfied_unresolved": _("Customers who left satisfied without what they came for: {n} of {of}."),
+}
+
+
 def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     """Everything that is missing from the figures or shaped them, alarms first.
 
     That the target was missed is not among them: it is the verdict itself.
     """
     alarms = [*_shared_reason(summary), *_gate_alarms(gate, titles), *_all_alike(summary), *_alarms(summary)]
-    if n := summary.customers.satisfied_unresolved:
-        of = summary.customers.satisfied_graded
-        alarms.append(_("Customers who left satisfied without what they came for: {n} of {of}.", n=n, of=of))
+    of = sum(n for how, n in summary.ended.items() if how.startswith("satisfied"))
+    for how, text in _CONTRADICTED.items():
+        if n := summary.ended.get(how):
+            alarms.append(text.format(n=n, of=of))
     if any(summary.red.lapses.values()):
         alarms.append(lapses_text(summary.red.lapses, summary.red.lapsed))
     remarked: list[Text] = []
@@ -346,6 +354,11 @@ class ReportContext:
     def titles(self) -> Titles:
         """The titles of judges, personas, endings and marks."""
         return self.summary.titles(self.language)
+
+    @cached_property
+    def endings(self) -> dict[str, str]:
+        """How each conversation ended, by its id: see `simulator.results.red.ending_of`."""
+        return {row.id: row.ending for row in self.summary.record.conversations}
 
     def scores(self, conversation: str, turn: int) -> Mapping[str, Score]:
         """The scores of a turn by judge; rows follow the plan, so one conversation at a time is kept."""

@@ -434,6 +434,7 @@ class _Views:
         """
         # A judge of the whole conversation has its score at the last turn.
         rows, ends = self._summary.rows, scores.get(len(c.turns), {})
+        ended = self._context.endings.get(c.id, "")
         reds = [red for turn in c.turns if (red := self._context.red.get((c.id, turn.index)))]
         # What the filter "below 60" of the page goes by, as text, in the order of its list of judges.
         lows = []
@@ -447,7 +448,8 @@ class _Views:
         return {
             "conversation": c,
             "anchor": tables.anchor(number),
-            "ending": tables.ending(c) if c.reason or not rows else "",
+            "ending": tables.ending(ended) if c.reason or not rows else "",
+            "ended": ended,
             "reaction": self._reaction(c.reaction),
             "wholes": [self._whole(score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(c.case) if rows else "",

@@ -9,7 +9,7 @@ from simulator.core.document import Cell, Table, Text, excerpt, points
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
-from simulator.core.types import Case, Conversation, RedRules, Results, Run, Score, Severity, Spending, Turn
+from simulator.core.types import Case, RedRules, Results, Run, Score, Severity, Spending, Turn
 from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, rounded
 from simulator.results.rows import Mark
 from simulator.storage.results import select_conversations
@@ -229,9 +229,9 @@ def expected_at(case: Case, turn: int, length: int) -> Text:
     return _("Expected: say that it is not in the material") if is_declined else ""
 
 
-def ending(conversation: Conversation) -> Text:
+def ending(how: str) -> Text:
     """How a conversation ended, or that it is still going on."""
-    return title("ended", conversation.ended.value) if conversation.ended else _("not finished")
+    return title("ended", how) if how else _("not finished")
 
 
 def rules_text(rules: RedRules) -> Message:

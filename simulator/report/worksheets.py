@@ -556,7 +556,7 @@ def _conversation_row(conversation: Conversation, place: str, context: ReportCon
     about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
     cells = {"config": replace(about, anchor=place), "score": _score_cell(conversation, whole, context)}
     if conversation.ended and not context.summary.rows:
-        cells["ended"] = text_cell(context.text(context.titles("ended", conversation.ended)))
+        cells["ended"] = text_cell(context.text(context.titles("ended", context.endings[conversation.id])))
     sampled = context.results.is_sampled
     if context.summary.rows:
         cells["reference"] = text_cell(expected_text(conversation.case))

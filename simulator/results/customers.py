@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import quantiles
 
-from simulator.core.types import CONVERSATION, SUPERSEDED, Conversation, Ended, Language, RedRules, Results
+from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Results
 from simulator.results.figures import CustomerFigures, CustomerGoal, Handling, LineLengths, turn_failure
 from simulator.results.rows import Key, RunTurns
 from simulator.text.overlap import coverage
@@ -41,33 +41,20 @@ ANGRY = "angry"
 # conversation that a failure ended says nothing of when the customer would have left.
 _UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
 _DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
-# Where the red rule for whole conversations is switched off, this is still what counts as unresolved: no more
-# than half of the customer's requests were settled.
-_UNRESOLVED = 0.5
 
 
-def customer_figures(
-    results: Results, run: RunTurns, rules: RedRules, handling: Handling | None = None
-) -> CustomerFigures:
+def customer_figures(results: Results, run: RunTurns, handling: Handling | None = None) -> CustomerFigures:
     """How the customers of a run were played.
 
     `handling` is what is done with the turns that they spoilt; None where nobody looks for any, and then
     there are no faults, goals and lengths.
     """
     guarded = [broken for row in run.conversations for broken in row.broken]
-    satisfied = {row.id for row in run.conversations if row.ended is Ended.SATISFIED}
-    # Of those that left content, what the judge of whole conversations says of them.
-    wholes = [
-        turn.scores.get(CONVERSATION) for turn in run.turns if turn.is_last and turn.conversation in satisfied
-    ]
-    shares = [grade.value for grade in wholes if grade and grade.value is not None]
     figures = CustomerFigures(
         guarded=len(guarded),
         rules=dict(Counter(rule for broken in guarded for rule in broken)),
         failed=sum(row.ended in (Ended.USER_FAILED, Ended.ENDPOINT_FAILED) for row in run.conversations),
         overruled=sum(row.overruled for row in run.conversations),
-        satisfied_graded=len(shares),
-        satisfied_unresolved=sum(value <= (rules.conversation or _UNRESOLVED) for value in shares),
     )
     if handling is None:
         return figures

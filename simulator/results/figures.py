@@ -217,8 +217,6 @@ class CustomerFigures(Value):
     about staying or leaving. `faults` are counted by kind; `spoilt` are answered turns with the last fault
     that makes their grade doubtful, `handling` is what is done with them. `superseded` conversations were
     held once more. `lengths` of lines are by language, then by persona, with `all` for everyone.
-    `satisfied_graded` are conversations that the customer left satisfied and the judge `conversation` graded,
-    `satisfied_unresolved` those of them that it calls unresolved.
     """
 
     # Of a run without a model as customer there are no faults, goals and lengths: phrases say what stands in
@@ -233,8 +231,6 @@ class CustomerFigures(Value):
     superseded: tuple[str, ...] = ()
     goals: dict[str, CustomerGoal] = Field(default={})
     lengths: dict[str, dict[str, LineLengths]] = Field(default={})
-    satisfied_graded: int = 0
-    satisfied_unresolved: int = 0
 
 
 class SimulatorScore(Value):

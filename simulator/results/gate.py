@@ -208,8 +208,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             for name, judge in summary.scores.judges.items()
         },
         "total": rounded(summary.scores.total.model_dump()),
-        "conversations": summary.model_dump(include={"planned", "finished", "ended"})
-        | customers.model_dump(include={"satisfied_graded", "satisfied_unresolved"}),
+        "conversations": summary.model_dump(include={"planned", "finished", "ended"}),
         # By kind, and the conversations that have any; null where no conversation was graded as a whole.
         "lapses": {**summary.red.lapses, "conversations": summary.red.lapsed} if summary.red.lapses else None,
         # Of the sentences that cases expect: how many were met, were not, did not come up; null without any.

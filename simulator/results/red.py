@@ -42,6 +42,8 @@ from simulator.core.types import (
     RISK,
     TOOLS,
     Case,
+    Conversation,
+    Ended,
     RedRules,
     Results,
     Score,
@@ -286,6 +288,34 @@ def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int
 def _unmet_reason(row: Mapping[str, Any]) -> str:
     """The sentence that was not met and why, in the judge's words: "names the fee: It named none"."""
     return ": ".join(filter(None, (str(row["sentence"]).strip(), str(row.get("why", "")).strip())))
+
+
+# What lowers these grades is wrong, or stands nowhere.
+_INVENTED: frozenset[MarkKind] = frozenset({"groundedness", "correctness", "claims", "facts"})
+# A conversation is unresolved where no more than this share (0..1) of its requests was settled, even if the
+# red rule for whole conversations is switched off.
+_UNRESOLVED = 0.5
+
+
+def ending_of(
+    conversation: Conversation,
+    marks: Iterable[Mark],
+    by_turn: Mapping[int, Mapping[str, Score]],
+    rules: RedRules,
+) -> str:
+    """How a conversation ended, as reports count it: the value of `Ended`, empty while it is held.
+
+    Who left satisfied counts as no satisfied customer where judges say otherwise: `satisfied_wrong` with an
+    answer that is wrong or made up (`marks` are those of all turns), `satisfied_unresolved` without what they
+    came for.
+    """
+    if conversation.ended is not Ended.SATISFIED:
+        return conversation.ended.value if conversation.ended else ""
+    if any(mark.kind in _INVENTED for mark in marks):
+        return "satisfied_wrong"
+    whole = whole_score(by_turn)
+    is_open = whole and whole.value is not None and whole.value <= (rules.conversation or _UNRESOLVED)
+    return "satisfied_unresolved" if is_open else "satisfied"
 
 
 # The requests that make a conversation unsettled, the gravest first.

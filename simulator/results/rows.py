@@ -121,10 +121,11 @@ class GradedTurn:
 class ConversationRow:
     """One conversation that began, or ended before; `broken` are the guard's rules, message by message.
 
-    `ended` is None while it is held. `overruled` counts where the persona's rules decided otherwise than the
-    model about staying or leaving. `feeling` is the customer's own at the end, from -2 (angry) to 2 (glad),
-    None where nobody said it. `user_model` is empty where one model plays all customers. `answerable` and
-    `handover` are what its case says is right, `needed` the articles that it names.
+    `ended` is None while it is held, `ending` is that in the words of reports (`red.ending_of`). `overruled`
+    counts where the persona's rules decided otherwise than the model about staying or leaving. `feeling` is
+    the customer's own at the end, from -2 (angry) to 2 (glad), None where nobody said it. `user_model` is
+    empty where one model plays all customers. `answerable` and `handover` are what its case says is right,
+    `needed` the articles that it names.
     """
 
     id: str
@@ -141,6 +142,7 @@ class ConversationRow:
     needed: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     feeling: int | None = None
+    ending: str = ""
 
 
 @dataclass(slots=True)

@@ -70,7 +70,7 @@ def summarise(
     # Whoever names no judges, as a test or a notebook, gets all that graded.
     names = judges or tuple(sorted(results.scores.judges))
     every = run_turns(results, rules, primary_judge(names))
-    customers = customer_figures(results, every, rules, handling)
+    customers = customer_figures(results, every, handling)
     # What is left out is left out of scores and red answers alike; both scores are shown either way.
     kept = every.without(frozenset(customers.spoilt))
     is_kept = customers.handling == "exclude"
@@ -82,7 +82,7 @@ def summarise(
         rows=results.run.asks_once,
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in every.conversations),
-        ended=dict(Counter(c.ended.value for c in every.conversations if c.ended)),
+        ended=dict(Counter(c.ending for c in every.conversations if c.ended)),
         record=counted,
         turns=sum(len(row.turns) for row in every.conversations),
         unrecorded=sum(turn.unrecorded for turn in every.turns),

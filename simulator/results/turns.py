@@ -26,6 +26,7 @@ from simulator.core.types import (
 )
 from simulator.results.figures import turn_failure
 from simulator.results.red import (
+    ending_of,
     expected_of,
     is_flipped,
     is_unanswered,
@@ -113,6 +114,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
                 case.passages,
                 case.tags,
                 next((r.feeling for r in reversed(conversation.reactions) if r and r.got), None),
+                ending_of(conversation, (mark for turn in turns for mark in turn.marks), by_turn, rules),
             )
         )
     return run

@@ -332,7 +332,7 @@ def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
         1,
         {"missing": 1},
     )
-    assert (shown.customers.satisfied_graded, shown.customers.satisfied_unresolved) == (1, 1)
+    assert shown.ended == {"satisfied_unresolved": 1, "gave_up": 1}
     assert {cause.cause for cause in root_causes(results, shown)} == {"unclear"}
 
 

@@ -30,7 +30,7 @@ ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UN
 
 def looked_into(results: Results) -> CustomerFigures:
     """How the customers of a run were played, their faults looked for."""
-    return customer_figures(results, run_turns(results, RedRules(), TURN), RedRules(), "keep")
+    return customer_figures(results, run_turns(results, RedRules(), TURN), "keep")
 
 
 def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
