@@ -276,6 +276,8 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
 # Where both APIs are switched on, after choosing the project. Google's answer has a link as well, which is
 # not taken: anybody may stand in Google's place, and people click on what a program tells them to.
 APIS = "https://console.cloud.google.com/flows/enableapi?apiid=sheets.googleapis.com,drive.googleapis.com"
+# Google's words where people have locked what is to be written.
+PROTECTED = "protected cell"
 # What Google's message or its list of reasons says, and what to do.
 _KNOWN = {
     "SERVICE_DISABLED": _(
@@ -297,7 +299,7 @@ _KNOWN = {
     "limit of 10000000 cells": _(
         "the spreadsheet is full (10 million cells); push to a new one with --sheet"
     ),
-    "protected cell": _(
+    PROTECTED: _(
         "part of it is protected against {who}; allow it in Data > Protect sheets and ranges"
         " (データ > シートと範囲を保護)"
     ),

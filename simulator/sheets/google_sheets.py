@@ -40,6 +40,8 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, quote
 from simulator.core.types import Language
 from simulator.sheets.google_api import (
+    PROTECTED,
+    GoogleRefused,
     MovedCells,
     SheetsClient,
     SinkUnavailable,
@@ -690,7 +692,32 @@ def push(
     except SinkUnavailable as error:
         msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
+    except GoogleRefused as error:
+        if error.reason != PROTECTED:
+            raise
+        areas = client.persist(lambda: _protected(client, target.key), _("sheet {key}", key=target.key))
+        raise GoogleRefused(
+            _("{error} Protected are: {areas}", error=error, areas=areas), PROTECTED
+        ) from None
     return PushSummary(work.url, len(work.rows), tuple(work.notes), work.before)
+
+
+def _protected(client: SheetsClient, key: str) -> Message:
+    """The parts of a spreadsheet that others have locked: "確認!B2:D9"; of a whole worksheet its title."""
+    from gspread.utils import rowcol_to_a1
+
+    fields = "sheets(properties(title),protectedRanges(range,warningOnly,editors))"
+    areas = []
+    for sheet in client.read(f"{SPREADSHEETS}/{key}", query={"fields": fields}).get("sheets", ()):
+        for locked in sheet.get("protectedRanges", ()):
+            area, editors = locked.get("range", {}), locked.get("editors", {}).get("users", ())
+            if locked.get("warningOnly") or client.account.email in editors:
+                continue
+            first = rowcol_to_a1(area.get("startRowIndex", 0) + 1, area.get("startColumnIndex", 0) + 1)
+            ends = area.get("endRowIndex"), area.get("endColumnIndex")
+            cells = f"!{first}:{rowcol_to_a1(*ends)}" if all(ends) else f"!{first}" if len(area) > 1 else ""
+            areas.append(f"{sheet['properties']['title']}{cells}")
+    return _("{parts}", parts=areas)
 
 
 class _Push:

@@ -108,9 +108,18 @@ def full(server: SheetsServer) -> None:
 
 
 def guarded(server: SheetsServer) -> None:
+    lock(server)
+
+
+def guarded_in_part(server: SheetsServer) -> None:
+    lock(server, startRowIndex=0, endRowIndex=9, startColumnIndex=1, endColumnIndex=3)
+
+
+def lock(server: SheetsServer, **area: int) -> None:
+    """Mari lets nobody else write there."""
     pushed(review("r0"))
     sheet = server.book(KEY).sheet(TITLE)
-    told = {"protectedRangeId": 1, "range": {"sheetId": sheet.id}, "editors": {"users": [MARI]}}
+    told = {"protectedRangeId": 1, "range": {"sheetId": sheet.id, **area}, "editors": {"users": [MARI]}}
     sheet.lists["protectedRanges"].append(told)
 
 
@@ -127,7 +136,8 @@ def guarded(server: SheetsServer) -> None:
         (lambda server: server.store.books.pop(KEY), ("no such sheet", "/d/")),
         (lambda server: server.accounts.revoke(ROBOT), ("refused the credentials", "invalid_grant")),
         (full, ("10 million cells",)),
-        (guarded, ("シートと範囲を保護", ROBOT)),
+        (guarded, ("シートと範囲を保護", ROBOT, f"Protected are: {TITLE}")),
+        (guarded_in_part, ("シートと範囲を保護", ROBOT, f"Protected are: {TITLE}!B1:C9")),
     ],
 )
 def test_what_people_can_mend_is_one_line(
