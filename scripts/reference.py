@@ -1,172 +1,192 @@
-"""`python -m scripts.reference`: writes docs/reference.md, its twin, and docs/schemas, from the program."""
+"""`python -m scripts.reference`: writes the pages called reference in docs and docs/lab, and docs/schemas."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from typer.core import TyperGroup
 
 from scripts.messages import commands
 from scripts.schemas import schemas
 from simulator import plugins
-from simulator.cli.app import command_tree, help_record, in_japanese
-from simulator.cli.list import shelf
+from simulator.cli.app import COMMANDS, command_tree, help_record, in_japanese
 from simulator.core import shelves
-from simulator.core.messages import CHECKOUT, Language, shown
-from simulator.core.settings import PREFIX, Settings, groups, setting_fields
+from simulator.core.messages import Language, shown
+from simulator.core.settings import Settings, added_settings, groups, setting_fields
+from simulator.core.titles import title
 
-PAGES: dict[Language, Path] = {
-    "en": shelves.ROOT / "docs" / "reference.md",
-    "ja": shelves.ROOT / "docs" / "reference.ja.md",
+DOCS = shelves.ROOT / "docs"
+PAGES: dict[Language, Path] = {"en": DOCS / "reference.md", "ja": DOCS / "reference.ja.md"}
+LAB_PAGES: dict[Language, Path] = {
+    "en": DOCS / "lab" / "reference.md",
+    "ja": DOCS / "lab" / "reference.ja.md",
 }
-# Of settings, those that have an option; the others stand in the settings file alone.
 plugins.offer()
-OPTIONS = {name: title for title, names in groups().items() for name in names}
+# Settings that have an option, in the groups of help; the others stand in the settings file alone.
+OPTIONS = {name: group for group, names in groups().items() for name in names}
+# What help says of every argument RUN.
+A_RUN = "A run: id, start of an id, latest, or path."
+# Settings of every adapter.
+COMMON = ("timeout", "concurrency", "retries")
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
-    "Made by `python -m scripts.reference` from the program itself: change nothing here.": (
-        "プログラム自身から `python -m scripts.reference` が作るページです。ここは書き換えません。"
+    "Reference of the lab": "lab のリファレンス",
+    "Written by `python -m scripts.reference`; do not edit.": (
+        "`python -m scripts.reference` が作るページです。書き換えないでください。"
+    ),
+    "Settings and commands that only some users need. The others: [reference](../reference.md).": (
+        "一部の人だけが使う設定とコマンドです。ほかは[リファレンス](../reference.ja.md)にあります。"
     ),
     "Settings": "設定",
-    "Only in rehearsal.toml": "rehearsal.toml にだけ書くもの",
     "Commands": "コマンド",
     "Judges": "採点役",
     "Adapters": "アダプター",
-    "Personas": "お客様役",
-    "settings": "設定",
-    "option": "オプション",
-    "environment": "環境変数",
-    "meaning": "意味",
-    "judge": "採点役",
-    "what it looks at": "見るもの",
-    "grades by default": "既定で採点する",
-    "yes": "はい",
-    "adapter": "アダプター",
-    "what it is": "何か",
-    "setting": "設定",
     "default": "既定",
     "required": "必須",
-    "persona": "お客様役",
-    "name": "名前",
     "The command line overrides the environment, which overrides `rehearsal.toml`.": (
-        "コマンドラインは環境変数より、環境変数は `rehearsal.toml` より優先されます。"
+        "コマンドライン、環境変数、`rehearsal.toml` の順に優先されます。"
     ),
-    "In the file a setting has its variable's name in small letters, without the prefix: `turns = 5`.": (
-        "ファイルには、環境変数の名前から接頭辞を除き、小文字で書きます（`turns = 5`）。"
+    "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
+    " a name that differs stands in brackets.": (
+        "`--max-failed` は、ファイルでは `max_failed`、環境変数では `REHEARSAL_MAX_FAILED` です。"
+        "名前が違うものは括弧に示します。"
     ),
-    "What they mean: [bots](bots.md).": "意味は[ボットをつなぐ](bots.ja.md)にあります。",
-    "More: [judges](judges.md).": "詳しくは[採点役](judges.ja.md)にあります。",
-    "More: [personas](personas.md).": "詳しくは[お客様役](personas.ja.md)にあります。",
+    "Only in the file: {names}.": "ファイルにだけ書くもの：{names}。",
+    "`COMMAND --help-all` says which settings a command takes."
+    " `RUN` is an id, its beginning, `latest` or a path.": (
+        "コマンドが使える設定は `コマンド --help-all` で分かります。"
+        "`RUN` は、ID、その先頭、`latest`、またはパスです。"
+    ),
+    "What they grade: [judges](judges.md), [more judges](lab/judging.md).": (
+        "見るものは[採点役](judges.ja.md)と[ほかの採点役](lab/judging.ja.md)にあります。"
+    ),
+    "What settings mean: [bots](bots.md). Every adapter has {names}.": (
+        "設定の意味は[ボットをつなぐ](bots.ja.md)にあります。どのアダプターにも {names} があります。"
+    ),
     "日本語: [reference.ja.md](reference.ja.md)": "English: [reference.md](reference.md)",
 }
 
 
-def page(language: Language) -> str:
-    """The whole page in one language."""
+class Text:
+    """What the program says of itself, in one language."""
 
-    def say(english: str) -> str:
-        return english if language == "en" else WORDS[english]
-
-    def localised(english: str) -> str:
-        return english if language == "en" else in_japanese(english)
-
-    def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-        heads = [say(title) for title in titles]
-        yield f"\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}"
-        for row in rows:
-            yield f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in row)} |"
-
-    def lines() -> Iterator[str]:
-        tree = list(commands("", command_tree(), None))
-        simulate = next(context for path, _, context in tree if path == "simulate")
-        evaluate = next(context for path, _, context in tree if path == "evaluate")
-        records = {
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.tree = list(commands("", command_tree(), None))
+        self.records = {
             param.name: help_record(param, context)
-            for context in (evaluate, simulate)
+            for word in ("evaluate", "simulate")
+            for context in [next(context for path, _, context in self.tree if path == word)]
             for param in context.command.params
         }
-        yield f"# {say('Reference')}\n\n{say('日本語: [reference.ja.md](reference.ja.md)')}\n"
-        yield say("Made by `python -m scripts.reference` from the program itself: change nothing here.")
-        yield f"\n## {say('Settings')}\n"
-        yield say("The command line overrides the environment, which overrides `rehearsal.toml`.")
-        yield say(
-            "In the file a setting has its variable's name in small letters, without the prefix: `turns = 5`."
-        )
-        for title, names in groups().items():
-            yield f"\n### {localised(title)}"
-            yield from table(
-                ("option", "environment", "meaning"),
-                (
-                    (
-                        f"`{_typed(records[name][0])}`",
-                        f"`{PREFIX}{name.upper()}`",
-                        localised(records[name][1]),
-                    )
-                    for name in names
-                    if name in records
-                ),
-            )
-        yield f"\n### {say('Only in rehearsal.toml')}\n"
-        yield "".join(f"`{name}` " for name in sorted({*setting_fields()} - {*OPTIONS, "protocol"})).strip()
-        yield f"\n## {say('Commands')}"
-        for path, command, context in tree:
-            if path and not isinstance(command, TyperGroup):
-                yield f"\n### {path}\n\n{localised(_first(command.help))}"
-                yield from _command(context, localised, say, table, f"{CHECKOUT} {path}")
-        yield f"\n## {say('Judges')}\n\n{say('More: [judges](judges.md).')}"
-        judges = shelf(shelves.JUDGES, shelves.judge_names())
-        default = Settings().judges
-        yield from table(
-            ("judge", "what it looks at", "grades by default"),
-            (
-                (f"`{name}`", shown(about, language), say("yes") if name in default else "")
-                for name, about in judges.items()
-            ),
-        )
-        yield f"\n## {say('Adapters')}\n\n{say('What they mean: [bots](bots.md).')}"
-        for name, about in shelf(shelves.ADAPTERS, shelves.adapter_names()).items():
-            yield f"\n### {name}\n\n{shown(about, language)}"
+
+    def say(self, english: str) -> str:
+        """A sentence of the page."""
+        return english if self.language == "en" else WORDS[english]
+
+    def help(self, english: str) -> str:
+        """A sentence of --help."""
+        return english if self.language == "en" else in_japanese(english)
+
+    def settings(self, *, lab: bool) -> Iterator[str]:
+        """A line for each setting, by group; those of the lab or the others."""
+        of_lab = {name for model in added_settings() for name in model.model_fields}
+        for group, names in groups().items():
+            here = [name for name in names if name in self.records and (name in of_lab) is lab]
+            if here:
+                yield f"\n### {self.help(group)}\n"
+            for name in here:
+                option, text = self.records[name]
+                word = option.removeprefix("-o, ").removeprefix("--").split()[0].replace("-", "_")
+                other = "" if word == name else f" (`{name}`)"
+                yield f"- `{_typed(option)}`{other}: {self.help(text)}"
+
+    def commands(self, *, lab: bool) -> Iterator[str]:
+        """What each command does, and its own options; those of the lab or the others."""
+        for path, command, context in self.tree:
+            if path and not isinstance(command, TyperGroup) and (path.split()[0] not in COMMANDS) is lab:
+                yield f"\n### {path}\n\n{self.help(_first(command.help))}"
+                gap = "\n"
+                for param in context.command.params:
+                    record = help_record(param, context)
+                    if record and param.name not in OPTIONS and not record[1].startswith(A_RUN):
+                        yield f"{gap}- `{_typed(record[0])}`: {' '.join(self.help(record[1]).split())}"
+                        gap = ""
+
+    def judges(self) -> Iterator[str]:
+        """A line for each judge, with those that grade by default marked."""
+        for name in shelves.judge_names():
+            mark = f" ({self.say('default')})" if name in Settings().judges else ""
+            yield f"- `{name}`{mark}: {shown(title('judge', name), self.language)}"
+
+    def adapters(self) -> Iterator[str]:
+        """A line for each adapter, with its settings and their defaults."""
+        for name in shelves.adapter_names():
             parameters = inspect.signature(shelves.connector(name)).parameters.values()
-            yield from table(
-                ("setting", "default"),
-                (
-                    (
-                        f"`{parameter.name}`",
-                        say("required")
-                        if parameter.default is parameter.empty
-                        else f"`{parameter.default}`"
-                        if parameter.default not in ("", None)
-                        else "",
-                    )
-                    for parameter in parameters
-                    if parameter.name not in ("chat", "cases", "choosing")
-                ),
-            )
-        yield f"\n## {say('Personas')}\n\n{say('More: [personas](personas.md).')}"
-        personas = {name: shelves.persona(name) for name in shelves.persona_names()}
-        yield from table(
-            ("persona", "name"),
-            ((f"`{name}`", persona.speaks(language).name) for name, persona in personas.items()),
+            own = [
+                self._setting(p) for p in parameters if p.name not in (*COMMON, "chat", "cases", "choosing")
+            ]
+            yield f"- `{name}`: {', '.join(own)}".removesuffix(": ")
+
+    def _setting(self, parameter: inspect.Parameter) -> str:
+        if parameter.default is parameter.empty:
+            return f"`{parameter.name}` ({self.say('required')})"
+        return f"`{parameter.name}" + (
+            f"={parameter.default}`" if parameter.default not in ("", None) else "`"
         )
 
-    return "\n".join(lines()) + "\n"
+
+def page(language: Language) -> str:
+    """The page of the core in one language."""
+    text = Text(language)
+    say = text.say
+    alone = sorted({*setting_fields()} - {*OPTIONS, "protocol"})
+    parts = [
+        f"# {say('Reference')}\n",
+        f"{say('日本語: [reference.ja.md](reference.ja.md)')}\n",
+        f"{say('Written by `python -m scripts.reference`; do not edit.')}\n",
+        f"## {say('Settings')}\n",
+        say("The command line overrides the environment, which overrides `rehearsal.toml`."),
+        say(
+            "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
+            " a name that differs stands in brackets."
+        ),
+        say("Only in the file: {names}.").format(names=", ".join(f"`{name}`" for name in alone)),
+        *text.settings(lab=False),
+        f"\n## {say('Commands')}\n",
+        say(
+            "`COMMAND --help-all` says which settings a command takes."
+            " `RUN` is an id, its beginning, `latest` or a path."
+        ),
+        *text.commands(lab=False),
+        f"\n## {say('Judges')}\n",
+        f"{say('What they grade: [judges](judges.md), [more judges](lab/judging.md).')}\n",
+        *text.judges(),
+        f"\n## {say('Adapters')}\n",
+        say("What settings mean: [bots](bots.md). Every adapter has {names}.").format(
+            names=", ".join(f"`{name}`" for name in COMMON)
+        )
+        + "\n",
+        *text.adapters(),
+    ]
+    return "\n".join(parts) + "\n"
 
 
-def _command(context: Any, localised: Any, say: Any, table: Any, typed: str) -> Iterator[str]:
-    """How a command is called, its own options, and the settings it takes."""
-    options, settings = [], []
-    for param in context.command.params:
-        record = help_record(param, context)
-        if param.name in OPTIONS:
-            settings.append(f"`{param.opts[-1]}`")
-        elif record:
-            options.append((f"`{_typed(record[0])}`", localised(record[1])))
-    yield f"\n    {typed} {' '.join(context.command.collect_usage_pieces(context))}"
-    if options:
-        yield from table(("option", "meaning"), options)
-    if settings:
-        yield f"\n{say('settings')}: {' '.join(settings)}"
+def lab_page(language: Language) -> str:
+    """The page of the lab in one language."""
+    text = Text(language)
+    say = text.say
+    parts = [
+        f"# {say('Reference of the lab')}\n",
+        f"{say('日本語: [reference.ja.md](reference.ja.md)')}\n",
+        say("Settings and commands that only some users need. The others: [reference](../reference.md)."),
+        f"{say('Written by `python -m scripts.reference`; do not edit.')}\n",
+        f"## {say('Settings')}",
+        *text.settings(lab=True),
+        f"\n## {say('Commands')}",
+        *text.commands(lab=True),
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def _typed(record: str) -> str:
@@ -180,6 +200,7 @@ def _first(text: str) -> str:
 if __name__ == "__main__":
     for language, path in PAGES.items():
         path.write_text(page(language), encoding="utf-8")
+        LAB_PAGES[language].write_text(lab_page(language), encoding="utf-8")
     for path, schema in schemas().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(schema, encoding="utf-8")

@@ -234,3 +234,4 @@ def test_small_models_get_three_judges(tmp_path: Path) -> None:
 def test_the_reference_says_what_the_program_declares(language: Language) -> None:
     """After a change of an option, `python -m scripts.reference` writes it anew."""
     assert reference.PAGES[language].read_text(encoding="utf-8") == reference.page(language)
+    assert reference.LAB_PAGES[language].read_text(encoding="utf-8") == reference.lab_page(language)
