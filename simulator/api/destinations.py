@@ -24,24 +24,36 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Unkn
 from simulator.core.loading import describe_error, user_object
 from simulator.core.messages import _, localised, safe_text, say
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import Case, Language
+from simulator.core.types import Case, Language, ReleaseDecision
 from simulator.core.writing import write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
+from simulator.report.people import decision_text
 from simulator.report.worksheets import worksheets
 from simulator.results.history import past_runs
 from simulator.results.review import review_findings
-from simulator.results.review_files import DECIDED, TEAM, ReviewTarget, Taken, decisions_in, take_rows
+from simulator.results.review_files import (
+    DECIDED,
+    TEAM,
+    ReviewTarget,
+    Taken,
+    decisions_in,
+    deleted_columns,
+    document_of,
+    replaced_lines,
+    replaced_text,
+    take_rows,
+)
 from simulator.results.summary import figures_of
-from simulator.sheets.excel import read_edited, save
+from simulator.sheets.excel import newest_first, read_edited, save
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import PushSummary, pull, push
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import PulledRow, Worksheet
+from simulator.sheets.model import COLUMNS, PulledRow, Worksheet
 from simulator.storage.results import report_language
 from simulator.storage.run_file import RUN_FILE, add_note, read_run, run_ids
-from simulator.storage.words import note_written, save_release_decision, save_verdicts
+from simulator.storage.words import in_document, note_written, save_release_decision, save_verdicts
 from simulator.testset.failures import save_tests
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
@@ -104,9 +116,11 @@ def check_destinations(settings: Settings) -> None:
 
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
-    sheet, pushed = push_to_sheet(_worksheets(output), output.settings, output.context.language)
-    keep_words(pushed.before, output.folder.parent, output.settings.tests)
-    note_written(output.folder / RUN_FILE)
+    document = document_of(target(output.settings.sheet or "", output.settings.worksheet or ""))
+    worksheets = _worksheets(output, document)
+    sheet, pushed = push_to_sheet(worksheets, output.settings, output.context.language)
+    keep_words(pushed.before, output.folder.parent, output.settings.tests, document)
+    note_written(output.folder / RUN_FILE, document)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
         add_note(output.folder / RUN_FILE, "sheet", where)
@@ -125,13 +139,14 @@ def read_earlier_words(settings: Settings) -> None:
     if "sheets" in settings.to:
         with contextlib.suppress(RehearsalError):
             sheet = target(settings.sheet or "", settings.worksheet or "")
-            keep_words(pull(sheet, _WRITTEN), settings.runs, settings.tests)
+            keep_words(pull(sheet, _WRITTEN), settings.runs, settings.tests, document_of(sheet))
 
 
-def keep_words(before: EditedSheets, runs: Path, tests: Path) -> None:
+def keep_words(before: EditedSheets, runs: Path, tests: Path, document: str) -> None:
     """Stores what the team wrote about runs of this folder, before their worksheets show another run.
 
-    These are its decisions, its words about answers, and the answers that it made tests.
+    These are its decisions, its words about answers, and the answers that it made tests. `document` names the
+    sheet or workbook.
     """
     rows, known = before.rows, set(run_ids(runs))
     of_run: dict[str, list[PulledRow]] = {}
@@ -140,20 +155,46 @@ def keep_words(before: EditedSheets, runs: Path, tests: Path) -> None:
             of_run.setdefault(run, []).append(row)
     for run, written in of_run.items():
         with contextlib.suppress(RehearsalError):
-            _keep_review(runs / run / RUN_FILE, {**rows, "review": written}, tests)
+            of_review = {**rows, "review": written, "blind": ()}
+            _keep_review(runs / run / RUN_FILE, of_review, deleted_columns(before), tests, document)
     for run, decision in decisions_in(rows).items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
             with contextlib.suppress(RunFileError):
-                save_release_decision(path, decision)
+                _save_decision(path, decision, document)
 
 
-def _keep_review(path: Path, rows: Mapping[str, Sequence[PulledRow]], tests: Path) -> None:
+def save_words_of(path: Path, taken: Taken) -> int:
+    """Stores verdicts and decision of a source; returns how many verdicts are new or changed.
+
+    What they replace that was written elsewhere is said, with who wrote it.
+    """
+    saved = save_verdicts(path, taken.verdicts)
+    for line in replaced_lines(saved.replaced):
+        say(line)
+    if taken.decision:
+        _save_decision(path, taken.decision, taken.document)
+    return saved.added
+
+
+def _save_decision(path: Path, decision: ReleaseDecision, document: str) -> None:
+    if before := save_release_decision(path, decision, document):
+        say(
+            replaced_text(
+                COLUMNS["decision"].title, decision_text(before), before.by, decision_text(decision)
+            )
+        )
+
+
+def _keep_review(
+    path: Path, rows: Mapping[str, Sequence[PulledRow]], silent: frozenset[str], tests: Path, document: str
+) -> None:
     """Stores the words about the answers of a run, and makes tests of those that are to be some."""
     results = read_run(path)
-    summary, taken = figures_of(results, stored_settings(results.run.settings)), Taken(results)
-    take_rows({**rows, "blind": ()}, ReviewTarget(results, summary, report_language(results)), taken)
-    save_verdicts(path, taken.verdicts)
+    summary, taken = figures_of(results, stored_settings(results.run.settings)), Taken(results, document)
+    take_rows(rows, ReviewTarget(results, summary, report_language(results)), taken, silent)
+    taken.decision = None  # `keep_words` stores those of all runs
+    save_words_of(path, taken)
     results = read_run(path)
     saved = save_tests(results, review_findings(results, summary), taken.closed, tests)
     if saved and saved.added:
@@ -240,34 +281,34 @@ def _workbook(output: ReportOutput) -> Path:
     newest = [_newest_workbook(place) for place in (folder, *reversed(earlier))]
     for book in filter(None, (newest[0], next(filter(None, newest[1:]), None))):
         _keep_words_of(book, folder.parent, output.settings.tests)
-    path: Path = save(_worksheets(output), output.folder / RUN_FILE, context.language, earlier=earlier)
-    note_written(output.folder / RUN_FILE)
+    made = _worksheets(output, document_of(newest[0]) if newest[0] else "")
+    path: Path = save(made, folder / RUN_FILE, context.language, earlier=earlier)
+    note_written(folder / RUN_FILE, document_of(path))
     return path
 
 
 def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> None:
     # One that cannot be read is left alone, and said to be where it is written anew.
     with contextlib.suppress(RehearsalError):
-        keep_words(read_edited(workbook, _WRITTEN), runs, tests)
+        keep_words(read_edited(workbook, _WRITTEN), runs, tests, document_of(workbook))
 
 
-def _worksheets(output: ReportOutput) -> tuple[Worksheet, ...]:
-    """The worksheets, with all runs of the folder in their history, and the team's tests."""
+def _worksheets(output: ReportOutput, document: str) -> tuple[Worksheet, ...]:
+    """The worksheets, with all runs of the folder in their history, and the team's tests.
+
+    `document` names the sheet or workbook into which they go, or whose words go along.
+    """
     tests = output.settings.tests
     cases: Sequence[Case] = ()
     with contextlib.suppress(RehearsalError):  # `review` says what is wrong with the file
         cases = read_cases(tests) if tests.is_file() else ()
-    return worksheets(output.context, past_runs(output.folder.resolve().parent)[0], cases)
+    past, said = past_runs(output.folder.resolve().parent)[0], output.folder / RUN_FILE
+    return worksheets(output.context, past, cases, in_document(said, document))
 
 
 def _newest_workbook(folder: Path) -> Path | None:
     """The workbook of a run that was saved last; None without any."""
-    return max(folder.glob("report*.xlsx"), key=_saved, default=None)
-
-
-def _saved(workbook: Path) -> int:
-    """When it was last saved."""
-    return workbook.stat().st_mtime_ns
+    return next(iter(newest_first([folder])), None)
 
 
 DESTINATIONS: dict[str, Destination] = {

@@ -14,6 +14,7 @@ then it is most likely the sheet of another one.
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.api.destinations import save_words_of
 from simulator.api.outputs import RunOutputs
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
@@ -26,7 +27,6 @@ from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Take
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import find_run, read_run
-from simulator.storage.words import save_release_decision, save_verdicts
 from simulator.testset.failures import save_tests
 
 # Sheet and worksheet: of the command line, and of all settings.
@@ -80,9 +80,7 @@ def read_verdicts(path: Path, source: Source, sheet: SheetOptions) -> tuple[Read
         say(line if is_refused else _("{place}: {why}; skipped.", place=at, why=why))
     if is_refused:
         raise InputError(_refused(name, taken, results.run.id))
-    new = save_verdicts(path, taken.verdicts)
-    if taken.decision:
-        save_release_decision(path, taken.decision)
+    new = save_words_of(path, taken)
     # `new` are those that the run file had not: reading the same sheet twice adds nothing.
     kinds = [verdict.source for verdict in taken.verdicts]
     counts = ReadCounts(

@@ -542,13 +542,16 @@ class HumanVerdict(Value):
     noted it, and its mark of today counts); `stratum` names the part of the run that a blind turn was
     sampled from and `sampled` (0..1) which share of that part was. `cause`, `comment`, `assignee`, `checked`
     and `status` are as they were typed; `expect` is what the answer should have done, a sentence a line;
-    `make_test` says that what was asked here is to be a test.
+    `make_test` says that what was asked here is to be a test. `document` is the sheet or workbook that says
+    so, `silent` the fields of which it says nothing: their columns are gone, or their cells no choice.
     """
 
     conversation: str
     turn: int
     source: Literal["review", "page", "blind"]
     reviewer: str = ""
+    document: str = ""
+    silent: frozenset[str] = frozenset()
     given: datetime | None = None
     grade: Annotated[float, Field(ge=1, le=5)] | None = None
     judge_is: Literal["right", "wrong", "unsure"] | None = None

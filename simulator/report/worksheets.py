@@ -49,7 +49,9 @@ from simulator.core.types import (
     Case,
     ChatMessage,
     Conversation,
+    HumanVerdict,
     Language,
+    ReleaseDecision,
     Score,
     Turn,
 )
@@ -92,6 +94,7 @@ from simulator.sheets.model import (
     CHOICES,
     LATER,
     CellMark,
+    CellRead,
     LazyRows,
     SheetCell,
     SheetRow,
@@ -105,13 +108,15 @@ from simulator.sheets.model import (
 )
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import replay_of
-from simulator.storage.words import WORDS
+from simulator.storage.words import WORDS, InDocument, Spoken
 
 # A row of the summary: its key, what it is about, the figure, and what that rests on, as in
 # "judge.similarity", "Judge: Similarity", 73.3, "graded 6 of 13 · skipped 7".
 _Figure = tuple[str, Text, SheetCell, Text]
 # Tones of other views as marks; red is for figures below their limit alone.
 _MARKS: dict[Tone, CellMark] = {"alarm": "warn", "good": "good"}
+# The columns of the team's decision.
+_DECISION = ("decision", "approver", "decided", "why")
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
 # Conversations that a row of the review names.
@@ -135,17 +140,21 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 
 
 def worksheets(
-    context: ReportContext, past: Sequence[PastRun] = (), tests: Sequence[Case] = ()
+    context: ReportContext,
+    past: Sequence[PastRun] = (),
+    tests: Sequence[Case] = (),
+    said: InDocument | None = None,
 ) -> tuple[Worksheet, ...]:
     """All worksheets, in the order of their tabs: what decides first, technical details last.
 
     `past` are the runs of the folder, oldest first, each of which has a row in the history; `tests` are
-    questions that the team made tests.
+    questions that the team made tests; `said` is what the team's words are now, and what the sheet or
+    workbook said that is joined to these (without it, those of the context).
     """
     sheets: tuple[Callable[[ReportContext], Worksheet], ...] = (
-        summary_sheet, review_sheet, _fixes_sheet, conversations_sheet, blind_sheet,
-        partial(questions_sheet, tests=tests), partial(history_sheet, past=past),
-        partial(trends_sheet, past=past), _archive_sheet,
+        partial(summary_sheet, said=said), partial(review_sheet, said=said), _fixes_sheet,
+        conversations_sheet, blind_sheet, partial(questions_sheet, tests=tests),
+        partial(history_sheet, past=past), partial(trends_sheet, past=past), _archive_sheet,
         technical_sheet,
     )  # fmt: skip
     asked, red = _asked_questions(context)
@@ -183,7 +192,7 @@ def _archive_sheet(context: ReportContext) -> Worksheet:
     return worksheet("archive", context.text, (), context.wording)
 
 
-def summary_sheet(context: ReportContext) -> Worksheet:
+def summary_sheet(context: ReportContext, said: InDocument | None = None) -> Worksheet:
     """The verdict with the people's decision beside it, then every figure with what it rests on.
 
     The team's decision stands beside the automatic one and changes nothing in the program.
@@ -197,14 +206,16 @@ def summary_sheet(context: ReportContext) -> Worksheet:
             )
         ),
     }
-    # Written where the row is new; in one that is there, what the team typed stays.
-    if decided := context.results.release_decision:
-        picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
-        typed = zip(("decision", "approver", "decided", "why"), (picked, *decided.details), strict=True)
-        decision |= {column: text_cell(context.text(text)) for column, text in typed if text}
+    decided = (said.decision if said else context.results.release_decision) or ReleaseDecision()
+    picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
+    typed = zip(_DECISION, (picked, decided.by, decided.on, decided.reason), strict=True)
+    decision |= {column: text_cell(context.text(text)) for column, text in typed if text}
+    before = (said and said.decision_read) or ReleaseDecision()
+    texts_read = zip(_DECISION, (before.verdict, before.by, before.on, before.reason), strict=True)
+    read = {column: CellRead(text, decided.by) for column, text in texts_read} if said else {}
     standing = {"item": _("Judge"), "explanation": standing_text(context.summary.standing)}
     rows = [
-        SheetRow(key=context.key("decision"), cells=decision),
+        SheetRow(key=context.key("decision"), cells=decision, read=read),
         SheetRow(
             key="standing", cells={name: SheetCell(text=context.text(t)) for name, t in standing.items()}
         ),
@@ -627,7 +638,7 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
     return text_cell("\n".join([graded, score.reason, *listed]), mark)
 
 
-def review_sheet(context: ReportContext) -> Worksheet:
+def review_sheet(context: ReportContext, said: InDocument | None = None) -> Worksheet:
     """One row per distinct answer that needs review, gravest first, then the worst of those that do not.
 
     The latter are few: whoever looks for answers that should be red and are not starts there, and with the
@@ -655,7 +666,7 @@ def review_sheet(context: ReportContext) -> Worksheet:
     red = sum(turns[0].rank < len(places) for turns, _key in ranked)
     # Only the worst of them may be over the line by mistake.
     ranked = ranked[: most or red + NOT_RED_SHOWN]
-    rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context))
+    rows = LazyRows(ranked, lambda answer: _review_row(answer[1], answer[0], context, said))
     sheet = worksheet("review", context.text, rows, context.wording)
     if most is None:
         return sheet
@@ -677,7 +688,9 @@ class _Reviewed(NamedTuple):
     turn: Turn
 
 
-def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) -> SheetRow:
+def _review_row(
+    key: str, turns: Sequence[_Reviewed], context: ReportContext, said: InDocument | None
+) -> SheetRow:
     """The row of an answer: what is said of the first of the turns in which it was given."""
     conversation, turn = turns[0].conversation, turns[0].turn
     place, text = (conversation.id, turn.index), context.text
@@ -688,12 +701,17 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         _("{judge} {grade}", judge=context.titles("judge", name), grade=grade.replace(" / ", "/"))
         for name, grade in grades.items()
     ]
-    said: Text = turn.user
+    line: Text = turn.user
     if turn.index > 1:  # after the question that it is about
         asked = excerpt(conversation.case.question)
-        said = _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=said)
+        line = _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=line)
     cause = context.cause_sentence(*place)  # beside the team's own
     references = conversation.case.references_at(turn.index)
+    places = [(turn.id, turn.number) for turn in turns]
+    spoken = next(filter(None, map(said.words.get, places)), None) if said else None
+    word = (
+        spoken.word if spoken else None if said else next(filter(None, map(context.said.get, places)), None)
+    )
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
         "state": SheetCell(text=text(CHOICES["state"][_state(red)]) if red else ""),
@@ -702,11 +720,11 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
         "times": number_cell(len(turns)),
         "conversation": replace(text_cell(_places_of(turns)), row=context.key(conversation.id)),
         "reference": text_cell("\n".join(references)),
-        "question": text_cell(text(said)),
+        "question": text_cell(text(line)),
         "answer": _answer_cell(turn, red, reason if context.summary.turns <= NOTED_TURNS else "", context),
         "reason": text_cell(reason),
         "expect": text_cell(
-            "\n".join((*_expected(conversation, context), *_expected_by_team(turns, context)))
+            "\n".join((*_expected(conversation, context), *_expected_by_team(word, turns, context)))
         ),
         "likely_cause": text_cell(text(cause)) if cause else SheetCell(),
         "scores": text_cell(text(_("{parts}", parts=graded))),
@@ -718,27 +736,38 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext) ->
     # The worksheet of a data set has no such column.
     if context.summary.rows:
         del cells["persona"]
-    return SheetRow(key=key, cells=cells | _said(turns, context))
+    read = _read(spoken, said.document) if said and spoken else {}
+    return SheetRow(key=key, cells=cells | _said(word, context), read=read)
 
 
-def _said(turns: Sequence[_Reviewed], context: ReportContext) -> dict[str, SheetCell]:
+def _said(word: HumanVerdict | None, context: ReportContext) -> dict[str, SheetCell]:
     """What the team has said of an answer so far, in the columns that are its own."""
-    words = (context.said.get((turn.id, turn.number)) for turn in turns)
-    if not (word := next(filter(None, words), None)):
-        return {}
-    said: dict[str, str] = {name: getattr(word, name) or "" for name in WORDS if name != "expect"}
-    said["make_test"] = "yes" if word.make_test else ""
+    texts = _texts(word) if word else {}
     return {
         name: text_cell(context.text(CHOICES.get(name, {}).get(text, text)))
-        for name, text in said.items()
+        for name, text in texts.items()
         if text
     }
 
 
-def _expected_by_team(turns: Sequence[_Reviewed], context: ReportContext) -> Iterator[str]:
+def _read(spoken: Spoken, document: str) -> dict[str, CellRead]:
+    """What the team's cells of an answer said when the document was last read or written."""
+    before = spoken.read.get(document)
+    texts = _texts(before) if before else dict.fromkeys(_texts(spoken.word), "")
+    writers: dict[str, str] = {name: row.reviewer for name, row in spoken.by.items()}
+    return {name: CellRead(text, writers.get(name, "")) for name, text in texts.items()}
+
+
+def _texts(word: HumanVerdict) -> dict[str, str]:
+    """The team's cells of an answer: ids of what was picked, and texts."""
+    texts: dict[str, str] = {name: getattr(word, name) or "" for name in WORDS if name != "expect"}
+    return texts | {"make_test": "yes" if word.make_test else ""}
+
+
+def _expected_by_team(
+    word: HumanVerdict | None, turns: Sequence[_Reviewed], context: ReportContext
+) -> Iterator[str]:
     """What the team wrote that the answer should have done, a sentence a line, less what the case says."""
-    words = (context.said.get((turn.id, turn.number)) for turn in turns)
-    word = next(filter(None, words), None)
     for line in word.expect.splitlines() if word else ():
         if line.strip() and line not in turns[0].conversation.case.expect:
             yield context.text(_("{sentence} (your team)", sentence=safe_text(line.strip())))

@@ -32,17 +32,19 @@ from simulator.cases.row import Row, raise_faults
 from simulator.cases.rows import read_rows
 from simulator.cases.structured import object_rows
 from simulator.cases.tables import WORKBOOKS
-from simulator.core.document import Text
+from simulator.core.document import Text, excerpt
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Message, _, message_of, printable, quote, safe_text, shown
+from simulator.core.messages import Message, _, message_of, pgettext, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
 from simulator.results.review import blind_sample, blind_verdicts, turns_of_answers
 from simulator.sheets.excel import read_edited
+from simulator.sheets.google_api import Target
 from simulator.sheets.google_api import target as target_sheet
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
+from simulator.storage.words import Replaced
 
 # Blind grades that a program has, and what errors call these.
 GradeRows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -77,10 +79,12 @@ class Taken:
     in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
     `decision` is what the team decided about the run, None where nobody wrote that down. `closed` are the
     keys of rows of the review that were made tests, and went to the archive because they are right now.
+    `document` names the sheet or workbook.
     """
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, document: str = "") -> None:
         """Nothing is taken yet."""
+        self.document = document
         self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
         self._places: dict[tuple[str, int, str, str], Text] = {}
         self.verdicts: list[HumanVerdict] = []
@@ -124,7 +128,8 @@ def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
     if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
         _take_sheet(name, target, taken)
     elif edited := _our_workbook(Path(name)):
-        take_rows(edited.rows, target, taken)
+        taken.document = document_of(Path(name))
+        take_rows(edited.rows, target, taken, deleted_columns(edited))
         _take_notes(edited, taken)
     else:
         _take_grades(Path(name), read_rows(Path(name), _fits), taken)
@@ -343,7 +348,8 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
 def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
     """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
     key, suffix = sheet_of(name, target)
-    pulled = pull(target_sheet(key, suffix), (*NAMES, *DECIDED))
+    sheet = target_sheet(key, suffix)
+    pulled = pull(sheet, (*NAMES, *DECIDED))
     if not pulled.sheets.keys() & set(NAMES):
         msg = _(
             "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
@@ -351,7 +357,8 @@ def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
             titles=" nor ".join(shown(TABS[name], target.language) for name in NAMES),
         )
         raise InputError(msg)
-    take_rows(pulled.rows, target, taken)
+    taken.document = document_of(sheet)
+    take_rows(pulled.rows, target, taken, deleted_columns(pulled))
     _take_notes(pulled, taken)
     for missing in (name for name in NAMES if name not in pulled.sheets):
         taken.notes.append((missing, _("there is no such worksheet")))
@@ -394,8 +401,54 @@ def decisions_in(rows: Mapping[str, Sequence[PulledRow]]) -> dict[str, ReleaseDe
     return decisions
 
 
-def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, taken: Taken) -> None:
-    """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them."""
+def document_of(source: Path | Target) -> str:
+    """The name of a workbook, with its folder, or of a sheet: what it said last is known by it."""
+    if isinstance(source, Path):
+        place = source.resolve()
+        return f"{place.parent.name}/{place.name}"
+    return f"{source.key}{source.suffix}"
+
+
+def deleted_columns(edited: EditedSheets) -> frozenset[str]:
+    """The team's columns that the review no longer has."""
+    review = edited.sheets.get("review")
+    return frozenset(column for column in TEAM if review and column not in review.columns)
+
+
+def replaced_lines(replaced: Iterable[Replaced]) -> Iterator[Message]:
+    """What a sheet or workbook replaced, and whose word it was: a line for an answer, however often given."""
+    lines = {(word.name, word.before, word.by, word.after): word for word in replaced}
+    for name, before, by, after in lines:
+        yield replaced_text(COLUMNS[name].title, _text(name, before), by, _text(name, after))
+
+
+def replaced_text(what: Text, before: Text, by: str, after: Text) -> Message:
+    """A word that somebody wrote elsewhere, and that a sheet or workbook replaced."""
+    who = safe_text(by) or pgettext("who wrote a word", "sheet")
+    before, after = (excerpt(text) if isinstance(text, str) else text for text in (before, after))
+    if not after:
+        return _("{what}: “{old}” ({who}) was taken back there.", what=what, old=before, who=who)
+    return _(
+        "{what}: “{old}” ({who}) was replaced there by “{new}”.", what=what, old=before, who=who, new=after
+    )
+
+
+def _text(name: str, value: JsonValue) -> Text:
+    """What people read for the value of a field."""
+    value = ("yes" if value else "") if isinstance(value, bool) else str(value or "")
+    return CHOICES.get(name, {}).get(value, value)
+
+
+def take_rows(
+    rows: Mapping[str, Sequence[PulledRow]],
+    target: ReviewTarget,
+    taken: Taken,
+    silent: frozenset[str] = frozenset(),
+) -> None:
+    """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them.
+
+    Of the columns in `silent` the rows say nothing.
+    """
     results, read = target.results, datetime.now(UTC)
     run = results.run.id
     turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
@@ -417,6 +470,8 @@ def take_rows(rows: Mapping[str, Sequence[PulledRow]], target: ReviewTarget, tak
             # In turn: a row of an answer; a turn to be graded blind; rows of other runs, which sheets keep;
             # and rows whose key somebody lost or made up.
             if name == "review" and (same := answers.get(key)):
+                verdict = partial(verdict, document=taken.document)
+                verdict = partial(verdict, silent=silent)
                 _take_review(cells, place, same, verdict, taken, is_red=key.endswith(RED))
             elif name == "blind" and (at := turns.get(key)):
                 if drawn := sample.get(at):
@@ -434,7 +489,7 @@ def _take_review(
     cells: Mapping[str, str],
     place: Text,
     turns: Mapping[tuple[str, int], bool],
-    verdict: Callable[..., HumanVerdict],
+    verdict: partial[HumanVerdict],
     taken: Taken,
     *,
     is_red: bool,
@@ -444,7 +499,12 @@ def _take_review(
     choice = texts.pop("judge_is", "")
     test = texts.pop("make_test", "")
     judge_is = _picked("judge_is", choice, place, taken)
-    make_test = _picked("make_test", test, place, taken) == "yes"
+    picked_test = _picked("make_test", test, place, taken)
+    make_test = picked_test == "yes"
+    # A cell that cannot be read says nothing.
+    unread = {"judge_is": choice and not judge_is, "make_test": test and not picked_test}
+    if silent := {column for column, is_unread in unread.items() if is_unread}:
+        verdict = partial(verdict, silent=verdict.keywords["silent"] | silent)
     taken.answers += bool(texts or judge_is or make_test)
     for (conversation, turn), has_mark in turns.items():
         said = {**texts, "judge_is": judge_is if has_mark else None, "make_test": make_test}

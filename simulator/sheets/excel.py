@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from simulator.cases.row import WorksheetRow
 from simulator.cases.workbooks import open_workbook, read_worksheets
 from simulator.core.errors import InputError, RunFileError
-from simulator.core.messages import _, say, shown
+from simulator.core.messages import Message, _, say, shown
 from simulator.core.types import Language
 from simulator.core.writing import REPORT_AGAIN, replaced
 from simulator.sheets.merge import (
@@ -45,8 +45,11 @@ from simulator.sheets.merge import (
     closing_line,
     day_of,
     edited_sheet,
+    filled_in,
     merge_all,
     recognised,
+    replaced_lines,
+    team_kept,
     units,
 )
 from simulator.sheets.model import (
@@ -116,7 +119,7 @@ def save(
     workbooks, edited = dict[Path, _Workbook](), None
     # Every workbook of the run is looked at, for none of the team's may be written over; the content of only
     # one is read.
-    for path in _newest_first([folder]):
+    for path in newest_first([folder]):
         workbooks[path] = _existing(path, is_newest=edited is None)
         if not edited and workbooks[path].edited:
             edited = path
@@ -129,8 +132,8 @@ def save(
         first = int((number and number[1]) or 1) + workbooks[edited].touched
     else:
         edited, before = _of_earlier_runs(earlier)
-    joined, properties = _joined(worksheets, before)
-    if line := closing_line(joined):
+    joined, properties, replaced_cells = _joined(worksheets, before)
+    for line in filter(None, (closing_line(joined), *replaced_cells)):
         say(line)
     book = Book(joined, properties, edited if before.foreign else None, before.foreign)
     for n in range(first, first + _MOST_FILES):
@@ -159,7 +162,7 @@ class Book(NamedTuple):
     copied: Sequence[str] = ()
 
 
-def _newest_first(folders: Iterable[Path]) -> list[Path]:
+def newest_first(folders: Iterable[Path]) -> list[Path]:
     """The workbooks in these folders, the last one saved first; of two at one time that of the later run."""
     paths = [path for folder in folders for path in folder.glob("report*.xlsx") if path.is_file()]
     return sorted(
@@ -198,9 +201,9 @@ def _of_earlier_runs(folders: Iterable[Path]) -> tuple[Path | None, EditedSheets
     was saved last counts. That of the last run counts also where nobody wrote in it: what it says is what was
     red then.
     """
-    of_folders = [(folder, _newest_first([folder])) for folder in folders]
+    of_folders = [(folder, newest_first([folder])) for folder in folders]
     last = next((paths[0] for _folder, paths in reversed(of_folders) if paths), None)
-    paths = _newest_first(folder for folder, _paths in of_folders)[:_LOOKED_AT]
+    paths = newest_first(folder for folder, _paths in of_folders)[:_LOOKED_AT]
     read, joined = list[tuple[Path, EditedSheets]](), set[str]()
     for path in paths:
         # What has gone into a later workbook as it is now is not looked at again: some of it is over by then.
@@ -252,8 +255,8 @@ def _earlier(path: Path, *, anyway: bool) -> EditedSheets | None:
 
 def _joined(
     worksheets: Sequence[Worksheet], before: EditedSheets
-) -> tuple[tuple[Worksheet, ...], dict[str, str]]:
-    """The worksheets with all that people wrote, and the properties of the workbook with these."""
+) -> tuple[tuple[Worksheet, ...], dict[str, str], list[Message]]:
+    """The worksheets with all that people wrote, the workbook's properties, and which cells were replaced."""
     # Without its keys a worksheet cannot be joined; it stays in the file that people saved.
     there = {name: sheet for name, sheet in before.sheets.items() if "key" in sheet.columns}
     sheets = [sheet for sheet in worksheets if sheet.name in there or (there and sheet.name == "archive")]
@@ -273,9 +276,12 @@ def _joined(
     typed = _team_cells(joined, merged) - _team_cells(worksheets, merged)
     deleted = any(plan.deleted for _sheet, plan in merged.values())
     archived = any(sheet.rows for sheet in joined if sheet.name == "archive")
-    if not (typed or deleted or before.foreign or archived):
+    # What is in the record by now was typed all the same: older workbooks must not come before this one.
+    joinable = (s for s in sheets if s.name in there and not team_kept(s))
+    words = any(filled_in(row, s) for s in joinable for row in there[s.name].rows)
+    if not (typed or words or deleted or before.foreign or archived):
         properties[_FRESH] = "yes"
-    return tuple(joined), properties
+    return tuple(joined), properties, [*replaced_lines(plan for _sheet, plan in merged.values())]
 
 
 def _team_cells(worksheets: Iterable[Worksheet], names: Collection[str]) -> set[tuple[str, str, str, str]]:

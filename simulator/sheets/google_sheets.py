@@ -61,6 +61,7 @@ from simulator.sheets.merge import (
     edited_sheet,
     merge_all,
     recognised,
+    replaced_lines,
     team_kept,
 )
 from simulator.sheets.model import (
@@ -790,7 +791,9 @@ class _Push:
         if written or any(changes.gone for changes in work):
             self._verify([changes for changes in work if changes in written or changes.gone])
         self._delete([changes for changes in work if changes.gone], edited)
-        if line := closing_line(sheet for sheet, _plan in merged.values()):
+        closed = closing_line(sheet for sheet, _plan in merged.values())
+        # A further round finds nothing more to replace.
+        for line in filter(None, (closed, *replaced_lines(plan for _sheet, plan in merged.values()))):
             self.notes[line] = None
 
     def _parts(self, name: str, tab: Tab) -> Iterator[Json]:

@@ -2,8 +2,9 @@
 
 However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says what it becomes. Workbooks
 and Google Sheets differ only in how they write that. The program's columns are the program's: written anew.
-The team's are joined by the key of the row; what the team said elsewhere (on the page of `open`) fills cells
-that are empty. Columns, rows and worksheets of people's own stay.
+The team's are joined by the key of the row. A cell that a person changed since it was last read or written
+stays; any other one gets what counts now, such as a newer word from the page of `open`, and a line says what
+was replaced. Columns, rows and worksheets of people's own stay.
 
 What becomes of a row that is there and not in the report depends on its worksheet:
 
@@ -35,13 +36,15 @@ from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
 from simulator.cases.row import WorksheetRow
-from simulator.core.messages import Message, _, ngettext, shown
+from simulator.core.document import Text, excerpt
+from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
 from simulator.core.types import Language
 from simulator.sheets.model import (
     ARCHIVED,
     LATER,
     RED,
     CellMark,
+    CellRead,
     Column,
     Layout,
     PulledRow,
@@ -72,6 +75,10 @@ _OF_THE_MARK = frozenset({"judge_is", "checked"})
 # A text of people's own that was typed as a number, and reads the same when it is one again: 12, -3.5. Not
 # 007, 1.50 and 1e5, which would come back changed, nor more digits than a spreadsheet keeps.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
+# What was never read; a test that people say No to, as a cell that says nothing.
+_UNREAD, _NO_TEST = CellRead(""), ("make_test", "no", "")
+# So many replaced cells are named.
+_MOST_LINES = 5
 # Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
 _FIRST_DAY = datetime(1900, 3, 1)
 # How the cell of a red answer begins, and of one that is disputed.
@@ -274,7 +281,7 @@ class Merged(NamedTuple):
     `rows` are those of the report in its order, `kept` those that stay beside them, `gone` the numbers of
     those that go. `archived` are the rows that the archive gets. `places` are all columns by key once those
     in `added` stand at theirs, one after the other; `deleted` are the columns that people deleted: they stay
-    out.
+    out. `replaced` says which of the team's cells got a newer word.
     """
 
     rows: Sequence[MergedRow]
@@ -284,6 +291,7 @@ class Merged(NamedTuple):
     places: Mapping[str, int]
     added: Sequence[tuple[Column, int]]
     deleted: Sequence[Column]
+    replaced: Sequence[Message] = ()
 
 
 def merge(
@@ -304,9 +312,8 @@ def merge(
     gone = [*work.leaving()]  # also rows that waited in the archive: they have no place
     out = set(map(id, gone))
     kept = [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
-    return Merged(
-        rows, kept, [row.number for row in gone if row.number], work.archived, places, added, deleted
-    )
+    left = [row.number for row in gone if row.number]
+    return Merged(rows, kept, left, work.archived, places, added, deleted, work.replaced)
 
 
 def merge_all(
@@ -361,6 +368,7 @@ class _Merging:
         keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
         # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
         self.loose = set(map(folded, keyless)) if team_kept(sheet) else set[str]()
+        self.replaced = list[Message]()
         # Rows whose words another answer to the same question takes over.
         self.taken_over = set[str]()
 
@@ -370,9 +378,7 @@ class _Merging:
         heirs = self._heirs() if lasting(self.sheet) else {}
         for row in self.sheet.rows:
             if before := self.there.get(row.key):
-                # What was said elsewhere stands in cells that are empty here; what people typed stays.
-                said = [key for key in self.columns if key in self.team and row.cell(key).text]
-                filled = [key for key in said if not before.cells.get(key)] if lasting(self.sheet) else []
+                filled = [*self._newer(row, before)]
                 cells = (
                     {**row.cells, **self._words(before, self.team - {*filled})} if self.team else row.cells
                 )
@@ -393,6 +399,24 @@ class _Merging:
             else:
                 rows.append(MergedRow(row if "key" in self.fresh else _unapproved(self.sheet, row)))
         return rows
+
+    def _newer(self, row: SheetRow, before: PulledRow) -> Iterator[str]:
+        """The team's columns in which no person has changed anything, and which get what counts now.
+
+        A row that was emptied says nothing, and gets all of it again.
+        """
+        read = row.read if any(map(before.cells.get, self.team)) else {}
+        for key in (key for key in self.columns if key in self.team):
+            there, after, said = before.cells.get(key, ""), row.cell(key).text, read.get(key, _UNREAD)
+            is_unchanged = safe_text(there).strip() == said.text or (key, there, said.text) == _NO_TEST
+            if not (is_unchanged and (key in read or (after and (lasting(self.sheet) or row.read)))):
+                continue
+            yield key
+            text = title_of(self.columns[key], there)
+            if there and text.strip() != after and (key, there, after) != _NO_TEST:
+                place = _("{tab}, row {number:d}", tab=self.sheet.title, number=before.number)
+                what = _("{row}, column {title}", row=place, title=self.columns[key].title)
+                self.replaced.append(replaced_line(what, text, said.by, after))
 
     def leaving(self) -> Iterator[PulledRow]:
         """The rows that go; what is to be remembered of them is put into the archive."""
@@ -600,6 +624,23 @@ def closing_line(sheets: Iterable[Worksheet]) -> Message | None:
     rows = {row.key: row for sheet in sheets if sheet.name == "summary" for row in sheet.rows}
     owners = rows["closed"].cell("explanation").text if "closed" in rows else ""
     return _("Closed in this run, because they are right now: {owners}.", owners=owners) if owners else None
+
+
+def replaced_line(what: Text, before: Text, by: str, after: Text) -> Message:
+    """A word of the team's that another one replaced, and who wrote it."""
+    who = safe_text(by) or pgettext("who wrote a word", "sheet")
+    before, after = (excerpt(text) if isinstance(text, str) else text for text in (before, after))
+    if not after:
+        return _("{what}: “{old}” was taken back by {who}.", what=what, old=before, who=who)
+    return _("{what}: “{old}” is now “{new}” ({who}).", what=what, old=before, new=after, who=who)
+
+
+def replaced_lines(merged: Iterable[Merged]) -> Iterator[Message]:
+    """The first lines on replaced cells of all worksheets, and how many more there are."""
+    lines = [line for plan in merged for line in plan.replaced]
+    yield from lines[:_MOST_LINES]
+    if n := len(lines) - _MOST_LINES if len(lines) > _MOST_LINES else 0:
+        yield ngettext("{n} more cell got a newer word.", "{n} more cells got a newer word.", n=n)
 
 
 def lasting(sheet: Worksheet) -> bool:

@@ -97,12 +97,24 @@ class SheetCell:
 EMPTY = SheetCell()
 
 
+class CellRead(NamedTuple):
+    """What a cell of the team's said when it was last read or written, and who wrote what counts now."""
+
+    text: str
+    by: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """A row, known by its key; a column that it does not name is empty."""
+    """A row, known by its key; a column that it does not name is empty.
+
+    `read` has cells of the team's by column. One that still says what it said then was changed by no person
+    since, and gets what counts.
+    """
 
     key: str
     cells: Mapping[str, SheetCell] = field(default_factory=dict)
+    read: Mapping[str, CellRead] = field(default_factory=dict)
 
     def cell(self, column: str) -> SheetCell:
         """What the row has in a column."""

@@ -6,9 +6,10 @@ the table `verdicts`, and no row is ever changed. What counts is made of an answ
 field by field (`words_of`):
 
     page    says how all fields are from now on
-    sheet   says what stands in its row. A field that says something else than when the sheet was last read or
-            written was changed there by a person, and counts; every other one leaves alone what was said
-            elsewhere meanwhile.
+    sheet   says what stands in its row. A field that says something else than when this sheet or workbook was
+            last read or written was changed there by a person, and counts; every other one leaves alone what
+            was said elsewhere meanwhile. A copy that was never read is held against what was read last, and
+            its empty fields say nothing.
 
     row                                            counts
     1  sheet  judge right, cause tone              right, tone
@@ -39,8 +40,8 @@ Word = Literal[
     "judge_is", "cause", "status", "correct_answer", "expect", "comment", "assignee", "checked", "make_test"
 ]
 WORDS: tuple[Word, ...] = get_args(Word)
-# The decision, and what of it was last read from a sheet or workbook, which is no note of the run.
-DECISION, DECISION_READ = f"note:{RELEASE_DECISION}", f"read:{RELEASE_DECISION}"
+# The decision, and what of it was last read from or written to a document, which is no note of the run.
+DECISION, DECISION_READ = f"note:{RELEASE_DECISION}", f"read:{RELEASE_DECISION}:"
 # The note with the conversations that were held once more (api/again.py), which change no score.
 AGAIN = "again"
 # Seconds that a write waits for those of others: a run in progress writes in milliseconds.
@@ -84,39 +85,63 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             raise RunFileError(_("{path}: cannot be written ({error}).", path=path, error=error)) from None
 
 
-def words_of(rows: Iterable[HumanVerdict]) -> HumanVerdict | None:
-    """What counts of the words about one turn, in their order; None without any.
+class Spoken(NamedTuple):
+    """What counts of the words about a turn.
 
-    Source, reviewer and time are those of the last row that changed something.
+    Source, reviewer and time of `word` are those of the last row that changed something; `by` has, for each
+    field that was ever filled, the row that changed it last; `read` has, by document, what it said when it
+    was last read or written, the last one last.
     """
-    counted: HumanVerdict | None = None
-    read: HumanVerdict | None = None
+
+    word: HumanVerdict
+    by: Mapping[Word, HumanVerdict]
+    read: Mapping[str, HumanVerdict]
+
+
+def spoken_of(rows: Iterable[HumanVerdict]) -> Spoken | None:
+    """What counts of the words about one turn, in their order; None without any."""
+    word: HumanVerdict | None = None
+    by, read = dict[Word, HumanVerdict](), dict[str, HumanVerdict]()
     for row in rows:
-        said = {name: getattr(row, name) for name in WORDS}
+        said = {name: getattr(row, name) for name in WORDS if name not in row.silent}
         if row.source == "review":
-            before = read or HumanVerdict(conversation=row.conversation, turn=row.turn, source="review")
-            said = {name: value for name, value in said.items() if value != getattr(before, name)}
-            read = row
-        if counted is None:
-            counted = row
-        elif any(value != getattr(counted, name) for name, value in said.items()):
-            kept: dict[str, Any] = {name: said.get(name, getattr(counted, name)) for name in WORDS}
-            red = row.red if "judge_is" in said else counted.red
-            counted = row.model_copy(update={**kept, "red": red})
-    return counted
+            last = read.pop(row.document, None)
+            before = last or next(reversed(read.values()), None) or _nothing(row)
+            said = {
+                name: value for name, value in said.items()
+                if value != getattr(before, name) and (last or value)
+            }  # fmt: skip
+            unread: dict[str, Any] = {name: getattr(last or _nothing(row), name) for name in row.silent}
+            read[row.document] = row.model_copy(update=unread)
+        if word is None:
+            word, said = row, {name: value for name, value in said.items() if value}
+            by = dict.fromkeys(said, row)
+        elif said := {name: value for name, value in said.items() if value != getattr(word, name)}:
+            kept: dict[str, Any] = {name: said.get(name, getattr(word, name)) for name in WORDS}
+            red = row.red if "judge_is" in said else word.red
+            word = row.model_copy(update={**kept, "red": red})
+            by |= dict.fromkeys(said, row)
+    return Spoken(word, by, read) if word else None
+
+
+def words_of(rows: Iterable[HumanVerdict]) -> HumanVerdict | None:
+    """The word that counts of those about one turn, in their order; None without any."""
+    spoken = spoken_of(rows)
+    return spoken and spoken.word
+
+
+def _nothing(row: HumanVerdict) -> HumanVerdict:
+    """What a document says of a turn before anybody wrote in it."""
+    return HumanVerdict(conversation=row.conversation, turn=row.turn, source="review", document=row.document)
 
 
 def newest_verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
     """What counts for each turn: the words of the team as one verdict, and each reviewer's blind grade."""
-    words: dict[Place, list[HumanVerdict]] = {}
     blind: dict[tuple[str, int, str], HumanVerdict] = {}
-    for (body,) in file.execute("SELECT body FROM verdicts ORDER BY id"):
+    for (body,) in file.execute("SELECT body FROM verdicts WHERE source = 'blind' ORDER BY id"):
         verdict = HumanVerdict.model_validate_json(body)
-        if verdict.source == "blind":
-            blind[verdict.conversation, verdict.turn, verdict.reviewer] = verdict
-        else:
-            words.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
-    return (*filter(None, map(words_of, words.values())), *blind.values())
+        blind[verdict.conversation, verdict.turn, verdict.reviewer] = verdict
+    return (*(spoken.word for spoken in _spoken(file).values()), *blind.values())
 
 
 def has_words(path: Path) -> bool:
@@ -125,19 +150,53 @@ def has_words(path: Path) -> bool:
         return file.execute("SELECT 1 FROM verdicts WHERE source <> 'blind' LIMIT 1").fetchone() is not None
 
 
-def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> int:
-    """Saves what people say about turns; returns how many verdicts are new or changed.
+class Replaced(NamedTuple):
+    """A word that a document replaced: its turn, its field, what it was, who wrote it, and what it is now."""
+
+    place: Place
+    name: Word
+    before: JsonValue
+    by: str
+    after: JsonValue
+
+
+class Saved(NamedTuple):
+    """How many verdicts were new or changed, and the words from elsewhere that they replaced."""
+
+    added: int
+    replaced: tuple[Replaced, ...]
+
+
+def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> Saved:
+    """Saves what people say about turns.
 
     A sheet is read time and again: what it says as it did before is no new verdict.
     """
-    added = 0
+    added, replaced = 0, list[Replaced]()
     with writing(path) as file:
         for verdict in verdicts:
-            latest = _latest(file, verdict)
-            if latest is None or not verdict.same_as(latest):
+            if verdict.source == "blind":
+                before = [_latest(file, verdict)]
+            else:
+                rows = list(_rows(file, (verdict.conversation, verdict.turn)))
+                spoken = spoken_of(rows)
+                before = [*spoken.read.values()] if spoken else []
+                replaced += _replaced(spoken, spoken_of([*rows, verdict])) if spoken else ()
+            if not any(verdict.same_as(read) for read in before if read):
                 _insert(file, verdict)
-                added += 1
-    return added
+                # A copy of a workbook says nothing new.
+                where: dict[str, Any] = {"document": verdict.document}
+                added += not any(verdict.same_as(read.model_copy(update=where)) for read in before if read)
+    return Saved(added, tuple(replaced))
+
+
+def _replaced(before: Spoken, after: Spoken | None) -> Iterator[Replaced]:
+    """The words that somebody wrote elsewhere, and that are no longer what counts."""
+    for name, row in before.by.items():
+        was, now = (getattr(spoken.word, name) if spoken else None for spoken in (before, after))
+        is_elsewhere = after and row.document != after.by[name].document
+        if was and was != now and is_elsewhere:
+            yield Replaced((row.conversation, row.turn), name, was, row.reviewer, now)
 
 
 def save_blind_grade(path: Path, verdict: HumanVerdict, seen: tuple[int | None, str]) -> None:
@@ -197,6 +256,7 @@ def save_words(
             said = {name: change.now for name, change in changes.items() if same_mark or name != "judge_is"}
             mark = red if "judge_is" in said else row.red
             fields = row.model_dump() | said | {"source": "page", "reviewer": by, "given": given, "red": mark}
+            fields |= {"document": "", "silent": ()}
             verdict = HumanVerdict.model_validate(fields)
             _insert(file, verdict)
             saved.append(verdict)
@@ -209,22 +269,49 @@ def _rows(file: sqlite3.Connection, place: Place) -> Iterator[HumanVerdict]:
         yield HumanVerdict.model_validate_json(body)
 
 
-def note_written(path: Path) -> None:
-    """Notes that a sheet or workbook has been given what counts now, in cells that were empty.
+class InDocument(NamedTuple):
+    """What counts of a run, and what a document said of it when it was last read or written."""
+
+    words: Mapping[Place, Spoken]
+    decision: ReleaseDecision | None
+    decision_read: ReleaseDecision | None
+    document: str
+
+
+def in_document(path: Path, document: str) -> InDocument:
+    """What counts now, and what a sheet or workbook said last."""
+    with schema.snapshot(path) as file, contextlib.closing(file), schema.undamaged(path):
+        return InDocument(
+            _spoken(file), _decision(file, DECISION), _decision(file, f"{DECISION_READ}{document}"), document
+        )
+
+
+def note_written(path: Path, document: str) -> None:
+    """Notes that a sheet or workbook has been given what counts now.
 
     When it is read, this is nothing that a person has changed there.
     """
     with writing(path) as file:
-        for word in newest_verdicts(file):
-            rows = list(_rows(file, (word.conversation, word.turn)))
-            read = next((row for row in reversed(rows) if row.source == "review"), None)
-            if word.source == "blind":
-                continue
-            before = read or HumanVerdict(conversation=word.conversation, turn=word.turn, source="review")
-            update: dict[str, Any] = {name: getattr(before, name) or getattr(word, name) for name in WORDS}
-            written = before.model_copy(update={**update, "expect": before.expect, "red": word.red})
+        for spoken in _spoken(file).values():
+            before = spoken.read.get(document) or _nothing(spoken.word).model_copy(
+                update={"document": document}
+            )
+            update: dict[str, Any] = {name: getattr(spoken.word, name) for name in WORDS}
+            update |= {"expect": before.expect, "red": spoken.word.red, "silent": frozenset()}
+            written = before.model_copy(update=update)
             if not written.same_as(before):
                 _insert(file, written)
+        decision = _decision(file, DECISION) or ReleaseDecision()
+        schema.put(file, f"{DECISION_READ}{document}", decision.model_dump_json())
+
+
+def _spoken(file: sqlite3.Connection) -> dict[Place, Spoken]:
+    """What counts of the team's words, by turn."""
+    rows: dict[Place, list[HumanVerdict]] = {}
+    for (body,) in file.execute("SELECT body FROM verdicts WHERE source <> 'blind' ORDER BY id"):
+        row = HumanVerdict.model_validate_json(body)
+        rows.setdefault((row.conversation, row.turn), []).append(row)
+    return {place: spoken for place, of_place in rows.items() if (spoken := spoken_of(of_place))}
 
 
 def add_to_note(path: Path, name: str, entry: JsonValue) -> None:
@@ -262,18 +349,19 @@ def read_news(path: Path) -> News:
         return News(newest_verdicts(file), decision, status, planned, ended, again)
 
 
-def save_release_decision(path: Path, decision: ReleaseDecision) -> bool:
-    """Saves what a sheet says that the team decided; returns whether it is new.
+def save_release_decision(path: Path, decision: ReleaseDecision, document: str) -> ReleaseDecision | None:
+    """Saves what a sheet or workbook says that the team decided; returns the decision that it replaced.
 
-    What the sheet said when it was read before undoes nothing that was decided elsewhere since.
+    What it said when it was read before undoes nothing that was decided elsewhere since. None where nothing
+    is replaced.
     """
     with writing(path) as file:
-        if _decision(file, DECISION_READ) == decision:
-            return False
-        is_new = _decision(file, DECISION) != decision
-        for key in (DECISION, DECISION_READ):
+        read, current = _decision(file, f"{DECISION_READ}{document}"), _decision(file, DECISION)
+        if read == decision:
+            return None
+        for key in (DECISION, f"{DECISION_READ}{document}"):
             schema.put(file, key, decision.model_dump_json())
-    return is_new
+    return current if current != decision else None
 
 
 def decide_release(path: Path, seen: ReleaseDecision, decision: ReleaseDecision) -> None:

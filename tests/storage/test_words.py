@@ -16,7 +16,9 @@ from simulator.storage.words import (
     WORDS,
     Edit,
     OtherWord,
+    Replaced,
     decide_release,
+    note_written,
     read_news,
     save_release_decision,
     save_verdicts,
@@ -58,9 +60,9 @@ def test_what_people_said_keeps_its_history(path: Path) -> None:
     other = sheet(judge_is="wrong", comment="資料どおり")
     blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
 
-    assert save_verdicts(path, [one, blind]) == 2
-    assert save_verdicts(path, [one.model_copy(update={"given": datetime.now(tz=UTC)})]) == 0
-    assert save_verdicts(path, [other, blind]) == 1
+    assert save_verdicts(path, [one, blind]).added == 2
+    assert save_verdicts(path, [one.model_copy(update={"given": datetime.now(tz=UTC)})]).added == 0
+    assert save_verdicts(path, [other, blind]).added == 1
     assert set(read_run(path).verdicts) == {other, blind}
     assert rows(path) == 3
 
@@ -76,6 +78,39 @@ def test_a_sheet_that_is_read_again_undoes_nothing(path: Path) -> None:
 
     assert (after_reading.judge_is, after_reading.assignee) == ("wrong", "Ito")
     assert (after_change.judge_is, after_change.comment) == ("unsure", "as documented")
+
+
+def test_each_document_is_held_against_itself(path: Path) -> None:
+    """What a workbook has said all along undoes nothing that another sheet or the page has said since."""
+    save_verdicts(path, [sheet(document="book", judge_is="right")])
+    save_verdicts(path, [sheet(document="desk", judge_is="wrong", assignee="Ito")])
+    say(path, assignee=("Ito", "Mari"))
+    save_verdicts(path, [sheet(document="book", judge_is="right", comment="yes")])
+    save_verdicts(path, [sheet(document="copy", judge_is="right", comment="yes")])
+    (word,) = read_news(path).verdicts
+
+    assert (word.judge_is, word.assignee, word.comment) == ("wrong", "Mari", "yes")
+
+
+def test_what_a_document_cannot_say_undoes_nothing(path: Path) -> None:
+    """A deleted column and a cell that is no choice are no words; an emptied cell is one."""
+    save_verdicts(path, [sheet(document="book", judge_is="right", cause="tone", comment="yes")])
+    silent = frozenset({"judge_is", "cause"})
+    save_verdicts(path, [sheet(document="book", comment="", assignee="Ito", silent=silent)])
+    (word,) = read_news(path).verdicts
+
+    assert (word.judge_is, word.cause, word.comment, word.assignee) == ("right", "tone", "", "Ito")
+
+
+def test_what_a_sheet_replaces_is_named(path: Path) -> None:
+    """With who wrote it on the page; what changes within the sheet is that sheet's business."""
+    say(path, "Sato", comment=("", "as documented"))
+    note_written(path, "book")
+    replaced = save_verdicts(path, [sheet(document="book", comment="no", cause="tone")]).replaced
+    again = save_verdicts(path, [sheet(document="book", comment="yes", cause="tone")]).replaced
+
+    assert replaced == (Replaced(AT, "comment", "as documented", "Sato", "no"),)
+    assert again == ()
 
 
 def test_a_word_says_who_wrote_it_last(path: Path) -> None:
@@ -174,14 +209,14 @@ def test_a_decision_is_replaced_by_a_newer_one_alone(path: Path) -> None:
     go, no = ReleaseDecision(verdict="go", by="Sato"), ReleaseDecision(verdict="no", by="Ito")
     later = ReleaseDecision(verdict="conditional", by="Sato")
 
-    assert save_release_decision(path, go)
+    assert save_release_decision(path, go, "sheet") is None
     decide_release(path, go, no)
-    assert not save_release_decision(path, go)
+    assert save_release_decision(path, go, "sheet") is None
     assert read_run(path).release_decision == no
     with pytest.raises(OtherWord) as other:
         decide_release(path, go, later)
     assert other.value.current == no
-    assert save_release_decision(path, later)
+    assert save_release_decision(path, later, "sheet") == no
     assert read_run(path).release_decision == later
     decide_release(path, later, ReleaseDecision())
     assert read_run(path).release_decision is None

@@ -113,7 +113,7 @@ def test_half_a_row_counts() -> None:
     assert said(taken) == [
         {
             "conversation": FEE[0], "turn": 1, "source": "review", "comment": "見ました",
-            "cause": "連携先の障害",
+            "cause": "連携先の障害", "silent": frozenset({"judge_is"}),
         }
     ]  # fmt: skip
     alone = read("review", (KEY, {"judge_is": "たぶん"}))
