@@ -18,7 +18,7 @@ from typing import Any, Literal, Protocol
 
 from simulator.cases.files import plain_suffix, read_text
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, encodable
+from simulator.core.messages import Message, _, encodable, sentences
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn, User, Utterance
 from simulator.storage.run_file import read_run
@@ -125,7 +125,15 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
 
     Text: `# case-id`, and below it one line of the customer per line; without such a head the script is for
     every case. JSONL: `{"id": "case-id", "lines": ["...", "..."]}`. TOML: `"case-id" = ["...", "..."]`.
+    Raises CaseFileError, which names the place and where the format stands.
     """
+    try:
+        return _scripts_of(path)
+    except CaseFileError as error:
+        raise CaseFileError(sentences(error.message, _("See docs/personas.md, A script."))) from None
+
+
+def _scripts_of(path: Path) -> dict[str, tuple[str, ...]]:
     readers: dict[str, Callable[[Path], Iterable[Script]]] = {
         ".txt": _from_text,
         ".jsonl": _from_records,

@@ -1,6 +1,7 @@
 """Customers who say given lines, read from a file or a finished run, alone or before another customer."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from simulator.users.scripted import (
     turns_of_run,
     unused_scripts,
 )
+from tests.commands import Command
+from tests.paths import ROOT
 from tests.run_helpers import a_case, a_run, a_talk, a_turn
 
 ONE = (a_turn(),)
@@ -241,6 +244,29 @@ def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, pro
 
     assert name in str(met.value)
     assert problem in str(met.value)
+    assert "docs/personas.md" in str(met.value)
+
+
+@pytest.mark.parametrize(("page", "language"), [("personas.md", "en"), ("personas.ja.md", "ja")])
+def test_the_scripts_of_the_documentation_are_read_and_said(
+    page: str, language: str, tmp_path: Path, command: Command
+) -> None:
+    """All three forms on the page hold lines of bundled questions, which the customers then say."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    shown = re.findall(r"```text\n(# .*?)```", text, re.DOTALL)[0]
+    as_json, as_toml = re.search(r'`(\{"id".*?\})`', text), re.search(r'`("[^`]*" = \[.*?\])`', text)
+    assert as_json
+    assert as_toml
+    scripts = read_scripts(written(tmp_path, "lines.txt", shown))
+    first = next(iter(scripts))
+    done = command(
+        "--offline", "--persona", "calm", "--language", language, "--limit", "4", "--script", "lines.txt"
+    )
+
+    assert read_scripts(written(tmp_path, "a.jsonl", as_json[1])) == {first: scripts[first]}
+    assert read_scripts(written(tmp_path, "a.toml", as_toml[1])) == {first: scripts[first]}
+    said = {talk.case.id: [turn.user for turn in talk.turns] for talk in done.run.conversations}
+    assert said[first][1:] == [*scripts[first]]
 
 
 def test_the_nearest_script_is_taken() -> None:
