@@ -1,12 +1,13 @@
-"""How closely customers resemble real ones: offline ones, or those of a run, and people beside other people.
+"""How closely customers resemble real ones: offline ones, those of a run, people, and assistant prose.
 
     python -m benchmarks.likeness [--run RUN ...]       also the last part of `make bench-simulator`
     python -m benchmarks.likeness --user-model MODEL    with a model as the customer
+    python -m benchmarks.likeness --final               people and prose of the set that is opened once
     python -m benchmarks.likeness --write               makes simulator/lab/likeness/likeness.json again
 
-What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part,
-answers (and asks whether there is anything else), or declines.
-With the public sets beside the checkout all of them are the reference, without them what is shipped.
+What is played has ordinary customers (`MIX`) and a bot that asks back, answers in part, answers (and asks
+whether there is anything else), or declines. benchmarks/likeness_people.py says which people the reference
+is made of, and which it is tried on; without the public sets their rows are left out.
 """
 
 import argparse
@@ -14,17 +15,17 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from statistics import mean
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from benchmarks.customers import performed
-from benchmarks.customers_data import rows_of
-from benchmarks.lexical_validity import DATA
+from benchmarks.likeness_people import SETS, Part, is_there, ladder, talks
 from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings, load_settings
@@ -32,15 +33,11 @@ from simulator.core.shelves import DEMO, customer_names, persona
 from simulator.core.types import Case, Conversation, Language
 from simulator.lab.likeness.figures import (
     FILE,
-    SEED,
     Likeness,
-    Reference,
-    ceilings,
-    drawn,
     likeness,
-    mean_like,
-    reference_of,
+    reference_figures,
     shipped_reference,
+    shipped_tables,
 )
 from simulator.results.customers import customer_messages
 from simulator.results.lines import People, people_of
@@ -49,7 +46,7 @@ from simulator.text.segments import sentences
 
 # How many of twenty customers each ordinary persona is.
 MIX = {"calm": 5, "regular": 5, "beginner": 4, "hurried": 2, "verbose": 1, "sceptical": 1, "elderly": 2}
-TURNS, REPEATS, SHIPPED = 6, 6, 600
+TURNS, REPEATS = 6, 6
 ASKED = {
     "ja": (
         "恐れ入りますが、ご契約のプランはお分かりになりますか？",
@@ -73,73 +70,62 @@ DECLINED = {
 }
 
 
-class Source(NamedTuple):
-    """A set of real customers: file below the data folder, what stands beside its figures, what it lacks."""
-
-    name: str
-    language: Language
-    file: str
-    domain: str
-    licence: str
-    source: str
-    is_shipped: bool = True
-    lacks: tuple[str, ...] = ()
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+SKIPPED = ": left out, for the public sets are not in ../shared/data"
+# Desks of fewer lines say too little of their own.
+LEAST = 30
+# What the measure before this one gave the same rows (final set, by language): it stopped at 100.
+BEFORE: Mapping[Language, Mapping[str, int]] = {"ja": {}, "en": {}}
 
 
-SOURCES = (
-    Source("ASDC", "ja", "asdc/user_goals_asdc_ja_dev.jsonl.gz", "hotel search", "CC BY 4.0",
-           "Accommodation Search Dialog Corpus, Megagon Labs, github.com/megagonlabs/asdc"),
-    Source("JMultiWOZ", "ja", "humans/jmultiwoz_ja_dev.jsonl.gz", "travel desk", "CC BY-SA 4.0",
-           "Ohashi, Hirai, Iizuka, Higashinaka 2024, github.com/nu-dialogue/jmultiwoz", is_shipped=False),
-    Source("STAR", "en", "humans/star_en_dev.jsonl.gz", "bank, hotel, doctor, rides", "MIT",
-           "Mosig, Mehri, Kober 2020, github.com/RasaHQ/STAR, (c) 2020 Rasa Technologies GmbH"),
-    Source("MultiDoGO", "en", "humans/multidogo_en_dev.jsonl.gz",
-           "airline, finance, insurance, media, software", "CDLA-Permissive-1.0",
-           "Peskov et al. 2019, github.com/awslabs/multi-domain-goal-oriented-dialogues-dataset",
-           lacks=("question_mark", "exclaims", "commas", "sentences", "digits", "softens")),
-)  # fmt: skip
+def table_of(language: Language) -> dict[str, Any]:
+    """Mean features by desk, the covariance within desks, and the figures of sets."""
+    desks: dict[str, People] = {}
+    within, figures = [], []
+    for people_set in (each for each in SETS if each.language == language):
+        spoken = {
+            desk: lines
+            for desk, lines in talks(language, "build").items()
+            if desk.split()[0] == people_set.name
+        }
+        people = {desk: people_of(lines, language) for desk, lines in sorted(spoken.items())}
+        figures.append(people_of([talk for lines in spoken.values() for talk in lines], language))
+        large = {desk: each for desk, each in people.items() if len(each.rows) >= LEAST}
+        apart = np.vstack([each.rows - each.rows.mean(axis=0) for each in large.values()])
+        within.append(apart.T @ apart / len(apart))
+        desks |= large
+    shown = ("name", "domain", "licence", "source")
+    return {
+        "sets": [{key: getattr(each, key) for key in shown} for each in SETS if each.language == language],
+        "desks": {desk: _short(each.rows.mean(axis=0)) for desk, each in desks.items()},
+        "within": [_short(row) for row in np.mean(within, axis=0)],
+        "figures": {name: _short(ends) for name, ends in reference_figures(figures).items()},
+        "scale": {},
+    }
 
 
-def talks_of(source: Source) -> list[list[str]]:
-    """What each customer of a set said, line by line."""
-    return [
-        [turn.get("text") or turn["content"] for turn in row["turns"] if turn["role"] in ("customer", "user")]
-        for row in rows_of(DATA / source.file)
-    ]
+def _short(values: Iterable[float]) -> list[float]:
+    return [round(float(value), 4) for value in values]
 
 
-@cache
-def references(language: Language) -> tuple[Reference, dict[str, People]]:
-    """All sets of a language that are there, together and by name; what is shipped where not all are."""
-    sources = [each for each in SOURCES if each.language == language]
-    if not all((DATA / source.file).is_file() for source in sources):
-        return shipped_reference(language), {}
-    people = {source.name: people_of(talks_of(source), language, source.lacks) for source in sources}
-    return reference_of(", ".join(people), tuple(people.values())), people
-
-
-def write() -> None:
-    """Features of whole conversations of every set that may be passed on, and figures of all."""
-    random, languages = np.random.default_rng(SEED), {}
-    for language in ("ja", "en"):
-        whole, people = references(language)
-        sets = []
-        for source in (each for each in SOURCES if each.language == language and each.is_shipped):
-            chosen = drawn(people[source.name], SHIPPED, random)
-            numbers = np.unique(chosen.talks, return_inverse=True)[1]
-            rows = [
-                [
-                    int(number),
-                    *(int(value) if value == int(value) else round(float(value), 2) for value in row),
-                ]
-                for number, row in zip(numbers, chosen.rows, strict=True)
-            ]
-            told = {name: getattr(source, name) for name in ("name", "domain", "licence", "source", "lacks")}
-            figures = {name: round(value, 4) for name, value in chosen.figures.items()}
-            sets.append(told | {"figures": figures, "rows": rows})
-        known = {n: round(value, 2) for n, value in whole.ceilings.items()}
-        languages[language] = {"ceilings": known, "sets": sets}
-    FILE.write_text(json.dumps(languages, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+def write(part: Part) -> None:
+    """Makes what is shipped again, with what people and prose of this part reach beside it."""
+    tables = {language: table_of(language) for language in LANGUAGES}
+    for _step in ("reference", "scale"):
+        FILE.write_text(
+            json.dumps(tables, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8"
+        )
+        shipped_reference.cache_clear()
+        shipped_tables.cache_clear()
+        for language in LANGUAGES:
+            reached: dict[str, list[float]] = {}
+            for name, lines in ladder(language, part).items():
+                reached.setdefault(name.split()[0], []).append(measured(lines, language).composite or 0)
+            tables[language]["scale"] = {
+                "other": round(mean(reached["another"]), 1),
+                "half": round(mean(reached["half"]), 1),
+                "all": round(mean(reached["all"]), 1),
+            }
 
 
 @cache
@@ -181,49 +167,45 @@ def played(settings: Settings, language: Language, conversations: int | None, ev
 
 def measured(lines: Iterable[Sequence[str]], language: Language) -> Likeness:
     """The customers who said these lines, beside the reference of their language."""
-    return likeness(people_of(lines, language), references(language)[0], language)
+    return likeness(people_of(lines, language), shipped_reference(language), language)
 
 
-def table(title: str, found: Likeness) -> str:
-    """The figure, and every share beside the reference's."""
-    number = "too few lines" if found.composite is None else f"{found.composite:.1f}"
-    ends = "" if found.interval is None else f" ({found.interval[0]:.1f} to {found.interval[1]:.1f})"
-    head = f"\n{title}, {found.language}: likeness {number}{ends}, n {found.n} of {found.lines} lines"
-    shares = [
-        f"  {name:20}{a:8.2f}{'-' if b is None else f'{b:.2f}':>10}" for name, (a, b) in found.shares.items()
-    ]
-    return "\n".join([head, f"  {'':20}{'ours':>8}{'people':>10}   {found.reference}", *shares])
+def row(name: str, figure: Likeness, before: int | None = None) -> str:
+    """A line of the table: what was said before, the figure, its interval, and how much there was to see."""
+    value, ends = "undecided", ""
+    if figure.composite is not None and figure.interval is not None:
+        value, ends = f"{figure.composite:.0f}", f"{figure.interval[0]:.0f} to {figure.interval[1]:.0f}"
+    size = f"{figure.conversations} conversations, {figure.lines} lines"
+    return f"  {name:36}{before or '':>8}{value:>11}   {ends:10} {size}".rstrip()
 
 
-def among_people(language: Language) -> str:
-    """LIKE of each set with the others and of its halves, and the ceilings that follow."""
-    reference, people = references(language)
-    parts = [
-        f"{name} with the others {mean_like(desk, [b for b in reference.sets if b is not desk], 250):.1f},"
-        f" in halves {ceilings([desk])[min(ceilings([desk]))]:.1f}"
-        for name, desk in people.items()
-    ]
-    tops = ", ".join(f"{n}: {value:.1f}" for n, value in reference.ceilings.items())
-    return f"\npeople, {language}: {'; '.join(parts) or 'as shipped'}; mean LIKE by lines a side {tops}"
+def shares(figure: Likeness) -> str:
+    """Every share beside the lowest and highest of the reference's sets."""
+    lines = [f"  {'':28}{'ours':>8}   people ({figure.reference})"]
+    for name, (value, ends) in figure.shares.items():
+        lines.append(f"  {name:28}{value:8.2f}   " + (f"{ends[0]:.2f} to {ends[1]:.2f}" if ends else "-"))
+    return "\n".join(lines)
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
     """One table for each language."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.likeness")
     parser.add_argument("--run", action="append", default=[], help="a run that was played before")
+    parser.add_argument("--final", action="store_true", help="people and prose of the final set")
     parser.add_argument("--write", action="store_true", help="make the shipped reference again")
     parser.add_argument("--keep", help="a folder in which the runs stay")
     parser.add_argument("--user-model", help="plays the customers in the place of the offline ones")
     parser.add_argument("--everybody", action="store_true", help="every persona as often as any other")
     parser.add_argument("--conversations", type=int, help="at most so many in each language")
-    parser.add_argument("--language", choices=("ja", "en"), help="this one alone")
-    options, started = (
-        parser.parse_args(arguments if arguments is None else list(arguments)),
-        time.perf_counter(),
-    )
+    parser.add_argument("--language", choices=LANGUAGES, help="this one alone")
+    options = parser.parse_args(arguments if arguments is None else list(arguments))
+    started = time.perf_counter()
+    part: Part = "final" if options.final else "develop"
+    if options.write and not is_there():
+        print(f"--write{SKIPPED}", file=sys.stderr)
+        return 2
     if options.write:
-        write()
-        return 0
+        write(part)
     with tempfile.TemporaryDirectory() as folder:
         try:
             # No model judges: what customers say does not depend on it.
@@ -232,22 +214,19 @@ def main(arguments: Iterable[str] | None = None) -> int:
             if options.user_model:
                 more |= {"user_model": options.user_model, "timeout": 1800}
             settings = load_settings(flags | more)
-            languages: tuple[Language, ...] = (options.language,) if options.language else ("ja", "en")
-            for language in languages:
-                print(among_people(language))
+            for language in (options.language,) if options.language else LANGUAGES:
+                print(f"\n{language}, people: {part} set" + ("" if is_there() else SKIPPED))
+                print(f"  {'':36}{'before':>8}{'likeness':>11}   95 %")
+                for name, lines in ladder(language, part).items() if is_there() else ():
+                    before = BEFORE[language].get(name) if options.final else None
+                    print(row(name, measured(lines, language), before), flush=True)
                 runs = [find_run(name, Path(settings.runs)) for name in options.run]
-                everybody = options.everybody
-                for path in runs or [played(settings, language, options.conversations, everybody)]:
+                for path in runs or [played(settings, language, options.conversations, options.everybody)]:
                     held = (c for c in read_run(path).conversations if c.case.language == language)
-                    lines = [customer_messages(c) for c in held if c.turns]
-                    if lines:
-                        print(
-                            table(
-                                path.parent.name if runs else options.user_model or "offline",
-                                measured(lines, language),
-                            ),
-                            flush=True,
-                        )
+                    if lines := [customer_messages(c) for c in held if c.turns]:
+                        figure = measured(lines, language)
+                        name = path.parent.name if runs else options.user_model or "offline"
+                        print(row(f"ours: {name}", figure), shares(figure), sep="\n", flush=True)
         except RehearsalError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2

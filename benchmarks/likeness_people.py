@@ -1,16 +1,17 @@
-"""Real customers of public dialogues, for the measure of likeness: what it is made of, tried on, and judged by.
+"""Real customers of public dialogues, for the measure of likeness: to make, to try and to judge it.
 
-Every dialogue belongs to one part by a hash of its id: half of them `build` the reference, a quarter is there to
-`develop` the measure on, and a quarter is `final`: opened once, when the measure is done (docs/validation.md
-says when). Some desks are in no reference (`HELD_OUT`): their people are those of another desk.
+Every dialogue belongs to one part by a hash of its id: half of them `build` the reference, a quarter is
+there to `develop` the measure on, a quarter is `final`: opened once, when the measure is done
+(docs/validation.md says when). Some desks are in no reference (`HELD_OUT`): their people are those of
+another desk.
 
     same desks      people of the reference's desks, but dialogues that it does not have
-    another desk    people of desks that it does not have
+    another desk    people of one desk that it does not have
     half prose      the first, half of whose later lines are assistant prose: answers of a desk, or what a
                     model writes in a customer's place (likeness_prose.toml); in all prose every one is
 
-English has three sets (STAR, MultiDoGO, Taskmaster-4). Japanese has one set of a desk with several matters, which
-count as desks (JMultiWOZ), one of hotel guests (ASDC) and one of people who ask which film to see (JMRD).
+English has three sets (STAR, MultiDoGO, Taskmaster-4). Japanese has a travel desk whose matters count as
+desks (JMultiWOZ), hotel guests (ASDC) and people who ask which film to see (JMRD).
 """
 
 import json
@@ -120,12 +121,13 @@ def in_prose(spoken: Iterable[Talk], lines: Sequence[str], *, every: int) -> Ite
 
 
 def ladder(language: Language, part: Part) -> dict[str, list[Talk]]:
-    """The rows that a measure has to rank, best first, and each held-out desk alone."""
+    """The rows that a measure has to rank, best first; every held-out desk has one of its own."""
     by_desk = talks(language, part)
-    other = {desk: spoken for desk, spoken in by_desk.items() if desk in HELD_OUT[part]}
-    same = [talk for desk, spoken in sorted(by_desk.items()) if desk not in other for talk in spoken]
-    rows = {"same desks": same, "another desk": [talk for spoken in other.values() for talk in spoken]}
-    for share, every in (("half", 2), ("all", 1)):
-        for kind, lines in prose(language, part).items():
-            rows[f"{share} prose of {kind}"] = list(in_prose(same, lines, every=every))
-    return rows | {f"  {desk}": spoken for desk, spoken in sorted(other.items())}
+    other = {f"another desk: {desk}": by_desk.pop(desk) for desk in sorted(HELD_OUT[part] & by_desk.keys())}
+    same = [talk for _desk, spoken in sorted(by_desk.items()) for talk in spoken]
+    prosaic = {
+        f"{share} prose of {kind}": list(in_prose(same, lines, every=every))
+        for share, every in (("half", 2), ("all", 1))
+        for kind, lines in prose(language, part).items()
+    }
+    return {"same desks": same} | other | prosaic

@@ -23,12 +23,12 @@ from simulator.text.segments import normalise
 PATTERNS = Path(__file__).with_name("lines.toml")
 Matrix = npt.NDArray[np.float64]
 
-# What is counted of a line: its length, the words of lines.toml from `asks` to `softens`, marks, digits,
-# and how much of it was said before.
+# What is counted of a line: its length, the words of lines.toml from `asks` to `formal`, marks, digits, how
+# much of it was said before, and how many lines its conversation has.
 FEATURES = (
     "length", "short", "long", "asks", "thanks", "polite", "requests", "greets", "reacts", "agrees", "glad",
-    "upset", "hesitates", "refers", "self", "softens", "exclaims", "question_mark", "commas", "sentences",
-    "digits", "own_words", "repeats",
+    "upset", "hesitates", "refers", "self", "softens", "formal", "exclaims", "question_mark", "commas",
+    "sentences", "digits", "own_words", "repeats", "turns",
 )  # fmt: skip
 # A line of at most so many characters (ja) or words (en) is short, and one of at least so many is long.
 _SHORT: Mapping[Language, int] = {"ja": 8, "en": 3}
@@ -44,14 +44,12 @@ class People(NamedTuple):
     """Lines of one set of customers: features of each after a first one, and the conversation it is of.
 
     `rows` has a row for each line and a column for each of `FEATURES`; `talks` numbers the conversation of
-    each row. `figures` are the shares and medians of the table. `lacks` are features that its texts cannot
-    have, such as marks where these were removed; they are left out on both sides.
+    each row. `figures` are the shares and medians of the table.
     """
 
     rows: Matrix
     talks: npt.NDArray[np.int64]
     figures: dict[str, float]
-    lacks: tuple[str, ...] = ()
 
     def at(self, places: npt.NDArray[Any]) -> "People":
         """Those of its lines alone."""
@@ -105,10 +103,11 @@ def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[fl
         float(bool(re.search(r"\d", line))),
         _within(pairs, first),
         max((_within(pairs, pairs_before) for pairs_before in earlier), default=0.0),
+        float(np.log1p(len(lines))),
     )
 
 
-def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequence[str] = ()) -> People:
+def people_of(talks: Iterable[Sequence[str]], language: Language) -> People:
     """The customers of these conversations, each the lines of one in order; empty lines do not count."""
     with_lines = [lines for talk in talks if (lines := [line for line in talk if line.strip()])]
     values = array("d")
@@ -133,4 +132,4 @@ def people_of(talks: Iterable[Sequence[str]], language: Language, lacks: Sequenc
         }
         for name, word in (("leaves_thanking", "thanks"), ("leaves_upset", "upset")):
             figures[name] = float(np.mean([bool(_patterns(language)[word].search(x)) for x in closing]))
-    return People(rows, np.repeat(np.arange(len(with_lines)), sizes), figures, tuple(lacks))
+    return People(rows, np.repeat(np.arange(len(with_lines)), sizes), figures)

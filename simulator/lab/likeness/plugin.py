@@ -4,7 +4,7 @@ from simulator.core.document import Section
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.likeness.command import reacting
-from simulator.lab.likeness.figures import logged_reference, measured
+from simulator.lab.likeness.figures import logged_talks, measured
 from simulator.lab.likeness.section import likeness_section
 from simulator.lab.likeness.settings import LikenessSettings
 from simulator.plugins import Plugin
@@ -23,7 +23,7 @@ def section(results: Results, _summary: Summary, settings: Settings) -> Section 
 def check_logs(settings: Settings) -> None:
     """Raises InputError for logs in which no customer can be found."""
     if logs := LikenessSettings.of(settings).likeness:
-        logged_reference(logs)
+        logged_talks(logs)
 
 
 PLUGIN = Plugin(

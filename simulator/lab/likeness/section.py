@@ -12,7 +12,14 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, sentences
 from simulator.core.titles import title
-from simulator.lab.likeness.figures import MEDIANS, SIZES, Likeness
+from simulator.lab.likeness.figures import (
+    LEAST_CONVERSATIONS,
+    LEAST_LINES,
+    MEDIANS,
+    PEOPLE,
+    Likeness,
+    Range,
+)
 
 # Features of wording and behaviour, by their keys in `--json`. Shares are of lines after the first, for that
 # is the case's question whoever asks it; from the greeting on they are of conversations.
@@ -33,65 +40,83 @@ _SHARES: dict[str, Message] = {
     "leaves_upset": _("Leaves upset"),
 }
 _DEFINITION = _(
-    "100 when these customers' lines can be told from people's no better than people's lines from other"
-    " people's: 100 × mean LIKE (customers, people) ÷ mean LIKE (people, other people), where LIKE"
-    " is 100 × (1 − max(0, 2 × AUC − 1)) and AUC that of a linear discriminant over features of the wording"
-    " of lines after the first, cross-validated, with as many lines on either side ({n})."
+    "A line could be a person's where it lies within {people} of 100 lines of people, in the direction in"
+    " which these customers differ from them most (a cross-validated linear discriminant over features of"
+    " wording and the number of lines). What real desks differ in costs less, and the interval allows for"
+    " other desks."
 )
 
 
 def likeness_section(likeness: Likeness) -> Section:
-    """The figure or why there is none, the three largest differences, the table, definition and sources.
-
-    The definition stands in the report itself: 100 is not "human", but as like the reference as other people
-    are to it.
-    """
-    if likeness.composite is None or likeness.interval is None:
-        head = _(
-            "No likeness figure: it takes {least} lines after the first from these customers and from the"
-            " reference; these have {n}.",
-            least=SIZES[-1],
-            n=likeness.lines,
+    """The figure or why there is none, what others reach, the largest differences, the table, definition."""
+    blocks: list[Block] = [Line(_head(likeness))]
+    if likeness.composite is not None and likeness.scale:
+        scale = {name: f"{value:.0f}" for name, value in likeness.scale.items()}
+        blocks.append(
+            Line(
+                _(
+                    "On this scale real people of other desks reach {other}, people with half of their lines"
+                    " in assistant prose {half}, and such prose alone {all}.",
+                    **scale,
+                )
+            )
         )
-    else:
-        low, high = (f"{end:.0f}" for end in likeness.interval)
-        head = _(
-            "Likeness {value} of 100 (95 % interval {low}–{high}); real people among themselves reach 100.",
-            value=f"{likeness.composite:.0f}",
-            low=low,
-            high=high,
-        )
-    apart = []
-    for largest in likeness.largest:
-        ours, people = (f"{100 * (share or 0):.0f}" for share in likeness.shares[largest])
-        apart.append(
-            _("{name}: {ours} %, people {people} %", name=_SHARES[largest], ours=ours, people=people)
-        )
+    if apart := tuple(_difference(likeness, name) for name in likeness.largest):
+        blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=apart)))
     columns = (_("Figure"), _("These customers"), _("People"))
     rows: list[tuple[Text | Cell, ...]] = []
-    for key, sides in likeness.shares.items():
+    for key, (ours, people) in likeness.shares.items():
         ended = key.removeprefix("ended_")
         name = _SHARES[key] if ended == key else _("Ended: {how}", how=title("ended", ended))
-        rows.append((name, *(_cell(key, side) for side in sides)))
-    notes: list[Text] = [
-        _("Compared with {reference}.", reference=likeness.reference),
+        rows.append((name, _cell(key, (ours, ours)), _cell(key, people)))
+    notes: list[Text] = [] if likeness.composite is None else [_DEFINITION.format(people=PEOPLE)]
+    notes += [
+        _("Compared with {reference}: the lowest and highest of these sets.", reference=likeness.reference),
         _("Shares are of lines after the first; lengths are in characters (Japanese) or words (English)."),
         _("Other desks have other customers: features of wording say nothing of what somebody wants."),
     ]
-    if likeness.n:
-        notes.insert(0, _DEFINITION.format(n=likeness.n))
-    blocks: list[Block] = [Line(head)]
-    if apart:
-        blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=tuple(apart))))
     blocks.append(Table.of("likeness", columns, rows))
     blocks += [Line(sentences(*notes), "soft"), *(Line(source, "soft") for source in likeness.sources)]
     head = _("Likeness to real customers")
     return Section("likeness", head, tuple(blocks), likeness.as_json(), views=PAGE | TERMINAL, folded=True)
 
 
-def _cell(key: str, value: float | None) -> Cell:
-    if value is None:
+def _head(likeness: Likeness) -> Message:
+    if likeness.composite is None or likeness.interval is None:
+        return _(
+            "Likeness undecided: it takes {lines} lines after the first from {conversations} conversations;"
+            " here are {n} from {of}.",
+            lines=LEAST_LINES,
+            conversations=LEAST_CONVERSATIONS,
+            n=likeness.lines,
+            of=likeness.conversations,
+        )
+    low, high = (f"{end:.0f}" for end in likeness.interval)
+    return _(
+        "Likeness {value} (95 % interval {low}–{high}): so many of 100 lines of these customers could be a"
+        " person's; of people's own lines it is {people}.",
+        value=f"{likeness.composite:.0f}",
+        low=low,
+        high=high,
+        people=PEOPLE,
+    )
+
+
+def _difference(likeness: Likeness, name: str) -> Message:
+    ours, people = likeness.shares[name]
+    return _(
+        "{name}: {ours}, people {people}",
+        name=_SHARES[name],
+        ours=_cell(name, (ours, ours)).text,
+        people=_cell(name, people).text,
+    )
+
+
+def _cell(key: str, ends: Range | None) -> Cell:
+    """The lowest and highest figure, once where they are alike."""
+    if ends is None:
         return Cell(text="–")
-    if key in MEDIANS:
-        return Cell(text=f"{value:.3g}", number=round(value, 1))
-    return Cell(text=_("{n} %", n=f"{100 * value:.0f}"), number=round(100 * value, 1))
+    factor, form = (1, "{:.3g}") if key in MEDIANS else (100, "{:.0f}")
+    shown = "–".join(dict.fromkeys(form.format(factor * end) for end in ends))
+    text: Text = shown if key in MEDIANS else _("{n} %", n=shown)
+    return Cell(text=text, number=round(factor * ends[0], 1) if ends[0] == ends[1] else None)
