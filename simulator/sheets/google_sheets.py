@@ -454,8 +454,8 @@ class Changes:
         # The conversations come first, and the others lead to their rows.
         if sheet.name == "conversations":
             places = [(row.key, self.top + n) for n, row in enumerate(new)]
-            there = ((row.key, self._index(row.number)) for row in edited.rows)
-            push.goals = {key: f"#gid={self.sheet_id}&range=B{n + 1}" for key, n in (*places, *there)}
+            standing = ((row.key, self._index(row.number)) for row in edited.rows)
+            push.goals = {key: f"#gid={self.sheet_id}&range=B{n + 1}" for key, n in (*places, *standing)}
         self.goals = push.goals
         self.added = [{n: self._cell(row, key) for n, key in by_place.items()} for row in new]
         self.added_keys = {row.key for row in new if row.key}
