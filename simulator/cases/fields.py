@@ -197,8 +197,8 @@ def words(cell: FileCell) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_items(cell, r"[|｜\n]")))
 
 
-def tools(cell: FileCell) -> tuple[str, ...]:
-    """Names of tools, `!name` for one that must not be called; in a table also separated by commas."""
+def names(cell: FileCell) -> tuple[str, ...]:
+    """Names of tools or personas, `!name` for one that must not be; in a table also separated by commas."""
     value = _json(cell)
     if isinstance(value, list):  # definitions of tools, too, as a request has them
         inside = (item.get("function", item) if isinstance(item, dict) else item for item in value)
@@ -473,7 +473,8 @@ READERS: Mapping[str, Callable[[FileCell], Any]] = {
     "answer": answer,
     "error": error,
     "contexts": contexts,
-    "tools": tools,
+    "tools": names,
+    "personas": names,
     "expect": expect,
     "tags": words,
     "script": script,

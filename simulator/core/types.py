@@ -281,6 +281,7 @@ class Case(Value):
                              unless its `error` says that the bot failed
         tools                tools that the bot must call, on whatever turn; `!name` must not be called
         expect               what is expected of the bot in the conversation, in plain sentences
+        personas             who asks it: these personas alone, or all but `!name`
         attack               the rule that an attacker tries to have the bot break
         tags, values         words to group by; the other columns as text, by header, for prompts to use
     """
@@ -302,6 +303,7 @@ class Case(Value):
     contexts: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     expect: tuple[str, ...] = ()
+    personas: tuple[str, ...] = ()
     attack: Rule | None = None
     tags: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
@@ -651,13 +653,15 @@ class PersonaText(Value):
 
     `voice` is quoted in the prompt of the model that plays them; `phrases` are said where no model does.
     `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `telling`, `thanks`, `at_last`,
-    `leaving`) to lines; `$question` in a line stands for the case's question.
+    `leaving`) to lines; `$question` in a line stands for the case's question. Questions with a word of
+    `not_for` are asked by others.
     """
 
     name: Text
     voice: Text
     knows: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    not_for: tuple[Text, ...] = ()
     phrases: dict[str, tuple[str, ...]] = {}
 
 

@@ -39,7 +39,7 @@ from simulator.cases.cases import (
 from simulator.cases.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
 from simulator.core import shelves
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, language_of
+from simulator.core.messages import Message, _, language_of, listed
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
 from simulator.core.types import EXPECTATIONS, PASSED, RISK, TOOLS, Case, Conversation, Persona
@@ -51,7 +51,7 @@ from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.attack import attack_cases
-from simulator.users.details import detailed
+from simulator.users.details import detailed, fits
 from simulator.users.mix import Mix, read_mix
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -77,15 +77,18 @@ class Plan(Sequence[Conversation]):
         frequencies: Sequence[float] | None = None,
         models: Sequence[str] = (),
         detailed: Callable[[Case, str], Case] | None = None,
+        fits: Callable[[Case, str], bool] | None = None,
     ) -> None:
         """With a `seed` each case is played by one of the personas, chosen at random; else by all of them.
 
         They are as likely as their `frequencies`, or each as likely as the others. Of several `models` each
-        plays all of it. `detailed` gives a case what its persona knows beside it.
+        plays all of it. `detailed` gives a case what its persona knows beside it; whom it `fits` draw
+        it, or all if it fits none.
         """
         self.cases, self._personas, self._repeats, self._seed = cases, personas, repeats, seed
         self._frequencies, self._models = frequencies, models or ("",)
         self._detailed = detailed or (lambda case, _persona: case)
+        self._fits = fits or (lambda _case, _persona: True)
         self._of_case = repeats * len(self._models) * (len(personas) if seed is None else 1)
 
     def __len__(self) -> int:
@@ -111,10 +114,12 @@ class Plan(Sequence[Conversation]):
             # Seeded by the case, so that neither --limit nor another order changes its persona. A plain
             # string as seed is hashed by `random` with SHA-512: the same in every process and version.
             rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
+            places = range(len(self._personas))
+            places = [at for at in places if self._fits(case, self._personas[at])] or [*places]
             if self._frequencies is None:
-                name = rng.choice(self._personas)
+                name = self._personas[rng.choice(places)]
             else:
-                name = rng.choices(self._personas, self._frequencies)[0]
+                name = self._personas[rng.choices(places, [self._frequencies[at] for at in places])[0]]
         model = self._models[who]
         key = f"{name}{'@' if model else ''}{model}/{case.id}#{repeat + 1}"
         case = self._detailed(case, name)
@@ -134,7 +139,7 @@ class PlannedRun(NamedTuple):
 
     `settings` name the judges that grade, `judges_chosen_for` the form of the data by which they were chosen,
     "" if the user named them. `columns` says which columns have no effect, `sample_message` how many rows
-    were sampled.
+    were sampled, `unfit_message` which questions do not fit some of the personas.
     """
 
     plan: Sequence[Conversation]
@@ -144,9 +149,10 @@ class PlannedRun(NamedTuple):
     columns: ColumnUse = ColumnUse()
     judges_chosen_for: Message | str = ""
     sample_message: Message | str = ""
+    unfit_message: Message | str = ""
 
     def messages(self) -> Iterator[Message | str]:
-        """Lines on columns without effect, the sample, the judges that were chosen, and skipped rows."""
+        """Lines on columns without effect, the sample, judges chosen, who asks what, and skipped rows."""
         # With a prompt, any column may be one of its variables.
         if self.columns.unused and self.settings.prompt is None:
             yield _(
@@ -163,8 +169,7 @@ class PlannedRun(NamedTuple):
                 cases=self.settings.cases,
                 column=self.columns.answers[0],
             )
-        if self.sample_message:
-            yield self.sample_message
+        yield from filter(None, (self.sample_message, self.unfit_message))
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
             yield _(
@@ -228,8 +233,8 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
     if attacker and (settings.cases or given is not None):
         message = _("{persona} brings its own questions; no others are asked.", persona=attacker.id)
-    plan, personas = _played(settings, cases)
-    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message)
+    plan, personas, unfit = _played(settings, cases)
+    return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message, unfit)
 
 
 def _attacker(settings: Settings) -> Persona | None:
@@ -272,7 +277,13 @@ def _with_judges(settings: Settings, judges: Sequence[str]) -> Settings:
     return settings.model_copy(update={"judges": (*settings.judges, *judges)}) if judges else settings
 
 
-def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Persona, ...]]:
+def _played(
+    settings: Settings, cases: Sequence[Case]
+) -> tuple[Sequence[Conversation], tuple[Persona, ...], Message | str]:
+    """The conversations, the personas that occur in them, and what is said of questions that fit not all.
+
+    Raises InputError where no question fits anybody.
+    """
     mix = _mix(settings.persona) if settings.protocol == "dialogue" else None
     if settings.protocol == "single_turn":
         personas = [shelves.scripted()]
@@ -284,7 +295,14 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
     models = settings.user_model if settings.protocol == "dialogue" and len(settings.user_model) > 1 else ()
     if models and settings.adapter == "recorded":
         check_one_player(settings)
-    plan = Plan(
+    by_id = {persona.id: persona for persona in personas}
+    # A log was spoken by whom it was spoken by.
+    chooses = settings.protocol == "dialogue" and settings.adapter != "recorded"
+
+    def asks(case: Case, persona: str) -> bool:
+        return not chooses or fits(case, by_id[persona])
+
+    plan: Sequence[Conversation] = Plan(
         cases,
         [persona.id for persona in personas],
         settings.repeats,
@@ -292,12 +310,22 @@ def _played(settings: Settings, cases: Sequence[Case]) -> tuple[Plan, tuple[Pers
         frequencies=frequencies,
         models=models,
         detailed=_details_of(settings, personas),
+        fits=asks,
     )
+    to_check = cases if chooses else ()
+    unfit = [f"{who}/{case.id}" for case in to_check for who in by_id if not fits(case, by_id[who])]
+    message: Message | str = ""
+    if unfit:
+        plan = tuple(conversation for conversation in plan if asks(conversation.case, conversation.persona))
+        text = _("Not asked, because the question does not fit the customer: {pairs}.")
+        message = text.format(pairs=listed(unfit, _LISTED))
+        if not plan:
+            raise InputError(message)
     if seed is None:
-        return plan, tuple(personas)
+        return plan, tuple(personas), message
     # With few questions not everybody is drawn, and reports list only those who came.
     present = {conversation.persona for conversation in plan}
-    return plan, tuple(persona for persona in personas if persona.id in present)
+    return plan, tuple(persona for persona in personas if persona.id in present), message
 
 
 def _details_of(settings: Settings, personas: Sequence[Persona]) -> Callable[[Case, str], Case] | None:

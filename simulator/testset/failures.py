@@ -35,7 +35,7 @@ _FIXED = frozenset({"mended", "retested"})
 # What a test keeps of the question from which it was made: neither recorded answers nor further lines.
 _FIELDS = (
     "id", "question", "language", "history", "references", "expect", "passages", "answerable", "handover",
-    "goal", "facts", "choices", "label", "tools", "tags",
+    "goal", "facts", "choices", "label", "tools", "personas", "tags",
 )  # fmt: skip
 
 

@@ -72,6 +72,13 @@ class DetailsFile(Value):
         return self.ja if language == "ja" else self.en
 
 
+def fits(case: Case, persona: Persona) -> bool:
+    """Whether customers of this kind have such a case: it is for them, and no word of it is not."""
+    matter = "\n".join((case.question, case.goal or "", *case.tags)).casefold()
+    words = persona.speaks(case.language).not_for
+    return is_for(case.personas, persona.id) and not any(word.casefold() in matter for word in words)
+
+
 def is_for(names: Sequence[str], persona: str) -> bool:
     """Whether a list of personas means this one: it is named, or nobody is, and no `!name` excludes it."""
     named = [name for name in names if not name.startswith("!")]

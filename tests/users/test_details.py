@@ -195,3 +195,43 @@ def test_a_broken_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(PromptError, match=re.escape(place)):
             details_file()
     details_file.cache_clear()
+
+
+UNFIT = """id,question,personas
+open,When do you open?,
+young,Is there a student discount?,
+mine,Who are you?,"angry, calm"
+theirs,How long is the waiting time?,!calm
+"""
+
+
+def test_customers_ask_what_fits_them(command: Command, tmp_path: Path) -> None:
+    """A persona's `not_for` and a case's `personas` are respected, by lot and by name, and said."""
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    (tmp_path / "cases.csv").write_text(UNFIT, encoding="utf-8")
+    (tmp_path / "mix.toml").write_text(
+        '[[customers]]\npersona = "elderly"\nfrequency = 9\n[[customers]]\npersona = "calm"\nfrequency = 1\n',
+        encoding="utf-8",
+    )
+    run = ("--adapter", "bot.py:answer", "--cases", "cases.csv", "--offline", "--turns", "1")
+    named = command(*run, "--persona", "elderly", "--persona", "calm")
+    all_of_them = named.run
+    by_lot = command(*run, "--persona", "mix.toml").run
+
+    assert {talk.id for talk in all_of_them.conversations} == {
+        *("elderly/open#1", "calm/open#1", "calm/young#1", "calm/mine#1", "elderly/theirs#1")
+    }
+    pairs = "elderly/young, elderly/mine, calm/theirs"
+    assert f"Not asked, because the question does not fit the customer: {pairs}." in named.err
+    assert {talk.case.id: talk.persona for talk in by_lot.conversations} == {
+        **{"open": "elderly", "young": "calm", "mine": "calm", "theirs": "elderly"}
+    }
+
+
+def test_where_no_question_fits_one_line_says_so(command: Command, tmp_path: Path) -> None:
+    """Exit code 2, and nothing is asked."""
+    (tmp_path / "cases.csv").write_text("question\nIs there a student discount?\n", encoding="utf-8")
+    done = command("--cases", "cases.csv", "--adapter", "bot.py:answer", "--offline", "--persona", "elderly")
+
+    assert done.code == 2
+    assert "does not fit the customer: elderly/" in done.error
