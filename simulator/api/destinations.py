@@ -19,10 +19,10 @@ from typing import Any
 
 from simulator import plugins
 from simulator.cases.cases import read_cases
-from simulator.core.document import Report
+from simulator.core.document import Report, Text
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.loading import describe_error, user_object
-from simulator.core.messages import _, localised, safe_text, say
+from simulator.core.messages import Message, _, localised, safe_text, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Case, Language, ReleaseDecision
 from simulator.core.writing import write_atomically
@@ -41,6 +41,7 @@ from simulator.results.review_files import (
     decisions_in,
     deleted_columns,
     document_of,
+    keyed_rows,
     replaced_lines,
     replaced_text,
     take_rows,
@@ -119,7 +120,8 @@ def _sheets(output: ReportOutput) -> str:
     document = document_of(target(output.settings.sheet or "", output.settings.worksheet or ""))
     worksheets = _worksheets(output, document)
     sheet, pushed = push_to_sheet(worksheets, output.settings, output.context.language)
-    keep_words(pushed.before, output.folder.parent, output.settings.tests, document)
+    for line in keep_words(pushed.before, output.folder.parent, output.settings.tests, document):
+        say(line)
     note_written(output.folder / RUN_FILE, document)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
@@ -142,13 +144,13 @@ def read_earlier_words(settings: Settings) -> None:
             keep_words(pull(sheet, _WRITTEN), settings.runs, settings.tests, document_of(sheet))
 
 
-def keep_words(before: EditedSheets, runs: Path, tests: Path, document: str) -> None:
+def keep_words(before: EditedSheets, runs: Path, tests: Path, document: str) -> list[Message]:
     """Stores what the team wrote about runs of this folder, before their worksheets show another run.
 
     These are its decisions, its words about answers, and the answers that it made tests. `document` names the
-    sheet or workbook.
+    sheet or workbook. Returns a line for each cell or row that cannot be read; all others are stored.
     """
-    rows, known = before.rows, set(run_ids(runs))
+    rows, known, faults = keyed_rows(before), set(run_ids(runs)), list[tuple[Text, Text]]()
     of_run: dict[str, list[PulledRow]] = {}
     for row in rows.get("review", ()):
         if (run := row.cells.get("run", "")) in known and any(map(row.cells.get, TEAM)):
@@ -156,12 +158,15 @@ def keep_words(before: EditedSheets, runs: Path, tests: Path, document: str) -> 
     for run, written in of_run.items():
         with contextlib.suppress(RehearsalError):
             of_review = {**rows, "review": written, "blind": ()}
-            _keep_review(runs / run / RUN_FILE, of_review, deleted_columns(before), tests, document)
+            silent = deleted_columns(before)
+            faults += _keep_review(runs / run / RUN_FILE, of_review, silent, tests, document)
     for run, decision in decisions_in(rows).items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
             with contextlib.suppress(RunFileError):
                 _save_decision(path, decision, document)
+    named = ((_("{source}, {place}", source=document, place=place), why) for place, why in faults)
+    return [_("{place}: {why}; skipped.", place=place, why=why) for place, why in named]
 
 
 def save_words_of(path: Path, taken: Taken) -> int:
@@ -188,8 +193,11 @@ def _save_decision(path: Path, decision: ReleaseDecision, document: str) -> None
 
 def _keep_review(
     path: Path, rows: Mapping[str, Sequence[PulledRow]], silent: frozenset[str], tests: Path, document: str
-) -> None:
-    """Stores the words about the answers of a run, and makes tests of those that are to be some."""
+) -> list[tuple[Text, Text]]:
+    """Stores the words about the answers of a run, and makes tests of those that are to be some.
+
+    Returns the places of what cannot be read, and why not.
+    """
     results = read_run(path)
     summary, taken = figures_of(results, stored_settings(results.run.settings)), Taken(results, document)
     take_rows(rows, ReviewTarget(results, summary, report_language(results)), taken, silent)
@@ -199,6 +207,7 @@ def _keep_review(
     saved = save_tests(results, review_findings(results, summary), taken.closed, tests)
     if saved and saved.added:
         say(_("Tests in {path}: {n} added, made of the team's review.", path=saved.path, n=saved.added))
+    return taken.faults
 
 
 def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, PushSummary]:
@@ -280,17 +289,19 @@ def _workbook(output: ReportOutput) -> Path:
     # The newest workbook of this run, and of the last one that has any.
     newest = [_newest_workbook(place) for place in (folder, *reversed(earlier))]
     for book in filter(None, (newest[0], next(filter(None, newest[1:]), None))):
-        _keep_words_of(book, folder.parent, output.settings.tests)
+        for line in _keep_words_of(book, folder.parent, output.settings.tests):
+            say(line)
     made = _worksheets(output, document_of(newest[0]) if newest[0] else "")
     path: Path = save(made, folder / RUN_FILE, context.language, earlier=earlier)
     note_written(folder / RUN_FILE, document_of(path))
     return path
 
 
-def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> None:
+def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> list[Message]:
     # One that cannot be read is left alone, and said to be where it is written anew.
     with contextlib.suppress(RehearsalError):
-        keep_words(read_edited(workbook, _WRITTEN), runs, tests, document_of(workbook))
+        return keep_words(read_edited(workbook, _WRITTEN), runs, tests, document_of(workbook))
+    return []
 
 
 def _worksheets(output: ReportOutput, document: str) -> tuple[Worksheet, ...]:

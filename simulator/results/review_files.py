@@ -129,7 +129,7 @@ def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
         _take_sheet(name, target, taken)
     elif edited := _our_workbook(Path(name)):
         taken.document = document_of(Path(name))
-        take_rows(edited.rows, target, taken, deleted_columns(edited))
+        take_rows(keyed_rows(edited), target, taken, deleted_columns(edited))
         _take_notes(edited, taken)
     else:
         _take_grades(Path(name), read_rows(Path(name), _fits), taken)
@@ -358,7 +358,7 @@ def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
         )
         raise InputError(msg)
     taken.document = document_of(sheet)
-    take_rows(pulled.rows, target, taken, deleted_columns(pulled))
+    take_rows(keyed_rows(pulled), target, taken, deleted_columns(pulled))
     _take_notes(pulled, taken)
     for missing in (name for name in NAMES if name not in pulled.sheets):
         taken.notes.append((missing, _("there is no such worksheet")))
@@ -407,6 +407,12 @@ def document_of(source: Path | Target) -> str:
         place = source.resolve()
         return f"{place.parent.name}/{place.name}"
     return f"{source.key}{source.suffix}"
+
+
+def keyed_rows(edited: EditedSheets) -> dict[str, tuple[PulledRow, ...]]:
+    """The rows of the worksheets; none of one whose column of keys is gone, for they are about nothing."""
+    sheets = edited.sheets
+    return {name: rows if "key" in sheets[name].columns else () for name, rows in edited.rows.items()}
 
 
 def deleted_columns(edited: EditedSheets) -> frozenset[str]:

@@ -752,6 +752,8 @@ class _Push:
         there = read_sheets(self.client, self.target, spreadsheet, layouts, self._parts)
         if not self.before.sheets:
             self.before = EditedSheets({name: sheet for name, (_tab, sheet) in there.items()})
+            keyed = (sheet for _tab, sheet in there.values() if "key" in sheet.columns)
+            self.notes |= {n.text: None for sheet in keyed for n in sheet.notes if n.about == "cell"}
         edited, tabs = dict[str, EditedSheet](), dict[str, Tab]()
         for name, sheet in self.worksheets.items():
             if name not in there:

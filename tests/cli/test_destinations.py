@@ -49,7 +49,7 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "said", "written"),
-    [("send", "posted", "9 worksheets"), ("later", "posted later", " turns")],
+    [("send", "posted", "10 worksheets"), ("later", "posted later", " turns")],
 )
 def test_a_sink_of_ones_own(
     folder: Path, name: str, said: str, written: str, capsys: pytest.CaptureFixture[str]

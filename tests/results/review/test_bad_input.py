@@ -1,0 +1,140 @@
+"""What people do to a sheet or workbook by mistake: a line that names the place, and nothing is lost."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from simulator import open_run
+from simulator.report.worksheets import worksheets
+from simulator.sheets import google_api
+from simulator.sheets.excel import Book, write
+from tests.commands import Command, Done
+from tests.excel import Person
+from tests.report.test_worksheets import report_context
+from tests.sheets.desk import GoogleSheet, Workbook
+from tests.sheets_sink import KEY, sheets_server
+
+Desk = Workbook | GoogleSheet
+TAB, WRONG = "確認", "たぶん"
+
+
+class Week:
+    """A run whose report stands in a workbook or a sheet, and what is said when the next one is made."""
+
+    def __init__(self, run: Command, kind: str, desk: Desk) -> None:
+        self.run, self.kind, self.desk = run, kind, desk
+        self.document = f"{open_run().run.id}/report.xlsx" if kind == "xlsx" else KEY
+        self.report()
+
+    def report(self) -> Done:
+        """Makes the report, in place or as the next workbook."""
+        done = self.run("report", "latest", "--to", *self._where())
+        if isinstance(self.desk, Workbook):
+            self.desk.path = max(
+                Path("runs").glob("*/report*.xlsx"), key=lambda path: path.stat().st_mtime_ns
+            )
+        return done
+
+    def review(self) -> Done:
+        """Reads what people wrote."""
+        source = str(self.desk.path) if isinstance(self.desk, Workbook) else f"sheet:{KEY}"
+        return self.run("review", "latest", "--from", source)
+
+    def _where(self) -> tuple[str, ...]:
+        return ("xlsx",) if self.kind == "xlsx" else ("sheets", "--sheet", KEY)
+
+    def texts(self) -> str:
+        """All that stands in the worksheet that people worked in."""
+        if isinstance(self.desk, GoogleSheet):
+            return str(self.desk.mari.rows(TAB))
+        books = map(openpyxl.load_workbook, Path("runs").glob("*/report*.xlsx"))
+        return str([[*book[TAB].iter_rows(values_only=True)] for book in books])
+
+
+@pytest.fixture(params=["xlsx", "Google"])
+def week(
+    request: pytest.FixtureRequest, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Week]:
+    """A workbook, then a Google Sheet, in which a comment stands."""
+    monkeypatch.setattr(google_api, "SECONDS_BETWEEN_WRITES", 0)
+    with sheets_server(monkeypatch) as server:
+        desk: Desk = Workbook(tmp_path) if request.param == "xlsx" else GoogleSheet(server)
+        made = Week(run, request.param, desk)
+        if isinstance(desk, GoogleSheet):
+            desk.names = ["review"]
+        desk.type(2, "コメント", "値段表が古い", TAB)
+        yield made
+
+
+def no_choice(desk: Desk) -> None:
+    """A word of one's own where there are three to choose from."""
+    desk.type(2, "採点への意見", "たぶん", TAB)
+
+
+def pasted(desk: Desk) -> None:
+    """A row below all others, of which nobody knows what it is about."""
+    for title, text in {"実行": open_run().run.id, "コメント": "貼り付けた行"}.items():
+        desk.type(40, title, text, TAB)
+
+
+MISTAKES = (
+    (no_choice, "row 2, column Is the judge right?: 'たぶん' is not one of the choices; skipped.", "たぶん"),
+    (pasted, "it has no key of its own (a row that was added or copied); skipped.", "貼り付けた行"),
+)
+
+
+@pytest.mark.parametrize(("mistake", "line", "text"), MISTAKES)
+def test_a_mistake_is_named_and_all_else_is_taken(
+    week: Week, mistake: Callable[[Desk], None], line: str, text: str
+) -> None:
+    """By the next report and by `review`, in one line; what was typed stays where it is."""
+    mistake(week.desk)
+    for done in (week.report(), week.review()):
+        assert [said.endswith(line) for said in done.err.splitlines()].count(True) == 1, done.err
+
+    assert {verdict.comment for verdict in open_run().verdicts} == {"値段表が古い"}
+    assert "値段表が古い" in week.texts()
+    assert text in week.texts()
+
+
+def test_without_its_keys_a_worksheet_is_one_line(week: Week) -> None:
+    """However many rows people wrote in; nothing of it is taken, and what they wrote stays."""
+    week.desk.type(3, "コメント", "二つ目", TAB)
+    week.desk.delete_column("キー", TAB)
+    for done in (week.review(), week.report()):
+        assert ["column of keys" in said for said in done.err.splitlines()].count(True) == 1, done.err
+        assert "no key of its own" not in done.err
+
+    assert open_run().verdicts == ()
+    assert "値段表が古い" in week.texts()
+
+
+def test_a_workbook_that_somebody_protected_is_read(week: Week) -> None:
+    """Its words are taken, and the next one has them."""
+    if isinstance(week.desk, GoogleSheet):
+        pytest.skip("what a protected range does is in tests/sheets/test_trouble.py")
+    with Person(week.desk.path) as person:
+        person.book[TAB].protection.sheet = True
+        person.book[TAB].protection.password = "x"
+    week.report()
+
+    assert week.desk.path.name == "report-2.xlsx"
+    assert {verdict.comment for verdict in open_run().verdicts} == {"値段表が古い"}
+    assert "値段表が古い" in str([*openpyxl.load_workbook(week.desk.path)[TAB].values])
+
+
+def test_the_workbook_of_another_run_is_refused(run: Any, tmp_path: Path) -> None:
+    """In one line that names it and the run; nothing is stored."""
+    made = worksheets(report_context())
+    other = write(Book(made), tmp_path / "前の実行.xlsx")
+    with Person(other) as person:
+        person.type(TAB, 2, "コメント", "前の実行のこと")
+    done = run("review", "latest", "--from", str(other))
+
+    assert done.code == 2
+    assert f"rows is about {open_run().run.id}. Was another run written there?" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert open_run().verdicts == ()
