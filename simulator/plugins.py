@@ -47,7 +47,7 @@ Python API ask this module; what the other parts of the program need of a plug-i
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -273,11 +273,12 @@ class Plugin:
 class Room:
     """What asks for a room of the lab.
 
-    Words of the command line, each with the first line of its help; settings that are set, and `arguments`
-    that a judge asks for; names of --to; judges by name; notes of a run, and `graded`, judges by the last
-    part of their names, that its reports show. `folder` is where it keeps what they show of any run.
-    `remarks` where it looks at every run with customers that a model judged, `lines` where it looks at all
-    in which customers said so many after the first ones. `readers` where it reads logs.
+    Words of the command line, each with the first line of its help; settings that are set, and
+    `arguments` that a judge asks for; names of --to; judges, and figures of a target, by name; notes of a
+    run, and `graded`, judges by the last part of their names, that its reports show. `folder` is where it
+    keeps what they show of any run. `remarks` where it looks at every run with customers that a model
+    judged, `lines` where it looks at all in which customers said so many after the first ones. `readers`
+    where it reads logs.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -286,6 +287,7 @@ class Room:
     destinations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
     graded: tuple[str, ...] = ()
     folder: str = ""
     readers: bool = False
@@ -348,7 +350,7 @@ LAB: Mapping[str, Room] = {
         judges=("answer_relevancy", "facts", "keigo", "language_match"),
     ),
     # With fewer lines the figure would be refused as too small.
-    "likeness": Room(settings=("likeness",), lines=20),
+    "likeness": Room(settings=("likeness",), figures=("likeness",), lines=20),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "logs": Room(readers=True),
     "matrix": Room(),
@@ -519,7 +521,18 @@ def _choice_rows() -> ChoiceRows | None:
 
 
 def _figures() -> Mapping[str, GateFigure]:
-    return {name: figure for plugin in third_party() for name, figure in plugin.figures.items()}
+    """Those of rooms by their table, for a room is made only when a target names one of its figures."""
+    rooms = {
+        name: partial(_room_figure, key, name)
+        for key, room in LAB.items()
+        if _is_there(key)
+        for name in room.figures
+    }
+    return rooms | {name: figure for plugin in third_party() for name, figure in plugin.figures.items()}
+
+
+def _room_figure(key: str, name: str, results: "Results") -> Iterable[tuple[float, str]]:
+    return _part(_room(key)).figures[name](results)
 
 
 def _choosing(settings: Settings) -> Choosing | None:

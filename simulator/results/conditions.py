@@ -97,6 +97,7 @@ _FIGURES: dict[str, Message] = {
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
     CERTIFIED: _("Certified judge"),
+    "likeness": _("Likeness"),
 }
 _SECONDS = ("p95_seconds", FIRST_WORDS)
 
@@ -639,6 +640,10 @@ def _condition_message(checked: CheckedCondition, summary: Summary) -> Message:
         text = _("{condition} cannot be decided: a model has no known price.")
     elif checked.lack == "nothing" and condition.name == COVERAGE:
         text = _("{condition} cannot be decided: name the bot's articles with --knowledge.")
+    elif checked.lack == "nothing" and condition.name in further_figures():
+        text = _(
+            "{condition} cannot be decided: this run has too little for it. The report says what it takes."
+        )
     elif checked.lack:
         text = _LACKS[checked.lack]
     return text.format(

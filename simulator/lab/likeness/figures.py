@@ -181,14 +181,18 @@ def shipped_tables() -> dict[str, dict[str, Any]]:
 @cache
 def shipped_reference(language: Language) -> Reference:
     """Mean features of real customers' desks that stand beside this module, with their sources."""
-    table = shipped_tables()[language]
-    shown = ("name", "domain", "licence", "source")
+    return reference_of(shipped_tables(), language)
+
+
+def reference_of(tables: Mapping[str, Mapping[str, Any]], language: Language) -> Reference:
+    """The reference of a language; `tables` are as likeness.json has them."""
+    table, shown = tables[language], ("name", "domain", "licence", "source")
     return Reference(
         ", ".join(entry["name"] for entry in table["sets"]),
         *_desks(table),
         np.array(table["within"]),
         # How much desks differ is known of few in each language, so both say it.
-        np.mean([_between(each) for each in shipped_tables().values()], axis=0),
+        np.mean([_between(each) for each in tables.values()], axis=0),
         {name: (low, high) for name, (low, high) in table["figures"].items()},
         table["scale"],
         tuple("; ".join(entry[key] for key in shown) for entry in table["sets"]),
@@ -249,6 +253,21 @@ def customers_of(results: Results) -> tuple[Language, People, list[str]]:
     language = max(talks, key=lambda spoken: sum(len(lines) - 1 for lines, _case in talks[spoken]))
     people = people_of([lines for lines, _case in talks[language]], language)
     return language, people, [case for _lines, case in talks[language]]
+
+
+def by_case(results: Results) -> list[tuple[float, str]]:
+    """Of each line how often it counted as a person's (0..1), with its case: what a target asks for.
+
+    Held against the logs that the run was started with, or against what is shipped. Empty where it is
+    undecided, and for rows, which nobody asks.
+    """
+    if results.run.asks_once:
+        return []
+    language, people, cases = customers_of(results)
+    logs = results.run.settings.get("likeness")
+    reference = logged_reference(logs, language) if isinstance(logs, str) else shipped_reference(language)
+    by_line = likeness(people, reference, language).by_line
+    return [(value, cases[talk]) for value, talk in zip(by_line, people.talks, strict=False)]
 
 
 def measured(results: Results, logs: str | None = None) -> Likeness:

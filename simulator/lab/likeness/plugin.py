@@ -4,7 +4,7 @@ from simulator.core.document import Section
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.likeness.command import reacting
-from simulator.lab.likeness.figures import logged_talks, measured
+from simulator.lab.likeness.figures import by_case, logged_talks, measured
 from simulator.lab.likeness.section import likeness_section
 from simulator.lab.likeness.settings import LikenessSettings
 from simulator.plugins import Plugin
@@ -29,6 +29,7 @@ def check_logs(settings: Settings) -> None:
 PLUGIN = Plugin(
     name="likeness",
     settings=LikenessSettings,
+    figures={"likeness": by_case},
     sections=(section,),
     check=check_logs,
     reacting=reacting,

@@ -9,7 +9,6 @@ import pytest
 from simulator.core.types import Language
 from simulator.lab.likeness.figures import SEED, Likeness, Reference, likeness, shipped_reference
 from simulator.results.lines import FEATURES, People, line_features, people_of
-from simulator.storage.run_file import run_ids
 from tests.commands import Command
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -156,23 +155,18 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     assert logged["composite"] < found["composite"]
 
 
-@pytest.mark.parametrize(
-    "target", ["likeness >= 85", "likeness>=.9", "score >= 80 and likeness > 50", "likeness == 1"]
-)
-@pytest.mark.parametrize("words", [("--offline", "--limit", "1"), ("report", "latest")])
-def test_likeness_is_no_target(target: str, words: tuple[str, ...], command: Command) -> None:
-    """It is no figure that a target can name, of a run or of an earlier one; in a run's settings, too."""
-    if "report" in words:
-        command("--offline", "--limit", "1")
-    runs = len(run_ids(Path("runs")))
-    done = command(*words, "--target", target)
-    Path("rehearsal.toml").write_text(f"target = '{target}'\n", encoding="utf-8")
+def test_a_target_takes_likeness(command: Command) -> None:
+    """It is held against the figure of the report, and undecided where there are too few conversations."""
+    words = ("--offline", "--language", "en", "--persona", "regular")
+    figure = command(*words, "--json").json["simulator"]["likeness"]["composite"]
+    for threshold, is_met in ((figure - 5, True), (figure + 5, False)):
+        done = command("report", "latest", "--target", f"likeness >= {threshold:.0f}", "--json")
+        condition, _major = done.json["conditions"]
+        assert condition["value"] == pytest.approx(figure / 100, abs=1e-3)
+        assert (condition["decision"] == "passed") is is_met
 
-    for refused in (done, *([] if "report" in words else [command(*words)])):
-        assert refused.code == 2
-        assert "figure in --target" in refused.error
-        assert "likeness" in refused.error
-    assert len(run_ids(Path("runs"))) == runs
+    few = command(*words, "--limit", "5", "--target", "likeness >= 50", "--max-major", "100")
+    assert "Likeness ≥ 50 cannot be decided: this run has too little for it." in few.out
 
 
 @pytest.mark.parametrize(
