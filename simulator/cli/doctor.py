@@ -64,8 +64,8 @@ def command(
     flags: dict[str, Any],
     customers: bool = option(
         "--customers",
-        "Play each persona with a perfect, a useless, a rude and an inventing bot, and name those that do"
-        " not react; exit code 1 if there are any.",
+        "Play each persona with a perfect, a useless, a rude, an inventing and a plausibly wrong bot and one"
+        " that only asks back, and name those that do not react; exit code 1 if there are any.",
     ),
     judge: bool = option(
         "--judge",

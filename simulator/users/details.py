@@ -23,11 +23,15 @@ from simulator.core.messages import _
 from simulator.core.shelves import PERSONAS
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language, Persona, Text, Value
+from simulator.text.overlap import coverage
 from simulator.text.phrases import pieces
+from simulator.users.guard import telling_numbers
 
 FILE = PERSONAS / "_details.toml"
 # More would make every prompt longer, and few desks ask for so many.
 MOST = 6
+# A fact counts as mentioned from this share (0..1) of its content on.
+MENTIONED = 0.6
 
 
 class Detail(Value):
@@ -124,6 +128,21 @@ def asked_details(case: Case, answer: str) -> list[str]:
         for detail in case.details
         if detail in asked and any(_finds(asked[detail], request) for request in requests)
     ]
+
+
+def is_mentioned(fact: str, said: Sequence[str]) -> bool:
+    """Whether lines say a fact: its number, where it has one that tells something, else most of it."""
+    numbers = telling_numbers(fact)
+    return (
+        numbers <= frozenset().union(*map(telling_numbers, said))
+        if numbers
+        else coverage(fact, said) >= MENTIONED
+    )
+
+
+def tells(case: Case, line: str) -> bool:
+    """Whether a line says something that the customer knows of themselves."""
+    return any(is_mentioned(fact, [line]) for fact in case.known)
 
 
 def invented_values() -> Iterator[str]:

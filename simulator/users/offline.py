@@ -41,8 +41,8 @@ from simulator.text.figures import differing
 from simulator.text.overlap import coverage
 from simulator.text.phrases import asks_back, declines, hands_over, turns_away, without_courtesies
 from simulator.text.wording import wording
-from simulator.users.details import asked_details
-from simulator.users.guard import guard_of, telling_numbers
+from simulator.users.details import asked_details, is_mentioned
+from simulator.users.guard import guard_of
 from simulator.users.rules import ruled, says_again, useless_in_a_row
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer; and what is
@@ -54,8 +54,6 @@ ECHO = 0.8
 # From this share (0..1) of an answer's content on, another one is about the same matter. Low, since the same
 # thing is said in many words, and a wrong "no longer fits" costs the rest of a replay.
 SAME_MATTER = 0.2
-# A fact counts as mentioned from this share (0..1) of its content on.
-MENTIONED = 0.6
 _PLAINLY = ("$fact",)
 # The customer puts together what this many answers say.
 REMEMBERED = 5
@@ -315,16 +313,7 @@ def _to_tell(case: Case, turns: Sequence[Turn]) -> list[str]:
 
 
 def _unmentioned(case: Case, turns: Sequence[Turn]) -> list[str]:
-    """The facts that the customer has not mentioned yet, first those that the desk's last line is about.
-
-    One with a telephone number, an order's or the like is mentioned once this is said, in whatever words.
-    """
+    """The facts that the customer has not mentioned yet, first those that the desk's last line is about."""
     said = [case.question, *(turn.user for turn in turns)]
-    numbers_said = frozenset().union(*map(telling_numbers, said))
-
-    def is_mentioned(fact: str) -> bool:
-        numbers = telling_numbers(fact)
-        return numbers <= numbers_said if numbers else coverage(fact, said) >= MENTIONED
-
-    left = [fact for fact in case.facts.knows if not is_mentioned(fact)]
+    left = [fact for fact in case.facts.knows if not is_mentioned(fact, said)]
     return sorted(left, key=lambda fact: -coverage(fact, [turns[-1].answer.text]))

@@ -1,4 +1,4 @@
-"""`doctor --customers`: every persona with a perfect, a useless, a rude and an inventing bot."""
+"""`doctor --customers`: every persona with six bots whose behaviour is known."""
 
 from simulator.api.progress import stdout_to_stderr
 from simulator.cli.show import show_report
@@ -43,6 +43,7 @@ async def reacting(settings: Settings) -> int:
                 "ended": reaction.conversation.ended,
                 "turns": len(reaction.conversation.turns),
                 "feelings": reaction.feelings,
+                "told": reaction.told,
                 "grade": rounded(reaction.grade),
             }
             for reaction in reactions

@@ -1,4 +1,4 @@
-"""The report of `doctor --customers`: how every persona reacts to four bots whose behaviour is known."""
+"""The report of `doctor --customers`: how every persona reacts to six bots whose behaviour is known."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +21,8 @@ _BOTS: dict[str, Message] = {
     "useless": _("Useless"),
     "rude": _("Rude"),
     "inventing": _("Inventing"),
+    "asking": _("Only asks back"),
+    "wrong": _("Plausibly wrong"),
 }
 
 
@@ -40,13 +42,16 @@ def reactions_report(
         ]
         if reaction.feelings:
             parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in reaction.feelings))
+        if reaction.bot == "asking" and (asked := len(reaction.conversation.turns) - 1):
+            parts.append(_("tells {n} of {of}", n=reaction.told, of=asked))
         if reaction.grade is not None:
             parts.append(_("{n} of 100", n=f"{100 * reaction.grade:.0f}"))
         rows.setdefault(reaction.persona, {})[reaction.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
+    bots = [bot for bot in BOTS if any(bot in cells for cells in rows.values())]
     table = Table.of(
         "reactions",
-        (_("Persona"), *(_BOTS[bot] for bot in BOTS)),
-        [[Cell(text=titles("persona", who)), *(cells[bot] for bot in BOTS)] for who, cells in rows.items()],
+        (_("Persona"), *(_BOTS[bot] for bot in bots)),
+        [[Cell(text=titles("persona", who)), *(cells[bot] for bot in bots)] for who, cells in rows.items()],
     )
     facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
     verdict = _("Every persona reacts as it should.")
@@ -57,8 +62,8 @@ def reactions_report(
             n=len(facts),
         )
     note = _(
-        "How each left, after how many turns, how the feeling moved (-2 to 2), and the grade where a model"
-        " judges."
+        "How each left, after how many turns, how the feeling moved (-2 to 2), how many questions of the bot"
+        " that asks back got an answer (tells), and the grade where a model judges."
     )
     listed = (FactList(facts),) if facts else ()
     blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))

@@ -1,6 +1,7 @@
 """Whether customers react, as `doctor --customers` finds out."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ def test_the_phrases_of_every_persona_react(language: str, capsys: pytest.Captur
     assert pairs["angry", "perfect"]["feelings"] == [-1, 1]
     assert pairs["angry", "rude"]["feelings"] == [-1, -2, -2]
     assert {each["grade"] for each in found["reactions"]} == {None}
+    asking = [each for each in found["reactions"] if each["bot"] == "asking"]
+    assert all(each["told"] == each["turns"] - 1 for each in asking)
 
 
 def graded(reply: Any, grade: int) -> Any:
@@ -44,15 +47,17 @@ def played(request: dict[str, Any], *, reacts: bool, grade: int) -> str:
     form = request.get("response_format", {}).get("json_schema", {}).get("schema", {}).get("properties", {})
     if "message" not in form:
         return json.dumps(graded(json.loads(play(request)), grade))
-    got, feeling = "partly", 2
+    got, feeling, asked = "partly", 2, re.search("your name|number\\?|postal code", said)
     if reacts:
         useless = "website" in said or "manual" in said or "Platinum" in said
         helped = "handed_over" if "colleague" in said else "answered"
-        got, feeling = ("nothing", -2) if useless else (helped, 2)
+        got, feeling = ("nothing", -2) if useless else ("asked_back", 0) if asked else (helped, 2)
     count = len(request["messages"])
     leaves = {"handed_over": "handed_over", "answered": "satisfied"}
     line = {"why": "", "got": got, "feeling": feeling, "next": leaves.get(got, "stay")}
-    return json.dumps(line | {"message": f"could a person tell me about part {count} of it"})
+    told = re.findall(r"my (?:last name|phone number|postal code) is \S+", request["messages"][0]["content"])
+    asks = f"could a person tell me about part {count} of it"
+    return json.dumps(line | {"message": told[count // 2 % len(told)] if reacts and asked else asks})
 
 
 @pytest.mark.parametrize(("reacts", "grade", "code"), [(True, 1, 0), (True, 5, 1), (False, 1, 1)])
@@ -68,6 +73,7 @@ def test_who_does_not_react_is_named(
 
     assert ended == code
     assert inventions == {grade / 5}
+    assert (("calm", "a wrong figure gets 100 of 100 from the judge") in named) is (grade == 5)
     assert (("calm", "an invention gets 100 of 100 from the judge") in named) is (grade == 5)
     assert (("calm", "does not give up on a useless bot") in named) is not reacts
     assert (("calm", "does not feel worse with a rude bot") in named) is not reacts
