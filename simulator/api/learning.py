@@ -10,7 +10,7 @@ Nothing of the held half is in any prompt but those that grade it.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,9 @@ from simulator.core.settings import load_settings, settings_of_run
 from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Results, Score, Spending
 from simulator.grading.cause import context_key
-from simulator.grading.desk import Clause, DeskHistory, DeskRules, read_desk, write_desk
+from simulator.grading.desk import MOST_CLAUSES, Clause, DeskHistory, DeskRules, read_desk, write_desk
 from simulator.grading.grading import Grading
-from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, propose
+from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, one_line, propose
 from simulator.grading.rubric import Rubric
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger, total_spending
@@ -163,7 +163,8 @@ class Learning:
         learn = [row for row in self.halves.learn if row.label in before]
         shown = [self._labelled(row, before[row.label]) for row in learn]
         differing = [row for row in shown if row.bad != row.marked and row.label not in withdrawn]
-        split = tuple(Clause(text=row.context.turn.user, labels=(row.label,)) for row in self.split)
+        asked = (row for row in self.split if not row.expected)
+        split = tuple(Clause(text=row.context.turn.user, labels=(row.label,)) for row in asked)
         outcome = Learned(
             self.judge,
             self.context.models()["judge"],
@@ -192,6 +193,8 @@ class Learning:
             guidelines=guidelines,
             language=self.language,
         )
+        clauses = (*self._of_lead(), *proposed.clauses)[:MOST_CLAUSES]
+        proposed = proposed._replace(clauses=clauses)
         outcome = outcome._replace(proposed=proposed, unclear=(*split, *proposed.unclear))
         if not proposed.clauses:
             return outcome._replace(why=_("No rule explains two of the disagreements."))
@@ -226,6 +229,15 @@ class Learning:
             )
         )
         return outcome
+
+    def _of_lead(self) -> Iterator[Clause]:
+        """What the lead wants where people differ, each a rule to try; none that was tried before."""
+        written = {clause.text for clause in (*self.desk.clauses, *self.desk.history.clauses)}
+        for row in self.split:
+            text = one_line(row.expected, self.language)
+            if text and text not in written:
+                written.add(text)
+                yield Clause(text=text, labels=(row.label,))
 
     def _with(self, proposed: Proposed) -> DeskRules:
         """The desk with the rules that were proposed, and with what was learned from in its history."""

@@ -192,11 +192,9 @@ def checked(reply: Proposal, differing: Sequence[Labelled], desk: DeskRules, lan
     A rule that says what one says already, or what a person withdrew, is left out; so is one that rests on
     the labels of a withdrawn one.
     """
-    redactor = Redactor()
 
     def line(text: str) -> str:
-        """Masked, and in one line."""
-        return redactor.redact(" ".join(str(encodable(text)).split()), language).text[:LONGEST]
+        return one_line(text, language)
 
     def cases_of(numbers: Iterable[int]) -> list[Labelled]:
         return [differing[number - 1] for number in dict.fromkeys(numbers) if 0 < number <= len(differing)]
@@ -230,6 +228,11 @@ def checked(reply: Proposal, differing: Sequence[Labelled], desk: DeskRules, lan
     # An example without a rule would only say that one answer is good or bad.
     kept = examples[:MOST_EXAMPLES] if clauses else []
     return Proposed(tuple(clauses[:MOST_CLAUSES]), tuple(kept), tuple(unclear))
+
+
+def one_line(text: str, language: Language) -> str:
+    """A text as a rule may have it: masked, in one line, and not too long."""
+    return Redactor().redact(" ".join(str(encodable(text)).split()), language).text[:LONGEST]
 
 
 def _stands_in(labels: Sequence[str], withdrawn: Iterable[Clause]) -> bool:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from simulator.core.document import Line, Section, Text, excerpt, points
 from simulator.core.messages import Message, _, listed, safe_text, sentences, shown
@@ -45,7 +45,7 @@ from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
-from simulator.results.review import split_votes
+from simulator.results.review import desk_questions
 from simulator.runner.masking import masks_of
 from simulator.storage.results import select_conversations
 
@@ -310,6 +310,17 @@ def _remarks(summary: Summary) -> Iterator[Message]:
 _DETAILS_ONLY = 4
 
 
+class DeskQuestion(NamedTuple):
+    """What the lead is asked about an answer, by the key of its turn, and the answer; empty where it is open.
+
+    `question` is the customer's, shortened.
+    """
+
+    key: str
+    question: str
+    answer: str
+
+
 @dataclass(frozen=True)
 class ReportContext:
     """All that reports of a run are made from: its figures, and what to fix.
@@ -393,20 +404,23 @@ class ReportContext:
         """That the judges graded by what was learned, and where people differ so that nothing can be."""
         if digits := self.results.run.prompts.get(DESK):
             yield Line(_("Judges graded by the rules of desk.toml, too ({digits}).", digits=digits), "soft")
-        if questions := self.contested:
-            text = _("Reviewers call the same answer good and bad. What does the desk want here? {questions}")
+        if questions := tuple(asked.question for asked in self.contested if not asked.answer):
+            text = _(
+                "Reviewers call the same answer good and bad. What does the desk want here? Write a rule into"
+                " Expectation on the page, or into the sheet's Summary, for `learn` to try: {questions}"
+            )
             yield Line(text.format(questions=questions), "soft")
 
     @cached_property
-    def contested(self) -> tuple[str, ...]:
-        """The questions to which people who graded blind call one answer good and bad, shortened."""
-        places = split_votes(self.results.verdicts, self.summary.red.rules)
-        talks = select_conversations(self.results, {conversation for conversation, _turn in places})
+    def contested(self) -> tuple[DeskQuestion, ...]:
+        """What the lead is asked: where people who graded blind call one answer good and bad."""
+        answers = desk_questions(self.results.verdicts, self.summary.red.rules)
+        talks = select_conversations(self.results, {conversation for conversation, _turn in answers})
         return tuple(
-            excerpt(turn.user, QUESTION)
+            DeskQuestion(self.key(conversation.id, turn.index), excerpt(turn.user, QUESTION), answer)
             for _at, conversation in talks
             for turn in conversation.turns
-            if (conversation.id, turn.index) in places
+            if (answer := answers.get((conversation.id, turn.index))) is not None
         )
 
     @property

@@ -52,7 +52,10 @@ def _sections(learned: Learned) -> Iterator[Section]:
         yield Section("rules", heading, (rules,))
     if learned.unclear:
         asked = Items(tuple(_item(clause.text, clause.labels) for clause in learned.unclear))
-        text = _("People differ from each other here. Write the answer as a rule into {path}.")
+        text = _(
+            "People differ from each other here. Write a rule into Expectation on the page, or into the"
+            " sheet's Summary, for `learn` to try; or into {path}, to have it at once."
+        )
         about = Line(text.format(path=learned.path))
         yield Section("unclear", _("For the lead: what does the desk want here?"), (about, asked))
 

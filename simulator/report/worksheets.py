@@ -92,6 +92,7 @@ from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.review import blind_sample, review_keys
 from simulator.sheets.model import (
     CHOICES,
+    DESK_QUESTION,
     LATER,
     CellMark,
     CellRead,
@@ -220,13 +221,17 @@ def summary_sheet(context: ReportContext, said: InDocument | None = None) -> Wor
             key="standing", cells={name: SheetCell(text=context.text(t)) for name, t in standing.items()}
         ),
     ]
-    if context.contested:
+    for asked in context.contested:
         about = {
             "item": _("What does the desk want here?"),
-            "explanation": _("{parts:clauses}", parts=context.contested),
+            "explanation": _(
+                "Reviewers call the answer to this question good and bad: {question} Write a rule into the"
+                " column Why, for `learn` to try.",
+                question=asked.question,
+            ),
         }
         cells = {name: SheetCell(text=context.text(text)) for name, text in about.items()}
-        rows.append(SheetRow(key="contested", cells=cells))
+        rows.append(SheetRow(key=f"{asked.key}/{DESK_QUESTION}", cells=cells))
     if context.change:
         since = _("{change} (since {run})", change=change_text(context.change), run=context.change.earlier)
         texts = {"item": _("Last run"), "explanation": since}

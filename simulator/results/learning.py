@@ -30,7 +30,8 @@ class LabelledRow(NamedTuple):
     """An answer that people called good or bad, whatever they saw of a judge's grade.
 
     `label` is the id of what they said: run, conversation and turn, or the row of a file. `split` says that
-    they differ from each other: `bad` is then what most of them said, and nothing is learned from it.
+    they differ from each other: `bad` is then what most of them said, and nothing is learned from it but
+    what the lead says that the desk expects there (`expected`, empty where the lead was not asked).
     """
 
     label: str
@@ -39,6 +40,7 @@ class LabelledRow(NamedTuple):
     bad: bool
     comments: tuple[str, ...] = ()
     split: bool = False
+    expected: str = ""
 
 
 class Halves(NamedTuple):
@@ -117,7 +119,9 @@ def labels_of_run(
         comments = tuple(filter(None, (v.comment.strip() for v in said)))
         answers = tuple(f"→ {v.correct_answer.strip()}" for v in said if v.correct_answer.strip())
         label = f"{results.run.id}/{place[0]}/{place[1]}"
-        rows.append(row_of(label, question, context, votes, comments + answers))
+        row = row_of(label, question, context, votes, comments + answers)
+        expected = next((" ".join(v.expect.split()) for v in said if v.expect), "")
+        rows.append(row._replace(expected=expected if row.split else ""))
     return rows
 
 

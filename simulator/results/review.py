@@ -549,6 +549,16 @@ def split_votes(verdicts: Iterable[HumanVerdict], rules: RedRules) -> set[tuple[
     }
 
 
+def desk_questions(verdicts: Iterable[HumanVerdict], rules: RedRules) -> dict[Place, str]:
+    """The turns about which reviewers differ, each with what the team says that the desk expects there.
+
+    Empty where it has not said so: the lead is asked.
+    """
+    verdicts = tuple(verdicts)
+    expected = {(v.conversation, v.turn): v.expect for v in verdicts if v.source != "blind"}
+    return {place: expected.get(place, "") for place in split_votes(verdicts, rules)}
+
+
 def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
     red = {(turn.conversation, turn.turn) for turn in summary.red.answers}

@@ -37,14 +37,23 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, pgettext, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
-from simulator.results.review import blind_sample, blind_verdicts, turns_of_answers
+from simulator.results.review import Place, blind_sample, blind_verdicts, turns_of_answers
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import Target
 from simulator.sheets.google_api import target as target_sheet
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import EditedSheets
-from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, PulledRow, is_answer_key, layouts
-from simulator.storage.words import Replaced
+from simulator.sheets.model import (
+    CHOICES,
+    COLUMNS,
+    DESK_QUESTION,
+    RED,
+    TABS,
+    PulledRow,
+    is_answer_key,
+    layouts,
+)
+from simulator.storage.words import WORDS, Replaced
 
 # Blind grades that a program has, and what errors call these.
 GradeRows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -296,6 +305,8 @@ NAMES = ("review", "blind")
 DECIDED = ("summary", "archive")
 # The key of the row in which it stands; the archive names the worksheet from which a row came before it.
 _DECISION_KEY = re.compile(r"(?:summary/)?(?P<run>[^/]+)/decision")
+# The key of the row in which the lead is asked what the desk wants, behind that of its turn.
+_DESK_KEY = re.compile(rf"(?:summary/)?(?P<turn>.+)/{DESK_QUESTION}", re.DOTALL)
 # The columns of a decision by the field of its value.
 _DECISION = {"verdict": "decision", "by": "approver", "on": "decided", "reason": "why"}
 # The Blind worksheet has two columns for grades and two for comments.
@@ -466,7 +477,7 @@ def take_rows(
         for row in rows.get("archive", ())
         if row.cells.get("outcome") == "right" and row.cells.get("make_test") == "yes"
     )
-    answers = turns_of_answers(results, target.summary)
+    answers, wanted = turns_of_answers(results, target.summary), _desk_answers(rows, turns)
     for name in NAMES:
         for row in rows.get(name, ()):
             place = _("{tab}, row {number:d}", tab=TABS[name], number=row.number)
@@ -478,7 +489,8 @@ def take_rows(
             if name == "review" and (same := answers.get(key)):
                 verdict = partial(verdict, document=taken.document)
                 verdict = partial(verdict, silent=silent)
-                _take_review(cells, place, same, verdict, taken, is_red=key.endswith(RED))
+                expected = {at: wanted.pop(at)[1] for at in same if at in wanted}
+                _take_review(cells, place, same, verdict, taken, expected=expected, is_red=key.endswith(RED))
             elif name == "blind" and (at := turns.get(key)):
                 if drawn := sample.get(at):
                     verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
@@ -489,18 +501,42 @@ def take_rows(
                 taken.faults.append((place, _("its key {key} names no turn of this run", key=quote(key))))
             elif any(map(row.cells.get, (*TEAM, *_BLIND))):
                 taken.faults.append((place, _("it has no key of its own (a row that was added or copied)")))
+    for (conversation, turn), (row_place, text) in wanted.items():
+        said = HumanVerdict(
+            conversation=conversation, turn=turn, source="review", given=read, expect=text,
+            document=taken.document, silent=frozenset(WORDS) - {"expect"},
+        )  # fmt: skip
+        taken.add(row_place, said)
+
+
+def _desk_answers(
+    rows: Mapping[str, Sequence[PulledRow]], turns: Mapping[str, Place]
+) -> dict[Place, tuple[Text, str]]:
+    """What the lead says that the desk wants of answers, by turn, each with the place of its row."""
+    answers: dict[Place, tuple[Text, str]] = {}
+    # The summary last: what stands there is newer than what went to the archive.
+    for name in reversed(DECIDED):
+        for row in rows.get(name, ()):
+            match, text = _DESK_KEY.fullmatch(row.key.strip()), plain_text(row.cells.get("why"))
+            if match and text and (at := turns.get(match["turn"])):
+                answers[at] = _("{tab}, row {number:d}", tab=TABS[name], number=row.number), text
+    return answers
 
 
 def _take_review(
     cells: Mapping[str, str],
     place: Text,
-    turns: Mapping[tuple[str, int], bool],
+    turns: Mapping[Place, bool],
     verdict: partial[HumanVerdict],
     taken: Taken,
     *,
+    expected: Mapping[Place, str],
     is_red: bool,
 ) -> None:
-    """A verdict for each of the turns; what is said of the mark counts only for those that are True."""
+    """A verdict for each of the turns; what is said of the mark counts only for those that are True.
+
+    `expected` is what the lead wants of an answer about which reviewers differ.
+    """
     texts = {column: cells[column] for column in TEAM if cells.get(column)}
     choice = texts.pop("judge_is", "")
     test = texts.pop("make_test", "")
@@ -514,6 +550,7 @@ def _take_review(
     taken.answers += bool(texts or judge_is or make_test)
     for (conversation, turn), has_mark in turns.items():
         said = {**texts, "judge_is": judge_is if has_mark else None, "make_test": make_test}
+        said["expect"] = expected.get((conversation, turn), "")
         if any(said.values()):
             mark = is_red if said["judge_is"] else None
             taken.add(place, verdict(source="review", conversation=conversation, turn=turn, red=mark, **said))

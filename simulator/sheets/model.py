@@ -667,6 +667,8 @@ def number_cell(n: float, mark: CellMark = "") -> SheetCell:
 # What the customer said just before is no part of it: customers never say the same in the same words.
 # What ends the key of an answer that is red for somebody, and stands in that of an answer to a first line.
 RED, FIRST, LATER = "-red", "-first-", "-later-"
+# How the key of a row ends in which the lead is asked what the desk wants.
+DESK_QUESTION = "desk"
 _START = "answer-"
 
 

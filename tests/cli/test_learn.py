@@ -8,8 +8,10 @@ import openpyxl
 import pytest
 
 from simulator import learn
+from simulator.core.types import Results
 from simulator.grading.desk import read_desk
 from simulator.results.judge_records import CheckedLabels, records_of
+from simulator.storage.words import Edit, save_words
 from tests.commands import Command
 from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest, text_of
@@ -237,10 +239,66 @@ def test_people_who_differ_are_on_page_and_sheet(command: Command, judge: Judge)
     command("review", "latest", "--from", "grades.csv")
     report = command("report", "latest", "--to", "xlsx", "--verbose")
 
-    assert "What does the desk want here? What is item 0?" in " ".join(report.out.split())
+    assert "for `learn` to try: What is item 0?" in " ".join(report.out.split())
     book = openpyxl.load_workbook(next(Path("runs").glob("*/*.xlsx")))
     cells = [cell.value for row in book["Summary"].iter_rows() for cell in row]
     assert "What does the desk want here?" in cells
+
+
+def test_the_answer_of_the_lead_is_tried_as_a_rule(command: Command, judge: Judge) -> None:
+    """Written into the Summary, it is a candidate like those of the model; no longer asked, and masked."""
+    wish = "An amount is quoted with tax, or the answer is bad; ask ann.lee@example.com."
+    run = _labelled_run(command)
+    command("report", "latest", "--to", "xlsx")
+    path = next(Path("runs").glob("*/*.xlsx"))
+    book = openpyxl.load_workbook(path)
+    [row] = [
+        r for r in book["Summary"].iter_rows() if "What does the desk want here?" in [c.value for c in r]
+    ]
+    [why] = [c.column for r in book["Summary"].iter_rows(max_row=3) for c in r if c.value == "Why"]
+    book["Summary"].cell(row[0].row, why).value = wish
+    book.save(path)
+    judge.rule = ""
+    read = command("review", "latest", "--from", str(path), "--json")
+    again = command("review", "latest", "--from", str(path), "--json")
+    report = command("report", "latest", "--verbose")
+    learned = command("learn", run.run.id, "--json")
+
+    assert (read.json["read"]["new"], again.json["read"]["new"]) == (1, 0)
+    assert "for `learn` to try" not in " ".join(report.out.split())
+    [clause] = learned.json["clauses"]
+    assert clause["text"].startswith("An amount is quoted with tax")
+    assert "ann.lee" not in clause["text"]
+    assert clause["labels"] == [f"{run.run.id}/{run.conversations[0].id}/1"]
+    assert learned.json["unclear"] == []
+    assert learned.json["held"]["rows"] > 0
+
+
+def test_the_answer_of_the_lead_on_the_page_counts_the_same(command: Command, judge: Judge) -> None:
+    """There it is the Expectation beside the answer; with a rule that helps both are written."""
+    run = _labelled_run(command)
+    place = run.conversations[0].id, 1
+    path = next(Path("runs").glob("*/run.sqlite"))
+    save_words(path, {place: False}, {"expect": Edit("", "Say the tax.")}, "Ito")
+    learned = command("learn", run.run.id, "--json").json
+
+    assert learned["accepted"]
+    assert [clause["text"] for clause in learned["clauses"]] == ["Say the tax.", RULE]
+
+
+def _labelled_run(command: Command) -> Results:
+    """40 answers that people graded blind, the first of them one way and the other."""
+    _write()
+    run = command(
+        "evaluate", "desk.jsonl", "--adapter", "recorded", "--judges", "turn", "--language", "en"
+    ).run
+    rows = map(json.loads, Path("desk.jsonl").read_text(encoding="utf-8").splitlines())
+    labels = {row["id"]: row["labels"]["human"][0] for row in rows}
+    grades = [f"{talk.id},1,A,{labels[talk.case.id]}" for talk in run.conversations]
+    grades.append(f"{run.conversations[0].id},1,B,{7 - labels[run.conversations[0].case.id]}")
+    Path("grades.csv").write_text("\n".join(["conversation,turn,reviewer,grade", *grades]), encoding="utf-8")
+    command("review", "latest", "--from", "grades.csv")
+    return run
 
 
 def test_the_report_says_that_desk_toml_was_used(command: Command, judge: Judge) -> None:
