@@ -28,11 +28,12 @@ from simulator.storage.words import AGAIN, add_to_note
 
 
 class Again(NamedTuple):
-    """A conversation that can be held once more: what it takes to, and as it was planned."""
+    """A conversation that can be held once more: what it takes to, as it was planned, and as it went."""
 
     path: Path
     context: RunContext
     plan: Conversation
+    before: Conversation
 
 
 def prepare_again(path: Path, conversation: str, today: Settings) -> Again:
@@ -55,7 +56,7 @@ def prepare_again(path: Path, conversation: str, today: Settings) -> Again:
         name: getattr(talk, name) for name in ("id", "case", "persona", "repeat", "user_model")
     })  # fmt: skip
     context.check_adapter([fresh])
-    return Again(path, context, fresh)
+    return Again(path, context, fresh, talk)
 
 
 def cost_again(again: Again) -> Message:
@@ -88,22 +89,27 @@ async def ask_again(again: Again) -> Conversation:
     finally:
         with contextlib.suppress(Exception):  # what it said is there
             await context.close(bot)
-    said: list[JsonValue] = [
+    entry: dict[str, JsonValue] = {
+        "conversation": plan.id,
+        "at": datetime.now(UTC).isoformat(),
+        "before": _said(again.before),
+        "turns": _said(held),
+    }
+    add_to_note(again.path, AGAIN, entry)
+    return held
+
+
+def _said(talk: Conversation) -> list[JsonValue]:
+    """What was said in a conversation, turn by turn."""
+    return [
         {
             "turn": turn.index,
             "user": turn.user,
             "answer": turn.answer.text,
             "error": str(turn.answer.error.message) if turn.answer.error else None,
         }
-        for turn in held.turns
+        for turn in talk.turns
     ]
-    entry: dict[str, JsonValue] = {
-        "conversation": plan.id,
-        "at": datetime.now(UTC).isoformat(),
-        "turns": said,
-    }
-    add_to_note(again.path, AGAIN, entry)
-    return held
 
 
 class _Unsaved:

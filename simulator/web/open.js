@@ -168,29 +168,58 @@
       if (draft(this.at, "correct_answer")) this.compare();
     }
 
-    // One conversation more with the same customer: what it costs is said before.
+    // One conversation more with the same customer: what it costs is said before, and Enter agrees.
     again() {
-      this.asked = make("p", { class: "work-asked", role: "status" });
-      this.anew = make("div", { class: "work-again" });
-      return make("div", {}, button("again", () => this.askAgain(false)), this.asked, this.anew);
+      this.asked = make("p", { class: "work-asked", role: "status", keydown: (event) => {
+        if (event.key === "Escape") { event.stopPropagation(); this.dropAgain(); }
+      } });
+      this.anew = make("div", { class: "work-again", tabindex: "-1" });
+      this.asks = button("again", () => this.askAgain(false), { "aria-keyshortcuts": "g" }, key("g"));
+      return make("div", {}, this.asks, this.asked, this.anew);
+    }
+
+    dropAgain() {
+      this.asked.replaceChildren();
+      this.asks.focus();
     }
 
     async askAgain(agreed) {
       this.asked.textContent = agreed ? label("asking") : "";
+      if (agreed) this.asks.focus();
       const reply = await post("again", { conversation: this.host.dataset.conversation, agreed }).catch(() => undefined);
       const { cost, error } = (await reply?.json().catch(() => undefined)) || { error: label("gone") };
+      const go = cost && button("again_go", () => this.askAgain(true));
       this.asked.replaceChildren(error || (cost ? label("again_cost", { cost }) : ""),
-        ...(cost ? [" ", button("again_go", () => this.askAgain(true)), " ",
-          button("cancel", () => this.asked.replaceChildren())] : []));
+        ...(cost ? [" ", go, " ", button("cancel", () => this.dropAgain())] : []));
+      go?.focus();
     }
 
+    // The old conversation and the new one side by side, turn by turn, with what differs in the answers.
     showAgain() {
       const held = state.again.filter(({ conversation }) => conversation === this.host.dataset.conversation).at(-1);
       if (!held || this.held === held.at) return;
       this.held = held.at;
-      this.anew.replaceChildren(make("b", {}, label("again_at", { when: time(held.at) })),
-        make("dl", {}, ...held.turns.flatMap(({ user, answer, error }) =>
-          [make("dt", {}, user), make("dd", {}, error || answer)])));
+      const said = (turn) => (turn
+        ? [make("p", { class: "work-user" }, turn.user), make("p", { class: "work-text" }, turn.error || turn.answer)]
+        : [make("p", { class: "work-none" }, label("again_none"))]);
+      const column = (title, turns, at) => make("section", { "aria-label": title }, make("b", {}, title), ...said(turns[at]));
+      const titles = [label("again_before"), label("again_at", { when: time(held.at) })];
+      const both = [held.before, held.turns];
+      const most = Math.max(...both.map((turns) => turns.length));
+      this.anew.replaceChildren(...Array.from({ length: most }, (_, at) =>
+        make("div", { class: "work-pair" }, ...titles.map((title, side) => column(title, both[side], at)))));
+      held.turns.forEach((turn, at) => this.differ(turn, held.before[at], $$(".work-pair", this.anew)[at]));
+    }
+
+    async differ(turn, before, pair) {
+      if (!before || turn.error || before.error || turn.answer === before.answer) return;
+      const asked = { conversation: this.host.dataset.conversation, turn: before.turn, text: turn.answer };
+      const reply = await post("difference", asked).catch(() => undefined);
+      if (!reply?.ok) return;
+      const { pieces } = await reply.json();
+      const painted = (kept) => pieces.filter(([kind]) => !kind || kind === kept)
+        .map(([kind, piece]) => (kind ? make(kind, {}, piece) : document.createTextNode(piece)));
+      $$(".work-text", pair).forEach((text, side) => text.replaceChildren(...painted(side ? "ins" : "del")));
     }
 
     labelled(field, control, shortcut) {
@@ -375,10 +404,15 @@
 
   // --- From answer to answer ---
 
+  // The card of an answer, or the turn in its conversation, which a large page makes when it is needed.
+  const cards = new Map($$(".reddest [data-key]").reverse().flatMap((card) => [[card.dataset.key, card], [placeOf(card), card]]));
+  const talks = new Map($$(".talk").map((talk) => [talk.dataset.talk, talk]));
   function elementAt(at) {
-    const turn = $$("[data-key]").find((element) => placeOf(element) === at);
-    if (!turn) return undefined;
-    return $$(".reddest [data-key]").find((card) => card.dataset.key === turn.dataset.key) || turn;
+    const talk = talks.get(at.slice(at.indexOf(" ") + 1));
+    if (cards.has(at) || !talk) return cards.get(at);
+    talk.dispatchEvent(new Event("make", { bubbles: true }));
+    const turn = $$(".turn[data-key]", talk).find((element) => placeOf(element) === at);
+    return turn && (cards.get(turn.dataset.key) || turn);
   }
 
   function fits(at) {
@@ -419,8 +453,9 @@
     const list = state.answers;
     for (let n = 1; n <= list.length; n += 1) {
       const to = (((here < 0 && by < 0 ? 0 : here) + by * n) % list.length + list.length) % list.length;
-      const element = list[to].element;
-      if (element && fits(list[to].at)) return go(element);
+      if (!fits(list[to].at)) continue;
+      list[to].element ??= elementAt(list[to].at);
+      if (list[to].element) return go(list[to].element);
     }
     return announce(label("none_left"));
   }
@@ -563,13 +598,13 @@
   }
 
   const KEYS = {
-    n: () => step(1), p: () => step(-1), u: undo, f: cycleFilter, d: () => dialogs.decision.ask(), "?": () => dialogs.help.ask(),
+    n: () => step(1), p: () => step(-1), u: undo, g: () => (current ? panelOf(current).askAgain(false) : step(1)), f: cycleFilter, d: () => dialogs.decision.ask(), "?": () => dialogs.help.ask(),
     ...Object.fromEntries(JUDGED.map((value, n) => [n + 1, () => (current ? panelOf(current).judge(value) : step(1))])),
     ...Object.fromEntries(Object.entries(SHORTCUT).map(([field, letter]) => [letter, () => focusField(field)])),
   };
   const HELP = {
     next: "n", previous: "p", key_judge: "1 2 3", cause: "c", correct_answer: "a", expect: "e", comment: "m", assignee: "o",
-    status: "x", make_test: "t", decision: "d", undo: "u", filter: "f", key_leave: "Esc", key_done: "Ctrl+Enter", keys: "?",
+    status: "x", make_test: "t", key_again: "g", decision: "d", undo: "u", filter: "f", key_leave: "Esc", key_done: "Ctrl+Enter", keys: "?",
   };
 
   // Before the page's own keys: its n goes from red turn to red turn in the conversations.
@@ -632,7 +667,7 @@
     for (const word of state.words) words.set(place(word), word);
     for (const answer of state.answers) {
       answer.at = place(answer);
-      answer.element = elementAt(answer.at);
+      answer.element = cards.get(answer.key);
     }
     for (const card of $$(".reddest [data-key]")) panelOf(card);
     document.addEventListener("toggle", (event) => {

@@ -21,7 +21,7 @@ from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Value
 from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
-from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS
+from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, answer_key
 from simulator.storage.run_file import is_held, read_run
 from simulator.storage.words import WORDS, Edit, Place, Word, decide_release, read_news, save_words
 
@@ -76,6 +76,8 @@ LABELS: Mapping[str, Message | str] = {
     "again_go": pgettext("a button", "Ask"),
     "asking": _("Asking …"),
     "again_at": _("Asked again, {when}", when="{when}"),
+    "again_before": _("In this run"),
+    "again_none": _("no further turn"),
     "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
     "show": _("Show what is new"),
     "finished": _("The run is over."),
@@ -95,6 +97,7 @@ LABELS: Mapping[str, Message | str] = {
     "decision_saved": _("The decision is saved."),
     "decision_other": _("Not saved. Meanwhile somebody else decided: {what}", what="{what}"),
     "key_judge": _("right, wrong, unsure"),
+    "key_again": _("ask the bot again, after its cost"),
     "key_leave": _("leave a field; what you typed is saved"),
     "key_done": _("leave a field, and on to the next answer"),
 }
@@ -163,13 +166,16 @@ class Reading:
 
     @cached_property
     def answers(self) -> list[dict[str, Any]]:
-        """Where the answers to look at were given first, worst first, each once."""
-        firsts: dict[str, dict[str, Any]] = {}
+        """Where the answers to look at were given first, worst first, each once; `key` is as on the page."""
+        firsts: dict[str, Place] = {}
         for turns in red_questions(self.outputs.context.summary):
             for red in turns:
-                place = {"conversation": red.conversation, "turn": red.turn}
-                firsts.setdefault(self.keys[red.conversation, red.turn], place)
-        return list(firsts.values())
+                firsts.setdefault(self.keys[red.conversation, red.turn], (red.conversation, red.turn))
+        talks = self.outputs.context.results.conversations.with_ids([*dict(firsts.values())])
+        keys = {(talk.id, turn.index): answer_key(talk.case, turn) for talk in talks for turn in talk.turns}
+        return [
+            {"conversation": talk, "turn": turn, "key": keys[talk, turn]} for talk, turn in firsts.values()
+        ]
 
     def text(self, message: Message | str) -> str:
         """A message in the language of the run."""

@@ -18,6 +18,7 @@ from simulator.results.review import review_findings
 from simulator.storage.run_file import RunFile, read_run
 from simulator.storage.words import Edit, save_words
 from simulator.web.server import Pages
+from tests.commands import Command
 from tests.paths import ROOT
 from tests.report.test_browser import CHROMIUM, watched
 from tests.reviewed_runs import summary_of
@@ -382,4 +383,40 @@ def test_blind_grades_by_keys(run: Opened, person: Any) -> None:
     ]  # fmt: skip
     assert tab.inner_text(".work-at").startswith("3/")
     assert tab.locator("[data-part=answer]").inner_text()
+    assert troubles(tab) == []
+
+
+def test_a_question_is_asked_again_by_key(person: Any, command: Command) -> None:
+    """The key g says the cost and asks nothing; Enter asks, and old and new answer stand side by side."""
+    Path("bot.py").write_text(
+        "from pathlib import Path\n\nasked = Path('asked')\n\n\n"
+        "def answer(question):\n"
+        "    asked.write_text(asked.read_text() + 'x' if asked.exists() else 'x')\n"
+        "    return '手数料は330円です。' if len(asked.read_text()) < 3 else '手数料は440円です。'\n",
+        encoding="utf-8",
+    )
+    plan = ("--limit", "1", "--persona", "angry", "--turns", "2", "--language", "ja", "--offline")
+    assert command("--adapter", "bot.py:answer", *plan).code == 0
+    path, asked = next(Path("runs").glob("*/run.sqlite")), Path("asked")
+    before = asked.read_text()
+    with on_thread(Pages(path.parent.parent)) as pages:
+        tab = person(pages.address(path.parent.name))
+        press(tab, "n", "g")
+        tab.locator(".work-asked button").first.wait_for()
+        cost = tab.inner_text(".work-asked")
+        press(tab, "Escape", "g")
+        tab.locator(".work-asked button").first.wait_for()
+        unasked = asked.read_text()
+        press(tab, "Enter")
+        tab.locator(".work-pair ins").first.wait_for()
+        pair = tab.locator(".work-pair").first
+        boxes = [side.bounding_box() for side in pair.locator("section").all()]
+        sides = pair.locator("section .work-text").all_inner_texts()
+        tab.locator(".work-asked:empty").first.wait_for(state="attached")
+
+    assert "2" in cost
+    assert unasked == before
+    assert len(asked.read_text()) > len(before)
+    assert sides == ["手数料は330円です。", "手数料は440円です。"]
+    assert boxes[0]["y"] == boxes[1]["y"]
     assert troubles(tab) == []

@@ -23,11 +23,16 @@
     if (talk && talk.matches(".talk")) make(talk);
     return $(id);
   };
-  const textOf = (talk) => {
-    make(talk);
-    if (!texts.has(talk)) texts.set(talk, fold(talk.textContent));
+  // What is said in a talk; of one that is not made yet the text is read off, for making all takes seconds.
+  const signs = { amp: "&", lt: "<", gt: ">", "#34": '"', "#39": "'" };
+  function textOf(talk) {
+    if (!texts.has(talk)) {
+      const lines = talk.querySelector(":scope > noscript");
+      const more = lines ? lines.textContent.replace(/<[^>]*>/g, "").replace(/&(#?\w+);/g, (all, name) => signs[name] ?? all) : "";
+      texts.set(talk, fold(lines ? talk.querySelector("summary").textContent + more : talk.textContent));
+    }
     return texts.get(talk);
-  };
+  }
   const isSet = (filter) => (filter.type === "checkbox" ? filter.checked : filter.value !== "");
 
   function isLow(talk) {
@@ -209,6 +214,7 @@
   $("fold").addEventListener("click", toggleAll);
   $("clear").addEventListener("click", clear);
   document.addEventListener("click", follow);
+  document.addEventListener("make", (event) => make(event.target));
   document.addEventListener("toggle", (event) => { if (event.target.matches(".talk")) make(event.target); }, true);
   document.addEventListener("focusin", (event) => light(event.target.closest("a.flaw")));
   document.addEventListener("mouseover", (event) => {
