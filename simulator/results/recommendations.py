@@ -414,14 +414,15 @@ class Gains:
         self._turns = {
             turn.key: (turn.value or 0.0, 1 / (lengths[turn.conversation] * len(lengths))) for turn in graded
         }
-        good = [turn for key, turn in self._turns.items() if key not in summary.red.by_turn]
+        marked = summary.red.by_turn
+        good = [turn for key, turn in self._turns.items() if key not in marked]
         judge = canonical_judge(summary.scores.primary.rpartition(".")[2])  # of one output, the judge alone
         self.green = len(good)
         self.goal = 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
         if not good:
             return
         total, weights = fsum(value * weight for value, weight in good), fsum(weight for _v, weight in good)
-        red = (turn for key, turn in self._turns.items() if key in summary.red.by_turn)
+        red = (turn for key, turn in self._turns.items() if key in marked)
         for value, weight in sorted(red, reverse=True):
             if value * weights <= total:
                 break

@@ -212,14 +212,15 @@
     }
 
     async differ(turn, before, pair) {
-      if (!before || turn.error || before.error || turn.answer === before.answer) return;
+      if (!before || turn.error || before.error) return;
+      if (turn.answer === before.answer) return $$(".work-text", pair)[1].replaceChildren(label("again_same"));
       const asked = { conversation: this.host.dataset.conversation, turn: before.turn, text: turn.answer };
       const reply = await post("difference", asked).catch(() => undefined);
-      if (!reply?.ok) return;
+      if (!reply?.ok) return undefined;
       const { pieces } = await reply.json();
       const painted = (kept) => pieces.filter(([kind]) => !kind || kind === kept)
         .map(([kind, piece]) => (kind ? make(kind, {}, piece) : document.createTextNode(piece)));
-      $$(".work-text", pair).forEach((text, side) => text.replaceChildren(...painted(side ? "ins" : "del")));
+      return $$(".work-text", pair).forEach((text, side) => text.replaceChildren(...painted(side ? "ins" : "del")));
     }
 
     labelled(field, control, shortcut) {

@@ -78,6 +78,7 @@ LABELS: Mapping[str, Message | str] = {
     "again_at": _("Asked again, {when}", when="{when}"),
     "again_before": _("In this run"),
     "again_none": _("no further turn"),
+    "again_same": _("The same answer."),
     "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
     "show": _("Show what is new"),
     "finished": _("The run is over."),
