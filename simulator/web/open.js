@@ -407,9 +407,8 @@
 
   // The card of an answer, or the turn in its conversation, which a large page makes when it is needed.
   const cards = new Map($$(".reddest [data-key]").reverse().flatMap((card) => [[card.dataset.key, card], [placeOf(card), card]]));
-  const talks = new Map($$(".talk").map((talk) => [talk.dataset.talk, talk]));
   function elementAt(at) {
-    const talk = talks.get(at.slice(at.indexOf(" ") + 1));
+    const talk = document.getElementById(state.talks[at.slice(at.indexOf(" ") + 1)]);
     if (cards.has(at) || !talk) return cards.get(at);
     talk.dispatchEvent(new Event("make", { bubbles: true }));
     const turn = $$(".turn[data-key]", talk).find((element) => placeOf(element) === at);

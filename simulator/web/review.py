@@ -19,6 +19,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Value
+from simulator.report.tables import anchor
 from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
 from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, answer_key
@@ -178,6 +179,12 @@ class Reading:
             {"conversation": talk, "turn": turn, "key": keys[talk, turn]} for talk, turn in firsts.values()
         ]
 
+    @property
+    def talks(self) -> dict[str, str]:
+        """Where a conversation stands on the page, if it is on it: its anchor there."""
+        ids = self.outputs.context.results.conversations.ids
+        return {talk: anchor(number) for number, talk in enumerate(ids, 1)}
+
     def text(self, message: Message | str) -> str:
         """A message in the language of the run."""
         return shown(message, self.language)
@@ -222,6 +229,7 @@ class RunReview:
                 for name in ("judge_is", "cause", "status", "decision")
             },
             "answers": reading.answers,
+            "talks": reading.talks,
             **self.news(),
         }
 

@@ -14,11 +14,11 @@ import pytest
 
 from simulator.core.messages import safe_text
 from simulator.core.types import Language
+from simulator.report import run_page
 from simulator.results.review import review_findings
 from simulator.storage.run_file import RunFile, read_run
 from simulator.storage.words import Edit, save_words
 from simulator.web.server import Pages
-from tests.commands import Command
 from tests.paths import ROOT
 from tests.report.test_browser import CHROMIUM, watched
 from tests.reviewed_runs import summary_of
@@ -143,6 +143,31 @@ def test_what_was_done_is_undone(run: Opened, person: Any) -> None:
 
     assert tab.inner_text(".work-news") == "取り消せるものはありません。"
     assert [row["judge_is"] for row in run.rows] == ["right", "wrong", "right", None]
+
+
+def test_every_answer_of_a_large_page_is_reached(
+    run: Opened, person: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those without a card, in conversations that the browser had no time to make yet."""
+    for limit, n in (("AT_ONCE", 1), ("SHOWN_QUESTIONS", 1), ("OPEN_AT_MOST", 0)):
+        monkeypatch.setattr(run_page, limit, n)
+    answers = run.ask("state").json["answers"]
+    tab = person(run.address)
+    tab.add_init_script("window.requestIdleCallback = () => {}")
+    tab.reload()
+    tab.wait_for_selector(".work-ready")
+    before, seen = tab.locator(".turn").count(), set()
+    for _ in answers:
+        press(tab, "n")
+        seen.add(
+            tab.evaluate("Object.values(document.querySelector('.work-now').dataset).slice(0, 3).join()")
+        )
+    press(tab, "1")
+    saved(tab)
+
+    assert len(seen) == len(answers) > tab.locator(".reddest > li").count()
+    assert tab.locator(".turn").count() > before
+    assert troubles(tab) == []
 
 
 def test_a_second_tab_has_it_at_once(run: Opened, person: Any) -> None:
@@ -386,8 +411,11 @@ def test_blind_grades_by_keys(run: Opened, person: Any) -> None:
     assert troubles(tab) == []
 
 
-def test_a_question_is_asked_again_by_key(person: Any, command: Command) -> None:
+def test_a_question_is_asked_again_by_key(
+    tmp_path: Path, person: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The key g says the cost and asks nothing; Enter asks, and old and new answer stand side by side."""
+    monkeypatch.chdir(tmp_path)
     Path("bot.py").write_text(
         "from pathlib import Path\n\nasked = Path('asked')\n\n\n"
         "def answer(question):\n"
@@ -396,7 +424,8 @@ def test_a_question_is_asked_again_by_key(person: Any, command: Command) -> None
         encoding="utf-8",
     )
     plan = ("--limit", "1", "--persona", "angry", "--turns", "2", "--language", "ja", "--offline")
-    assert command("--adapter", "bot.py:answer", *plan).code == 0
+    command = [sys.executable, str(ROOT / "run.py"), "--adapter", "bot.py:answer", *plan]
+    subprocess.run(command, check=True, capture_output=True)
     path, asked = next(Path("runs").glob("*/run.sqlite")), Path("asked")
     before = asked.read_text()
     with on_thread(Pages(path.parent.parent)) as pages:
