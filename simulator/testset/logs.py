@@ -15,7 +15,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -25,13 +25,15 @@ from simulator.cases.fields import NO_QUESTION
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int
-from simulator.core.types import Case, ChatMessage, Facts, Language, Persona
+from simulator.core.types import Case, ChatMessage, Facts, Language, Persona, PersonaText
 from simulator.models.client import Model
+from simulator.privacy.patterns import masks
 from simulator.privacy.redactor import Redactor, redacted_case
 from simulator.results.lines import FEATURES, people_of
 from simulator.testset.checks import TestSet, bare
 from simulator.testset.plan import MADE
 from simulator.testset.prompts import DialogueSummary, QuestionPrompts, Speaker, Speakers
+from simulator.text.overlap import coverage
 from simulator.text.phrases import is_courtesy
 from simulator.users.rules import SHARES
 
@@ -42,6 +44,9 @@ _GREETING = re.compile(
     r"|hello|hi|hey|good (?:morning|afternoon|evening)|yes|[\s、。,.!！ー〜])+",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[^。！？!?\n.]*(?:[。！？!?\n]+|\.+(?=\s|$)|\.|$)\s*")
+# A phrase that says this share (0..1) of a circumstance speaks of it.
+_TAKEN_UP = 0.5
 # So many ways of speaking are put before a model at once, and so many lines of one dialogue.
 MOST_MANNERS, MOST_LINES = 80, 40
 HEADER = "# Made from recorded dialogues: how such customers speak. Read it over before it is used."
@@ -150,10 +155,7 @@ class Logs:
                 question=bare(_first(lines, language)) or "-",
                 language=language,
                 goal=bare(summary.goal) or None,
-                facts=Facts(
-                    knows=tuple(filter(None, map(str.strip, summary.knows))),
-                    unknown=tuple(filter(None, map(str.strip, summary.unknown))),
-                ),
+                facts=Facts(knows=tuple(_unmasked(summary.knows)), unknown=tuple(_unmasked(summary.unknown))),
                 tags=(MADE, FROM_LOGS, summary.wording),
             )
             return case, None
@@ -256,16 +258,40 @@ def _save(folder: Path, name: str, text: str) -> Path:
 
 
 def toml_of(speaker: Speaker, like: Persona) -> str:
-    """The persona file's text."""
+    """The persona file's text: name and voice of the speaker, and phrases that `like` lends.
+
+    What the lending persona knows of itself, and phrases that speak of it, are not this customer's.
+    """
     lines = [HEADER, f"patience = {speaker.patience}"]
     said = speaker.model_dump()
     for language in LANGUAGES:
         wording, name, voice = like.speaks(language), said[f"name_{language}"], said[f"voice_{language}"]
+        # What was masked in the dialogues is nobody's name, and no way of speaking.
+        name = speaker.id if masks().search(name) else name
+        voice = next(_unmasked([voice]), masks().sub("", voice))
         lines += ["", f"[{language}]", f"name = {_text(name)}", f"voice = {_text(voice)}"]
-        lines += [f"knows = {_list(wording.knows)}", f"unknown = {_list(wording.unknown)}"]
         lines += ["", f"[{language}.phrases]"]
-        lines += [f"{situation} = {_list(phrases)}" for situation, phrases in wording.phrases.items()]
+        lines += [f"{situation} = {_list(phrases)}" for situation, phrases in _lent(wording)]
     return "\n".join(lines) + "\n"
+
+
+def _unmasked(texts: Iterable[str]) -> Iterator[str]:
+    """The texts without those sentences in which something was masked."""
+    for text in texts:
+        if kept := "".join(part for part in _SENTENCE.findall(text) if not masks().search(part)).strip():
+            yield kept
+
+
+def _lent(wording: PersonaText) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The phrases by situation, without those about the circumstances of who lends them."""
+    for situation, phrases in wording.phrases.items():
+        general = tuple(
+            phrase
+            for phrase in phrases
+            if all(coverage(known, [phrase]) < _TAKEN_UP for known in wording.knows)
+        )
+        if general:
+            yield situation, general
 
 
 def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:

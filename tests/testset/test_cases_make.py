@@ -253,6 +253,35 @@ def test_logs_become_questions_and_personas(make: Any, author: Author) -> None:
     assert persona.ja.phrases == shelves.persona("angry").ja.phrases
 
 
+def test_personas_from_logs_have_nothing_of_the_lender_and_no_masks(make: Any, author: Author) -> None:
+    """Neither what the shelf's persona knows of itself nor "[氏名]", in persona and facts."""
+    author.wrong["# お客様の話し方"] = {
+        "personas": [
+            {
+                "id": "letters",
+                "like": "elderly",
+                "members": [1],
+                "name_ja": "[氏名]様",
+                "voice_ja": "短く話す。「[氏名]です」と名乗る。急ぐ。",
+                "name_en": "Writer of letters",
+                "voice_en": "Polite. Gives [phone number] at once.",
+            }
+        ]
+    }
+    author.wrong["返品したい"] = {"knows": ["氏名は[氏名]です", "会員です"], "manner": "短い。"}
+    make("--from-logs", logs(), "--personas-out", "own", "--json")
+    text = Path("own/letters.toml").read_text(encoding="utf-8")
+    persona = shelves.persona("./own/letters.toml")
+
+    assert (persona.ja.knows, persona.en.knows) == ((), ())
+    assert (persona.ja.name, persona.ja.voice) == ("letters", "短く話す。急ぐ。")
+    assert (persona.en.name, persona.en.voice) == ("Writer of letters", "Polite.")
+    assert "家族" not in text
+    assert "telephone" not in text
+    assert persona.ja.phrases.keys() == shelves.persona("elderly").ja.phrases.keys()
+    assert made()[1].facts.knows == ("会員です",)
+
+
 def talk(lines: list[str]) -> dict[str, Any]:
     """A recorded dialogue in which the customer says this."""
     said = [{"role": "user", "content": line} for line in lines]
@@ -308,4 +337,5 @@ def test_proposed_in_the_sheet_and_left_out_until_approved(
     assert (again.json["sheet"]["added"], mari.rows(TAB)) == (0, before)
     plan, *_ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
     [asked] = [conversation.case for conversation in plan]
-    assert asked == cases[0].model_copy(update={"question": "人が直した質問"})
+    right = cases[0].model_copy(update={"question": "人が直した質問"})
+    assert asked.model_copy(update={"details": ()}) == right
