@@ -24,8 +24,6 @@ LAB_PAGES: dict[Language, Path] = {
 plugins.offer()
 # Settings that have an option, in the groups of help; the others stand in the settings file alone.
 OPTIONS = {name: group for group, names in groups().items() for name in names}
-# What help says of every argument RUN.
-A_RUN = "A run: id, start of an id, latest, or path."
 # Settings of every adapter.
 COMMON = ("timeout", "concurrency", "retries")
 WORDS: dict[str, str] = {
@@ -52,9 +50,9 @@ WORDS: dict[str, str] = {
         "名前が違うものは括弧に示します。"
     ),
     "Only in the file: {names}.": "ファイルにだけ書くもの：{names}。",
-    "`COMMAND --help-all` says which settings a command takes."
+    "`COMMAND --help` explains its options, `--help-all` lists the settings that it takes."
     " `RUN` is an id, its beginning, `latest` or a path.": (
-        "コマンドが使える設定は `コマンド --help-all` で分かります。"
+        "オプションの説明は `コマンド --help`、使える設定は `--help-all` にあります。"
         "`RUN` は、ID、その先頭、`latest`、またはパスです。"
     ),
     "What they grade: [judges](judges.md), [more judges](lab/judging.md).": (
@@ -102,16 +100,16 @@ class Text:
                 yield f"- `{_typed(option)}`{other}: {self.help(text)}"
 
     def commands(self, *, lab: bool) -> Iterator[str]:
-        """What each command does, and its own options; those of the lab or the others."""
+        """What each command does, and the names of its own options; those of the lab or the others."""
         for path, command, context in self.tree:
             if path and not isinstance(command, TyperGroup) and (path.split()[0] not in COMMANDS) is lab:
-                yield f"\n### {path}\n\n{self.help(_first(command.help))}"
-                gap = "\n"
-                for param in context.command.params:
-                    record = help_record(param, context)
-                    if record and param.name not in OPTIONS and not record[1].startswith(A_RUN):
-                        yield f"{gap}- `{_typed(record[0])}`: {' '.join(self.help(record[1]).split())}"
-                        gap = ""
+                records = [
+                    help_record(param, context)
+                    for param in context.command.params
+                    if param.name not in OPTIONS
+                ]
+                own = " ".join(f"`{_typed(record[0])}`" for record in records if record)
+                yield f"- **{path}**: {self.help(_first(command.help))} {own}".rstrip()
 
     def judges(self) -> Iterator[str]:
         """A line for each judge, with those that grade by default marked."""
@@ -155,9 +153,10 @@ def page(language: Language) -> str:
         *text.settings(lab=False),
         f"\n## {say('Commands')}\n",
         say(
-            "`COMMAND --help-all` says which settings a command takes."
+            "`COMMAND --help` explains its options, `--help-all` lists the settings that it takes."
             " `RUN` is an id, its beginning, `latest` or a path."
-        ),
+        )
+        + "\n",
         *text.commands(lab=False),
         f"\n## {say('Judges')}\n",
         f"{say('What they grade: [judges](judges.md), [more judges](lab/judging.md).')}\n",
@@ -183,7 +182,7 @@ def lab_page(language: Language) -> str:
         f"{say('Written by `python -m scripts.reference`; do not edit.')}\n",
         f"## {say('Settings')}",
         *text.settings(lab=True),
-        f"\n## {say('Commands')}",
+        f"\n## {say('Commands')}\n",
         *text.commands(lab=True),
     ]
     return "\n".join(parts) + "\n"
