@@ -1,7 +1,7 @@
 """`python -m scripts.reference`: writes the pages called reference in docs and docs/lab, and docs/schemas."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from typer.core import TyperGroup
@@ -11,9 +11,8 @@ from scripts.schemas import schemas
 from simulator import plugins
 from simulator.cli.app import COMMANDS, command_tree, help_record, in_japanese
 from simulator.core import shelves
-from simulator.core.messages import Language, shown
+from simulator.core.messages import Language
 from simulator.core.settings import Settings, added_settings, groups, setting_fields
-from simulator.core.titles import title
 
 DOCS = shelves.ROOT / "docs"
 PAGES: dict[Language, Path] = {"en": DOCS / "reference.md", "ja": DOCS / "reference.ja.md"}
@@ -24,8 +23,6 @@ LAB_PAGES: dict[Language, Path] = {
 plugins.offer()
 # Settings that have an option, in the groups of help; the others stand in the settings file alone.
 OPTIONS = {name: group for group, names in groups().items() for name in names}
-# Settings of every adapter.
-COMMON = ("timeout", "concurrency", "retries")
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
     "Reference of the lab": "lab のリファレンス",
@@ -38,9 +35,6 @@ WORDS: dict[str, str] = {
     "Settings": "設定",
     "Commands": "コマンド",
     "Judges": "採点役",
-    "Adapters": "アダプター",
-    "default": "既定",
-    "required": "必須",
     "The command line overrides the environment, which overrides `rehearsal.toml`.": (
         "コマンドライン、環境変数、`rehearsal.toml` の順に優先されます。"
     ),
@@ -58,9 +52,8 @@ WORDS: dict[str, str] = {
     "What they grade: [judges](judges.md), [more judges](lab/judging.md).": (
         "見るものは[採点役](judges.ja.md)と[ほかの採点役](lab/judging.ja.md)にあります。"
     ),
-    "What settings mean: [bots](bots.md). Every adapter has {names}.": (
-        "設定の意味は[ボットをつなぐ](bots.ja.md)にあります。どのアダプターにも {names} があります。"
-    ),
+    "By default {names}.": "既定：{names}。",
+    "Others:": "ほか：",
     "日本語: [reference.ja.md](reference.ja.md)": "English: [reference.md](reference.md)",
 }
 
@@ -111,27 +104,12 @@ class Text:
                 own = " ".join(f"`{_typed(record[0])}`" for record in records if record)
                 yield f"- **{path}**: {self.help(_first(command.help))} {own}".rstrip()
 
-    def judges(self) -> Iterator[str]:
-        """A line for each judge, with those that grade by default marked."""
-        for name in shelves.judge_names():
-            mark = f" ({self.say('default')})" if name in Settings().judges else ""
-            yield f"- `{name}`{mark}: {shown(title('judge', name), self.language)}"
-
-    def adapters(self) -> Iterator[str]:
-        """A line for each adapter, with its settings and their defaults."""
-        for name in shelves.adapter_names():
-            parameters = inspect.signature(shelves.connector(name)).parameters.values()
-            own = [
-                self._setting(p) for p in parameters if p.name not in (*COMMON, "chat", "cases", "choosing")
-            ]
-            yield f"- `{name}`: {', '.join(own)}".removesuffix(": ")
-
-    def _setting(self, parameter: inspect.Parameter) -> str:
-        if parameter.default is parameter.empty:
-            return f"`{parameter.name}` ({self.say('required')})"
-        return f"`{parameter.name}" + (
-            f"={parameter.default}`" if parameter.default not in ("", None) else "`"
-        )
+    def judges(self) -> str:
+        """The names of all judges, those first that grade by default."""
+        default = Settings().judges
+        rest = [name for name in shelves.judge_names() if name not in default]
+        first = self.say("By default {names}.").format(names=_listed(default))
+        return f"{first}\n{self.say('Others:')} {_listed(rest)}."
 
 
 def page(language: Language) -> str:
@@ -149,7 +127,7 @@ def page(language: Language) -> str:
             "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
             " a name that differs stands in brackets."
         ),
-        say("Only in the file: {names}.").format(names=", ".join(f"`{name}`" for name in alone)),
+        say("Only in the file: {names}.").format(names=_listed(alone)),
         *text.settings(lab=False),
         f"\n## {say('Commands')}\n",
         say(
@@ -159,14 +137,8 @@ def page(language: Language) -> str:
         + "\n",
         *text.commands(lab=False),
         f"\n## {say('Judges')}\n",
-        f"{say('What they grade: [judges](judges.md), [more judges](lab/judging.md).')}\n",
-        *text.judges(),
-        f"\n## {say('Adapters')}\n",
-        say("What settings mean: [bots](bots.md). Every adapter has {names}.").format(
-            names=", ".join(f"`{name}`" for name in COMMON)
-        )
-        + "\n",
-        *text.adapters(),
+        say("What they grade: [judges](judges.md), [more judges](lab/judging.md)."),
+        text.judges(),
     ]
     return "\n".join(parts) + "\n"
 
@@ -186,6 +158,10 @@ def lab_page(language: Language) -> str:
         *text.commands(lab=True),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _typed(record: str) -> str:

@@ -51,7 +51,7 @@ def test_the_list_and_the_reference_have_it(command: Any) -> None:
     line = next(line for line in command("list").out.splitlines() if "thanks" in line)
 
     assert line.split(maxsplit=1) == ["thanks", "Thankfulness / お礼の有無"]
-    assert all(f"- `thanks`: {title}" in page("en") + page("ja") for title in TITLES.values())
+    assert all("`thanks`" in page(language) for language in ("en", "ja"))
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
