@@ -114,8 +114,8 @@ class Plan(Sequence[Conversation]):
             # Seeded by the case, so that neither --limit nor another order changes its persona. A plain
             # string as seed is hashed by `random` with SHA-512: the same in every process and version.
             rng = random.Random(f"{self._seed}/{case.id}")  # noqa: S311 - a choice, not a secret
-            places = range(len(self._personas))
-            places = [at for at in places if self._fits(case, self._personas[at])] or [*places]
+            everyone = [*range(len(self._personas))]
+            places = [at for at in everyone if self._fits(case, self._personas[at])] or everyone
             if self._frequencies is None:
                 name = self._personas[rng.choice(places)]
             else:
