@@ -26,18 +26,16 @@ from simulator.grading.rubric import JudgeName
 from simulator.lab.judging.calibration import LabelComparison, compare
 from simulator.lab.judging.calibration_report import with_interval
 from simulator.lab.judging.figures import TRIVIAL, Scorer
+from simulator.lab.judging.rows import GradedRow, grade_rows, score_name
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
-    GradedRow,
     LabelFile,
     LabelledAnswer,
-    grade_rows,
     judge_settings,
     read_dimension,
     read_labels,
     sample_rows,
-    score_name,
 )
 
 # Published scorers shown at most, the best first.

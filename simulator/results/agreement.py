@@ -1,11 +1,10 @@
-"""How well two gradings agree: by rank (rho, tau, AUROC), on one scale (kappa).
+"""How well two gradings agree: by rank (rho, AUROC), on one scale (kappa).
 
 Ranks ask whether the better answer is graded higher, and are the same for a mild and a strict judge; kappa
 asks whether it is the same grade. A judge that gives everything one grade more has a rho of 1 and a low
 kappa.
 
     spearman([1, 2, 3], [3, 2, 1])                        -1.0
-    kendall([1, 2, 3, 4], [1, 2, 4, 3])                    0.667   five pairs in order, one reversed
     auroc([1, 3, 3, 4], [False, False, True, True])        0.875   one tie of four pairs
     quadratic_kappa([1, 2, 3, 4], [1, 2, 3, 5])            0.929
     quadratic_kappa([1, 5], [5, 1])                       -1.0
@@ -15,10 +14,6 @@ Each is None where it has no meaning: one side constant, all rows of one kind.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
-from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from simulator.results.intervals import Floats
@@ -117,30 +112,6 @@ def spearman(scores: ArrayLike, labels: ArrayLike) -> float | None:
     return Ranks(scores, labels).of_rows()[0]
 
 
-def kendall(scores: Sequence[float], labels: Sequence[float]) -> float | None:
-    """Kendall's tau-b (-1..1): pairs in the same order less pairs in the opposite one, corrected for ties.
-
-    Knight's way (1966): rows sorted by score, then label, and inversions of the labels counted.
-    None when one side is constant.
-    """
-    rows = sorted(zip(scores, labels, strict=True))
-    seen: list[float] = []
-    discordant = 0
-    for _, label in rows:
-        discordant += len(seen) - bisect_right(seen, label)
-        insort(seen, label)
-    pairs, tied_scores, tied_labels = len(rows) * (len(rows) - 1) // 2, _tied(scores), _tied(labels)
-    # Pairs that are tied in both have been taken away twice.
-    concordant = pairs - tied_scores - tied_labels + _tied(rows) - discordant
-    scale = ((pairs - tied_scores) * (pairs - tied_labels)) ** 0.5
-    return (concordant - discordant) / scale if scale else None
-
-
-def _tied(values: Iterable[Hashable]) -> int:
-    """How many pairs of equal values there are."""
-    return sum(size * (size - 1) // 2 for size in Counter(values).values())
-
-
 def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = None) -> float | None:
     """How often (0..1) a positive row scores above a negative one, ties counting half; 0.5 is chance.
 
@@ -183,21 +154,6 @@ def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | No
     table = np.column_stack(moments(grades, other))
     given = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return number_or_none(float(kappa_of_sums((given @ table)[None, :])[0]))
-
-
-def nearest_levels(shares: ArrayLike, levels: Sequence[float]) -> Floats:
-    """Shares (0..1) of a scale as the nearest of its levels; halfway goes up.
-
-    On the levels 1 to 5 the shares 0, 0.2, 0.375, 0.5 and 1 are 1, 2, 3, 3 and 5: 0.375 is 2.5 of them.
-    """
-    import numpy as np
-
-    steps = np.asarray(sorted(levels), dtype=float)
-    values = steps[0] + np.asarray(shares, dtype=float) * (steps[-1] - steps[0])
-    limits = [(low + high) / 2 for low, high in pairwise(steps)]
-    # What is halfway but for the rounding of floats goes up, too.
-    levels_of_values: Floats = steps[np.searchsorted(limits, values + 1e-9, side="right")]
-    return levels_of_values
 
 
 def best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:

@@ -1,8 +1,8 @@
-"""Bootstrap draws of clusters, and the intervals of differences, ranks and agreement that come of them.
+"""Bootstrap draws of clusters, and the intervals of figures and differences that come of them.
 
     draws = Draws([row.group for row in rows], seed=42)     groups are drawn, each with all its rows
-    drawn = drawn_kappa(judge, people, draws)               the figure in each of 2,000 draws
-    low, high = interval(drawn)                             its 95 % percentile interval
+    sums = draws.sums([values])                             of each of 2,000 draws
+    low, high = interval(sums[:, 0])                        its 95 % percentile interval
 
 A score has another interval (results/intervals.py): it lies near the ends of its scale, where the percentile
 bootstrap promises too much. Differences and correlations lie in the middle of theirs.
@@ -15,7 +15,6 @@ from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
-from simulator.results.agreement import Ranks, kappa_of_sums, moments
 from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
 if TYPE_CHECKING:
@@ -140,27 +139,3 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
         return None
     low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
-
-
-def drawn_ranks(
-    scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None, draws: Draws
-) -> tuple[Floats, Floats]:
-    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`."""
-    ranks = Ranks(scores, labels, good)
-    drawn = draws.by_rows(ranks.rows, ranks.under)
-    return drawn[:, 0], drawn[:, 1]
-
-
-def drawn_kappa(grades: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
-    """Quadratic weighted kappa of every draw."""
-    return kappa_of_sums(draws.sums(moments(grades, other)))
-
-
-def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:
-    """The mean of every draw."""
-    import numpy as np
-
-    given = np.asarray(values, dtype=float)
-    sums = draws.sums([np.ones(len(given)), given])
-    means: Floats = sums[:, 1] / sums[:, 0]
-    return means

@@ -19,7 +19,7 @@ from simulator.core.messages import Message
 from simulator.core.types import GradingContext, HumanVerdict, RedRules, Results
 from simulator.grading.desk import PATH, Clause
 from simulator.grading.proposing import Proposed
-from simulator.results.review import TOP_GRADE, red_line
+from simulator.results.review import TOP_GRADE, is_called_bad, red_line
 from simulator.results.significance import ALPHA, sign_test
 
 # So many labelled questions are needed in each half.
@@ -130,8 +130,8 @@ def votes_of(verdicts: Sequence[HumanVerdict], rules: RedRules) -> list[bool] | 
     blind = [verdict.grade for verdict in verdicts if verdict.source == "blind" and verdict.grade is not None]
     if blind:
         return [grade / TOP_GRADE < red_line(rules) for grade in blind]
-    opinions = [v for v in verdicts if v.judge_is in ("right", "wrong") and v.red is not None]
-    return [opinions[-1].red == (opinions[-1].judge_is == "right")] if opinions else None
+    opinions = [bad for bad in map(is_called_bad, verdicts) if bad is not None]
+    return opinions[-1:] or None
 
 
 def row_of(

@@ -559,6 +559,17 @@ def desk_questions(verdicts: Iterable[HumanVerdict], rules: RedRules) -> dict[Pl
     return {place: expected.get(place, "") for place in split_votes(verdicts, rules)}
 
 
+def is_called_bad(verdict: HumanVerdict, *, marked: bool | None = None) -> bool | None:
+    """Whether an opinion about the judge calls the answer bad; None where it says nothing of it.
+
+    "Right" of a mark is "bad", and "wrong" is "good". `marked` stands in where nobody noted the mark.
+    """
+    red = marked if verdict.red is None else verdict.red
+    if verdict.source == "blind" or red is None or verdict.judge_is not in {"right", "wrong"}:
+        return None
+    return red == (verdict.judge_is == "right")
+
+
 def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
     red = {(turn.conversation, turn.turn) for turn in summary.red.answers}

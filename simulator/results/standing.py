@@ -14,23 +14,20 @@ of either side, for who knows how many bad answers are among them; it counts how
 """
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from simulator.core.settings import Settings
-from simulator.core.types import LEXICAL, HumanVerdict, RedRules, Results
+from simulator.core.types import LEXICAL, RedRules, Results
 from simulator.grading.desk import read_desk
 from simulator.results import judge_records
 from simulator.results.certificate import CheckedAnswer, Standing, side_of
 from simulator.results.figures import Summary
 from simulator.results.judge_records import CheckedLabels, ProbedJudge, records_of
 from simulator.results.red import is_red_alone
-from simulator.results.review import blind_grades, red_line
+from simulator.results.review import blind_grades, is_called_bad, red_line
 from simulator.sheets.model import answer_key
 from simulator.storage.results import select_conversations, without_superseded
 from simulator.storage.run_file import labelled_runs
-
-Place = tuple[str, int]
 
 
 def with_standings(
@@ -99,7 +96,12 @@ def checked_answers(
         if score.rubric == rubric and not score.by_rule
     }
     marked = {place: is_red_alone(score, rules) for place, score in scores.items()}
-    opinions = {place: bad for place, bad in _opinions(results, marked) if place in marked}
+    said = ((place, v) for v in results.verdicts if (place := (v.conversation, v.turn)) in marked)
+    opinions = {
+        place: is_bad
+        for place, verdict in said
+        if (is_bad := is_called_bad(verdict, marked=marked[place])) is not None
+    }
     blind = {place: grade for place, grade in blind_grades(results.verdicts).items() if place in marked}
     line = red_line(rules)
     bad = opinions | {place: grade.value < line for place, grade in blind.items()}
@@ -125,14 +127,3 @@ def checked_answers(
         if place in bad
     ]
     return answers if is_whole else [], Counter(marks.values())
-
-
-def _opinions(results: Results, marked: dict[Place, bool]) -> Iterator[tuple[Place, bool]]:
-    """Whether an answer is bad by the newest opinion about the judge."""
-    newest: dict[Place, HumanVerdict] = {}
-    for verdict in results.verdicts:
-        if verdict.source != "blind" and verdict.judge_is in ("right", "wrong"):
-            newest[verdict.conversation, verdict.turn] = verdict
-    for place, verdict in newest.items():
-        was_red = marked.get(place, False) if verdict.red is None else verdict.red
-        yield place, was_red == (verdict.judge_is == "right")

@@ -17,8 +17,7 @@ A low-is-good scale is turned round when it is read, so that everything behind i
 Whether high numbers are good is asked where the label's name sounds like a bad thing (`means_bad`): a judge
 that agrees perfectly would otherwise look like one that is always wrong.
 
-`labelled_context` makes of a row what a judge sees in a run, and `grade_rows` has it graded by the run's own
-panel, in the same words: a calibration is valid for one prompt only.
+`labelled_context` makes of a row what a judge sees in a run.
 """
 
 import contextlib
@@ -27,10 +26,9 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -42,15 +40,11 @@ from simulator.cases.logs import rated_rows
 from simulator.cases.row import Row, RowFault
 from simulator.cases.rows import read_rows
 from simulator.cases.tables import split_sheet
-from simulator.core.concurrency import for_each
 from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import _, printable, quote
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Turn
-from simulator.grading.model_judge import ModelJudge
-from simulator.grading.panel import JudgeCall, LexicalStandIn, Panel
+from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Turn
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
-from simulator.runner.context import RunContext
 from simulator.text.typography import nfkc
 
 # One annotator's label: a number, or the text of a category.
@@ -73,12 +67,6 @@ _BAD = re.compile(
 _LISTED_TEXTS = 12
 # Of a scale with more steps (0-1000) only the ends are levels.
 _MAX_LEVELS = 101
-# What grades: a model, its stand-in, or a function.
-GraderKind = Literal["by_model", "by_stand_in", "by_function"]
-
-SHARE = (0.0, 1.0)
-# Fields of a judge's detail that are shares (0..1), not grades on the judge's own scale.
-_SHARES = frozenset({"score", "recall", "claimed", "cosine"})
 
 
 class LabelledAnswer(NamedTuple):
@@ -440,80 +428,6 @@ def _steps(low: float, high: float) -> tuple[float, ...]:
     return (low, high if high > low else low + 1)
 
 
-class GradedRow(NamedTuple):
-    """A row with the judge's score."""
-
-    row: LabelledAnswer
-    score: Score
-
-
-class RowGrade(NamedTuple):
-    """A row with the number that is compared, on `scale` (lowest, highest), and the score it is from."""
-
-    row: LabelledAnswer
-    value: float
-    scale: tuple[float, float]
-    score: Score
-
-
-def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
-    """The part of a run's panel that gives the scores of these judges."""
-
-    # By the names of the scores that a call gives, whatever kind of call it is.
-    def names(call: JudgeCall) -> AbstractSet[str]:
-        if isinstance(call, ModelJudge):
-            return {rubric.name + call.suffix for rubric in call.rubrics}
-        return {call.rubric.name if isinstance(call, LexicalStandIn) else str(getattr(call, "name", ""))}
-
-    panel = run_context.panel
-    return Panel(
-        [call for call in panel.judge_calls if names(call) & judges],
-        [call for call in panel.conversation_calls if names(call) & judges],
-    )
-
-
-async def grade_rows(
-    run_context: RunContext,
-    judge: str,
-    rows: Sequence[LabelledAnswer],
-    *,
-    progress: Callable[[Score], None] = lambda _: None,
-) -> list[GradedRow]:
-    """The rows with their scores of a judge, in order; `judge` is the name of its scores.
-
-    Raises BudgetSpent, or what makes grading impossible. What was graded before is in the cache.
-    """
-    panel, whole = judge_panel(run_context, {judge}), judge in run_context.grading.conversation_names
-
-    async def graded(row: LabelledAnswer) -> GradedRow:
-        scores = await panel.grade(labelled_context(row, whole=whole))
-        score = next(score for score in scores if score.judge == judge)
-        progress(score)
-        return GradedRow(row, score)
-
-    return await for_each(rows, graded, run_context.settings.calls)
-
-
-def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
-    """The compared numbers of the scored rows; raises UnknownName for a field that no verdict has."""
-    scored = [row for row in graded if row.score.state == "scored" and row.score.raw is not None]
-    if not field:
-        return [RowGrade(row, score.raw or 0.0, score.scale, score) for row, score in scored]
-    grades = []
-    for row, score in scored:
-        if _is_number(value := score.detail.get(field)):
-            scale = SHARE if field in _SHARES else score.scale
-            grades.append(RowGrade(row, float(value), scale, score))
-    if scored and not grades:
-        numbers = sorted(key for key, value in scored[0].score.detail.items() if _is_number(value))
-        raise UnknownName(_("part of this judge's verdict"), field, numbers)
-    return grades
-
-
-def _is_number(value: Any) -> TypeGuard[int | float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def sample_rows(rows: Sequence[LabelledAnswer], limit: int | None, seed: int) -> list[LabelledAnswer]:
     """`limit` rows at random, in the order of the file; all of them if `limit` is None."""
     if limit is None or limit >= len(rows):
@@ -539,8 +453,3 @@ def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings
     kept = tuple(name for name in names if name in judges or is_shared(name))
     # A calibration has one grade for each answer.
     return settings.model_copy(update={"judges": kept, "retest": 0.0})
-
-
-def score_name(run_context: RunContext, judge: str) -> str:
-    """The name that the scores of a judge have."""
-    return list(run_context.judges)[run_context.settings.judges.index(judge)]

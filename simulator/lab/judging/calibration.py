@@ -24,6 +24,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import JudgeName, Rubric
 from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, figures_json, measure
+from simulator.lab.judging.rows import GradedRow, GraderKind, RowGrade, grade_rows, row_grades, score_name
 from simulator.lab.judging.stored import Calibration
 from simulator.models.pricing import Ledger
 from simulator.results import judge_records
@@ -33,19 +34,13 @@ from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import (
     Dimension,
-    GradedRow,
-    GraderKind,
     LabelFile,
     LabelledAnswer,
-    RowGrade,
-    grade_rows,
     judge_settings,
     labelled_context,
     read_dimension,
     read_labels,
-    row_grades,
     sample_rows,
-    score_name,
 )
 from simulator.text.metrics import lcs_overlap
 from simulator.text.segments import tokens

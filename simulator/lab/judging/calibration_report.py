@@ -25,9 +25,10 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext
 from simulator.lab.judging.calibration import LabelComparison
 from simulator.lab.judging.figures import ENOUGH_ROWS, FigureInterval, Figures, Scorer
+from simulator.lab.judging.rows import GraderKind
 from simulator.lab.judging.stored import Calibration, short_number
 from simulator.results.draws import RESAMPLES
-from simulator.runner.labelled_answers import Dimension, GraderKind
+from simulator.runner.labelled_answers import Dimension
 
 # Who graded, where no model did; a model is named.
 _GRADED_BY = {

@@ -23,13 +23,15 @@ from simulator.core.messages import _, say
 from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import JudgeName
+from simulator.lab.judging.drawn import drawn_mean
+from simulator.lab.judging.rows import grade_rows, row_grades
 from simulator.lab.judging.settings import JudgingSettings
 from simulator.lab.judging.stored import Calibration, Drift
 from simulator.lab.judging.trust import drift_notes
 from simulator.results import judge_records
-from simulator.results.draws import Draws, drawn_mean, interval
+from simulator.results.draws import Draws, interval
 from simulator.runner.context import RunContext
-from simulator.runner.labelled_answers import grade_rows, read_labels, row_grades, sample_rows
+from simulator.runner.labelled_answers import read_labels, sample_rows
 from simulator.runner.run import Preparation
 from simulator.storage.run_file import RunFile
 

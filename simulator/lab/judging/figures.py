@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from simulator.core.types import Value
-from simulator.results.agreement import auroc, best_cut, kendall, nearest_levels, quadratic_kappa, spearman
-from simulator.results.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
+from simulator.lab.judging.drawn import drawn_kappa, drawn_mean, drawn_ranks, kendall, nearest_levels
+from simulator.results.agreement import auroc, best_cut, quadratic_kappa, spearman
+from simulator.results.draws import Draws, interval
 from simulator.results.figures import rounded
 from simulator.results.intervals import Floats
 

@@ -22,12 +22,13 @@ from simulator.core.types import LEXICAL, GradingContext, Language, Score, Spend
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.bias import Bias, Probe, measure_bias
 from simulator.lab.judging.plan import bundled, probes
+from simulator.lab.judging.rows import GraderKind, judge_panel
 from simulator.lab.judging.stored import BUNDLED, StoredBias, save_bias
 from simulator.models.pricing import Ledger
 from simulator.results import judge_records
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
-from simulator.runner.labelled_answers import GraderKind, judge_panel, judge_settings
+from simulator.runner.labelled_answers import judge_settings
 
 
 class ProbeRequest(NamedTuple):

@@ -15,9 +15,9 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.titles import title
 from simulator.core.types import Language
 from simulator.lab.judging.bias import Bias
+from simulator.lab.judging.rows import GraderKind
 from simulator.lab.judging.stored import BiasRow, Expectation, Kind
 from simulator.lab.judging.trust import bias_text
-from simulator.runner.labelled_answers import GraderKind
 
 _KINDS: Mapping[Kind, Message] = {
     "flipped_fact": pgettext("bias", "flipped fact"),

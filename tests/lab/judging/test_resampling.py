@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from simulator.lab.judging.drawn import drawn_kappa, drawn_mean, drawn_ranks
 from simulator.results.agreement import auroc, quadratic_kappa, spearman
-from simulator.results.draws import Draws, drawn_kappa, drawn_mean, drawn_ranks, interval
+from simulator.results.draws import Draws, interval
 
 CLUSTERS = [f"c{number // 3}" for number in range(30)]
 RANDOM = np.random.default_rng(1)

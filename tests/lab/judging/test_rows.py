@@ -1,5 +1,6 @@
 """Labelled answers before a judge."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,13 @@ import pytest
 from simulator.core.errors import UnknownName
 from simulator.core.settings import Settings
 from simulator.grading.rubric import JudgeName
+from simulator.lab.judging.rows import grade_rows, row_grades
 from simulator.runner.context import RunContext
-from simulator.runner.labelled_answers import (
-    LabelFile,
-    grade_rows,
-    judge_settings,
-    read_labels,
-    row_grades,
-    sample_rows,
-)
+from simulator.runner.labelled_answers import LabelFile, judge_settings, read_labels, sample_rows
+from tests.grading.test_whole_conversations import verdict
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
+from tests.servers.openai import OpenAIServer
 
 Staged = Callable[..., RunContext]
 
@@ -82,3 +79,17 @@ def test_a_sample_is_drawn_by_lot(file: LabelFile) -> None:
     assert first == again != other
     assert first == [row for row in file.rows if row in first]
     assert len(sample_rows(file.rows, 99, 1)) == len(sample_rows(file.rows, None, 1)) == 36
+
+
+async def test_a_dialogue_is_graded_as_a_whole(tmp_path: Path) -> None:
+    """By a judge of conversations, whose score belongs to the last turn."""
+    history = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "a1"}]
+    row = {"id": "a", "question": "q2", "answer": "a2", "history": history, "labels": {"resolved": 1}}
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row), encoding="utf-8")
+    async with OpenAIServer(lambda _request: verdict(1)) as server:
+        stage = a_stage(server, judges=("conversation",))
+        [graded_row] = await grade_rows(stage, "conversation", read_labels(path).rows)
+        await stage.close(None)
+
+    assert (graded_row.score.value, graded_row.score.turn) == (1, 2)

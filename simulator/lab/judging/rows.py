@@ -1,0 +1,103 @@
+"""Labelled answers before a judge, graded by a run's own panel, in the same words.
+
+A calibration is valid for one prompt only.
+"""
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal, NamedTuple, TypeGuard
+
+from simulator.core.concurrency import for_each
+from simulator.core.errors import UnknownName
+from simulator.core.messages import _
+from simulator.core.types import Score
+from simulator.grading.model_judge import ModelJudge
+from simulator.grading.panel import JudgeCall, LexicalStandIn, Panel
+from simulator.runner.context import RunContext
+from simulator.runner.labelled_answers import LabelledAnswer, labelled_context
+
+# What grades: a model, its stand-in, or a function.
+GraderKind = Literal["by_model", "by_stand_in", "by_function"]
+
+SHARE = (0.0, 1.0)
+# Fields of a judge's detail that are shares (0..1), not grades on the judge's own scale.
+_SHARES = frozenset({"score", "recall", "claimed", "cosine"})
+
+
+class GradedRow(NamedTuple):
+    """A row with the judge's score."""
+
+    row: LabelledAnswer
+    score: Score
+
+
+class RowGrade(NamedTuple):
+    """A row with the number that is compared, on `scale` (lowest, highest), and the score it is from."""
+
+    row: LabelledAnswer
+    value: float
+    scale: tuple[float, float]
+    score: Score
+
+
+def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
+    """The part of a run's panel that gives the scores of these judges."""
+
+    # By the names of the scores that a call gives, whatever kind of call it is.
+    def names(call: JudgeCall) -> AbstractSet[str]:
+        if isinstance(call, ModelJudge):
+            return {rubric.name + call.suffix for rubric in call.rubrics}
+        return {call.rubric.name if isinstance(call, LexicalStandIn) else str(getattr(call, "name", ""))}
+
+    panel = run_context.panel
+    return Panel(
+        [call for call in panel.judge_calls if names(call) & judges],
+        [call for call in panel.conversation_calls if names(call) & judges],
+    )
+
+
+async def grade_rows(
+    run_context: RunContext,
+    judge: str,
+    rows: Sequence[LabelledAnswer],
+    *,
+    progress: Callable[[Score], None] = lambda _: None,
+) -> list[GradedRow]:
+    """The rows with their scores of a judge, in order; `judge` is the name of its scores.
+
+    Raises BudgetSpent, or what makes grading impossible. What was graded before is in the cache.
+    """
+    panel, whole = judge_panel(run_context, {judge}), judge in run_context.grading.conversation_names
+
+    async def graded(row: LabelledAnswer) -> GradedRow:
+        scores = await panel.grade(labelled_context(row, whole=whole))
+        score = next(score for score in scores if score.judge == judge)
+        progress(score)
+        return GradedRow(row, score)
+
+    return await for_each(rows, graded, run_context.settings.calls)
+
+
+def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
+    """The compared numbers of the scored rows; raises UnknownName for a field that no verdict has."""
+    scored = [row for row in graded if row.score.state == "scored" and row.score.raw is not None]
+    if not field:
+        return [RowGrade(row, score.raw or 0.0, score.scale, score) for row, score in scored]
+    grades = []
+    for row, score in scored:
+        if _is_number(value := score.detail.get(field)):
+            scale = SHARE if field in _SHARES else score.scale
+            grades.append(RowGrade(row, float(value), scale, score))
+    if scored and not grades:
+        numbers = sorted(key for key, value in scored[0].score.detail.items() if _is_number(value))
+        raise UnknownName(_("part of this judge's verdict"), field, numbers)
+    return grades
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def score_name(run_context: RunContext, judge: str) -> str:
+    """The name that the scores of a judge have."""
+    return list(run_context.judges)[run_context.settings.judges.index(judge)]
