@@ -3,16 +3,16 @@
 First what becomes of the workbooks that are there, then how one is read, whatever was moved or renamed in
 it, and how it is painted, row by row, with formats, notes, dropdowns and print settings.
 
-Whether people wrote in a workbook shows in two properties that it carries. `rehearsal_written` is the time of
-the file as the program left it: a file with another one was saved by somebody. `rehearsal_fresh` says that
-nothing in it was the team's then; it is missing where the team's words were joined to it. From these follows
-where the next report goes, in a run's folder with
+Whether people saved a workbook shows in its time: the program notes in it when it wrote it
+(`rehearsal_written`). From this follows where the next report goes, in a run's folder with
 
     nothing, or report.xlsx as the program left it  -> report.xlsx, written anew
     report.xlsx that somebody saved                 -> report-2.xlsx, with their words, rows and columns
     report.xlsx saved, and report-2.xlsx made of it -> report-2.xlsx anew, with the same words
     report.xlsx open in Excel or LibreOffice        -> the next free number, and a line on stderr
-    nothing, but workbooks of earlier runs          -> report.xlsx, joined to what the team wrote in them
+    nothing, but workbooks of earlier runs          -> report.xlsx, joined to that of the last run, and to all
+                                                       that were saved since that one was joined to others
+                                                       (`rehearsal_joined`)
 
 Worksheets and columns are found by defined names, which follow their cells through moves and renames:
 `rehearsal_review_judge_is` = 'Review'!$H$1. Rows are found by their keys. What becomes of each row says
@@ -45,11 +45,9 @@ from simulator.sheets.merge import (
     closing_line,
     day_of,
     edited_sheet,
-    filled_in,
     merge_all,
     recognised,
     replaced_lines,
-    team_kept,
     units,
 )
 from simulator.sheets.model import (
@@ -66,17 +64,16 @@ from simulator.sheets.model import (
     layouts,
 )
 
-# When the program wrote a workbook, in seconds, and that nothing in it is the team's.
-_WRITTEN, _FRESH = "rehearsal_written", "rehearsal_fresh"
-# Which workbooks of earlier runs have gone into one, each as it was saved.
-_JOINED = "rehearsal_joined_"
+# When the program wrote a workbook, and when it looked for what had been saved in those of earlier runs: in
+# seconds.
+_WRITTEN, _JOINED = "rehearsal_written", "rehearsal_joined"
 # Some file systems (FAT) keep times of even seconds only, so all times are made even.
 _SECONDS = 2
 # report.xlsx and report-2.xlsx; a copy that people named themselves (report-final.xlsx) has no number.
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
-# Of earlier runs the workbooks that were saved last: so many are looked at, so many with words are read.
-_LOOKED_AT, _READ = 50, 10
+# So many workbooks of earlier runs are read, those that were saved last.
+_READ = 10
 # The worksheets that go on in the next run; conversations and blind grades are those of one run.
 _GO_ON = ("summary", "review", "fixes", "history", "archive")
 # The width of a column that people added.
@@ -88,15 +85,11 @@ class _LockedFile(Exception):
 
 
 class _Workbook(NamedTuple):
-    """A workbook beside the run file.
+    """A workbook of ours; `touched`: somebody saved it after the program."""
 
-    `edited`: something in it may be the team's. `touched`: somebody saved it after the program, or it cannot
-    be read.
-    """
-
-    content: EditedSheets = EditedSheets({})
-    edited: bool = False
-    touched: bool = True
+    path: Path
+    content: EditedSheets
+    touched: bool
 
 
 def save(
@@ -116,31 +109,26 @@ def save(
     is left alone with a line on stderr, and the report gets the next number.
     """
     folder, started = run_file.parent, time.time_ns()
-    workbooks, edited = dict[Path, _Workbook](), None
-    # Every workbook of the run is looked at, for none of the team's may be written over; the content of only
-    # one is read.
-    for path in newest_first([folder]):
-        workbooks[path] = _existing(path, is_newest=edited is None)
-        if not edited and workbooks[path].edited:
-            edited = path
+    newest = next(filter(None, (_read(path) for path in newest_first([folder]))), None)
     first = 1
-    if edited:
-        before, number = workbooks[edited].content, _NUMBERED.fullmatch(edited.name)
+    if newest:
+        before, number = newest.content, _NUMBERED.fullmatch(newest.path.name)
         for note in before.notes:
-            say(_("{workbook}, {note:sentence}", workbook=edited.name, note=note.text))
+            say(_("{workbook}, {note:sentence}", workbook=newest.path.name, note=note.text))
         # Behind one that people saved; in the place of one that the program made of it since.
-        first = int((number and number[1]) or 1) + workbooks[edited].touched
+        first = int((number and number[1]) or 1) + newest.touched
+        source: Path | None = newest.path
     else:
-        edited, before = _of_earlier_runs(earlier)
+        source, before = _of_earlier_runs(earlier, started)
     joined, properties, replaced_cells = _joined(worksheets, before)
     for line in filter(None, (closing_line(joined), *replaced_cells)):
         say(line)
-    book = Book(joined, properties, edited if before.foreign else None, before.foreign)
+    book = Book(joined, properties, source if before.foreign else None, before.foreign)
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
-        old = workbooks.get(path)
-        # What is there may go only as the program left it, and with the team's words if they come along.
-        if old and (old.touched or (old.edited and path != edited)):
+        # What is there may go only as the program left it, and if the team's words come along.
+        is_source = newest and path == newest.path and not newest.touched
+        if path.exists() and not is_source:
             continue
         try:
             return write(book, path, language, since=started)
@@ -151,13 +139,10 @@ def save(
 
 
 class Book(NamedTuple):
-    """What is written: worksheets, what the file keeps for the program, worksheets to be copied from a file.
-
-    Where the properties do not say that the file is fresh, something in it is the team's.
-    """
+    """What is written: worksheets, what the file keeps for the program, and what is copied from a file."""
 
     worksheets: Sequence[Worksheet]
-    properties: Mapping[str, str] = {_FRESH: "yes"}
+    properties: Mapping[str, str] = {}
     source: Path | None = None
     copied: Sequence[str] = ()
 
@@ -170,87 +155,52 @@ def newest_first(folders: Iterable[Path]) -> list[Path]:
     )
 
 
-def _existing(path: Path, *, is_newest: bool) -> _Workbook:
-    """The workbook as it is now; stderr says so where it cannot be read.
-
-    Its content is read where it counts: in the newest one that may have something of the team's.
-    """
+def _read(path: Path, names: Sequence[str] = ()) -> _Workbook | None:
+    """The workbook as it is now; None for one that is not ours or, as stderr says, cannot be read."""
     try:
-        workbook = open_workbook(path)
-        properties = _properties(workbook)
-        touched = _touched(path, properties)
-        edited = touched or _FRESH not in properties
-        if not (edited and is_newest):
-            return _Workbook(edited=edited, touched=touched)
-        content = read_edited(path, workbook=workbook)
+        content = read_edited(path, names)
     except InputError as error:
         say(_("{fault} It is left alone.", fault=error))
-        return _Workbook()
-    return _Workbook(content, edited=True, touched=touched) if content.sheets else _Workbook()
+        return None
+    # Saving it changes its time.
+    touched = content.properties.get(_WRITTEN) != str(path.stat().st_mtime)
+    return _Workbook(path, content, touched) if content.sheets else None
 
 
-def _touched(path: Path, properties: Mapping[str, str]) -> bool:
-    """Whether somebody saved a workbook after the program: that changes its time."""
-    return properties.get(_WRITTEN) != str(path.stat().st_mtime)
+def _of_earlier_runs(folders: Iterable[Path], now: int) -> tuple[Path | None, EditedSheets]:
+    """The workbook of earlier runs that was saved last, and what goes on of all that are there.
 
-
-def _of_earlier_runs(folders: Iterable[Path]) -> tuple[Path | None, EditedSheets]:
-    """The workbook of earlier runs that the team saved last, and what goes on of all that are there.
-
-    `folders` are in the order of their runs, oldest first. Of several workbooks that have a row the one that
-    was saved last counts. That of the last run counts also where nobody wrote in it: what it says is what was
-    red then.
+    `folders` are in the order of their runs, oldest first; `now` is in nanoseconds. That of the last run has
+    what was saved in the others before it was joined to these; of several that have a row the one that was
+    saved last counts.
     """
-    of_folders = [(folder, newest_first([folder])) for folder in folders]
-    last = next((paths[0] for _folder, paths in reversed(of_folders) if paths), None)
-    paths = newest_first(folder for folder, _paths in of_folders)[:_LOOKED_AT]
-    read, joined = list[tuple[Path, EditedSheets]](), set[str]()
-    for path in paths:
-        # What has gone into a later workbook as it is now is not looked at again: some of it is over by then.
-        if _as_saved(path) in joined or len(read) == _READ:
-            continue
-        if content := _earlier(path, anyway=path == last):
-            read.append((path, content))
-            joined |= {text for name, text in content.properties.items() if name.startswith(_JOINED)}
-    if not read:
-        return None, EditedSheets({})
-    source, content = read[0]
-    joined = set(sorted({*joined, *(_as_saved(path) for path, _content in read)})[-_LOOKED_AT:])
-    properties = {f"{_JOINED}{number}": text for number, text in enumerate(sorted(joined))}
-    for path, of_path in read:
-        for note in (note for note in of_path.notes if note.about == "cell"):
+    of_folders = [newest_first([folder]) for folder in folders]
+    joined = {_JOINED: str(now / 1e9)}
+    newest = (_read(path, _GO_ON) for paths in reversed(of_folders) for path in paths)
+    if not (last := next(filter(None, newest), None)):
+        return None, EditedSheets({}, properties=joined)
+    since = float(last.content.properties.get(_JOINED, 0))
+    later = {path for paths in of_folders for path in paths if path.stat().st_mtime > since} - {last.path}
+    read = [last, *(book for path in later if (book := _read(path, _GO_ON)) and book.touched)]
+    order = newest_first(folder for folder in {book.path.parent for book in read})
+    read = sorted(read, key=lambda book: order.index(book.path))[:_READ]
+    for path, content, _touched in read:
+        for note in (note for note in content.notes if note.about == "cell"):
             say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
-    sheets = {name: sheet for name, sheet in content.sheets.items() if name in _GO_ON}
-    for _path, older in read[1:]:
+    sheets = {name: sheet for name, sheet in read[0].content.sheets.items() if name in _GO_ON}
+    for older in read[1:]:
         # What the archive has of a row, and what the review has of it, are about the same.
         seen = {(name, row.key) for name, sheet in sheets.items() for row in sheet.rows}
         gone = (key.partition("/") for name, key in seen if name == "archive")
         seen |= {(name, key) for name, _slash, key in gone}
-        for name, sheet in older.sheets.items():
+        for name, sheet in older.content.sheets.items():
             if name not in _GO_ON:
                 continue
             rows = tuple(row for row in sheet.rows if row.key and (name, row.key) not in seen)
             into = sheets.get(name, sheet._replace(rows=()))
             others = {**sheet.others, **into.others}
             sheets[name] = into._replace(rows=(*into.rows, *rows), others=others)
-    return source, content._replace(sheets=sheets, properties=properties)
-
-
-def _as_saved(path: Path) -> str:
-    """What names a workbook as it is now: that of a run, and when it was saved."""
-    return f"{path.parent.name}/{path.name} {path.stat().st_mtime}"
-
-
-def _earlier(path: Path, *, anyway: bool) -> EditedSheets | None:
-    """A workbook of an earlier run; None where nothing is the team's, or it cannot be read."""
-    # A damaged workbook of another run is that run's business.
-    with suppress(InputError):
-        workbook = open_workbook(path)
-        properties = _properties(workbook)
-        if anyway or _touched(path, properties) or _FRESH not in properties:
-            content = read_edited(path, _GO_ON, workbook)
-            return content if content.sheets else None
-    return None
+    return read[0].path, read[0].content._replace(sheets=sheets, properties=joined)
 
 
 def _joined(
@@ -261,7 +211,7 @@ def _joined(
     there = {name: sheet for name, sheet in before.sheets.items() if "key" in sheet.columns}
     sheets = [sheet for sheet in worksheets if sheet.name in there or (there and sheet.name == "archive")]
     merged = merge_all(sheets, {"archive": EditedSheet("", 1, {"key": 1}), **there})
-    properties = {name: text for name, text in before.properties.items() if name.startswith(_JOINED)}
+    properties = {_JOINED: before.properties.get(_JOINED, "0")}
     joined = list[Worksheet]()
     for sheet in worksheets:
         if sheet.name not in merged:
@@ -272,29 +222,7 @@ def _joined(
         joined.append(_whole(whole, plan, there.get(sheet.name)))
         if plan.deleted:
             properties[DELETED + sheet.name] = " ".join(column.key for column in plan.deleted)
-    # The program fills in some of the team's columns itself, such as those of the questions.
-    typed = _team_cells(joined, merged) - _team_cells(worksheets, merged)
-    deleted = any(plan.deleted for _sheet, plan in merged.values())
-    archived = any(sheet.rows for sheet in joined if sheet.name == "archive")
-    # What is in the record by now was typed all the same: older workbooks must not come before this one.
-    joinable = (s for s in sheets if s.name in there and not team_kept(s))
-    words = any(filled_in(row, s) for s in joinable for row in there[s.name].rows)
-    if not (typed or words or deleted or before.foreign or archived):
-        properties[_FRESH] = "yes"
     return tuple(joined), properties, [*replaced_lines(plan for _sheet, plan in merged.values())]
-
-
-def _team_cells(worksheets: Iterable[Worksheet], names: Collection[str]) -> set[tuple[str, str, str, str]]:
-    """The filled cells of the team's columns in these worksheets: worksheet, row, column, text."""
-    cells = (
-        (sheet.name, row.key, column.key, row.cell(column.key).text)
-        for sheet in worksheets
-        if sheet.name in names
-        for column in sheet.columns
-        if column.owner == "team"
-        for row in sheet.rows
-    )
-    return {cell for cell in cells if cell[3]}
 
 
 def _whole(sheet: Worksheet, plan: Merged, edited: EditedSheet | None) -> Worksheet:

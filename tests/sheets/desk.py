@@ -36,7 +36,7 @@ class Workbook:
         self.run_file = self.folder / run / "run.sqlite"
         self.run_file.parent.mkdir(exist_ok=True)
         self.run_file.touch()
-        earlier = [folder for folder in self.folder.iterdir() if folder.name < run]
+        earlier = sorted(folder for folder in self.folder.iterdir() if folder.name < run)
         self.path = excel.save(sheets, self.run_file, earlier=earlier)
 
     def edited(self) -> EditedSheets:
