@@ -14,6 +14,7 @@ What becomes of a row that is there and not in the report depends on its workshe
                          closed by the team (retested, won't fix): goes to the archive
                          not asked, or not graded: waits in the archive, and says so there
     blind                it goes where nobody wrote in it
+    conversations        so does one of this run; those of other runs stay
     all others           it stays
 
 and of a row in the report that is not there:
@@ -66,6 +67,8 @@ _OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
 # Titles and notes of people may stand above the header, in at most this many rows. Rows further down would be
 # taken for a header where somebody copied one into the data.
 _MOST_TITLE_ROWS = 30
+# The columns that say what a row is about.
+_SUBJECTS = ("question", "what", "item", "key")
 # Columns that people added have this and their title for a key.
 OTHER = "other."
 # A status with which people are done with a row, and one with which the bot should be.
@@ -357,7 +360,12 @@ class _Merging:
         self.sheet, self.archive, self.fresh, self.archived = sheet, archive, fresh, list[SheetRow]()
         self.columns = {column.key: column for column in sheet.columns}
         self.team = {key for key, column in self.columns.items() if column.owner == "team"}
-        self.there = {**self._waiting(), **{row.key: row for row in edited.rows if row.key}}
+        # Rows that wait until their questions are asked again count as if they were here.
+        self.over, waiting = self._from_archive(), dict[str, PulledRow]()
+        if lasting(sheet):
+            outcomes = {key: self.archive[archive_key(sheet, key)].cells.get("outcome") for key in self.over}
+            waiting = {key: row for key, row in self.over.items() if outcomes[key] == "not_asked"}
+        self.there = {**waiting, **{row.key: row for row in edited.rows if row.key}}
         self.reported = {row.key for row in sheet.rows}
         self.ours = [
             key
@@ -388,10 +396,10 @@ class _Merging:
                 rows.append(MergedRow(self._stated(row, cells, before), before.number, columns))
             elif text in row.cells and folded(row.cells[text].text) in self.loose:
                 continue
-            elif old := self.archive.get(archive_key(self.sheet, row.key)):
-                cells = {**row.cells, **self._archived_words(old)}
-                rows.append(MergedRow(self._stated(row, cells, old, "back")))
-                if old.cells.get("outcome") != "back":
+            elif old := self.over.get(row.key):
+                words = {key: cell for key, cell in self._words(old, self.team).items() if cell.text}
+                rows.append(MergedRow(self._stated(row, {**row.cells, **words}, old, "back")))
+                if self.archive[archive_key(self.sheet, row.key)].cells.get("outcome") != "back":
                     self.archived.append(self._archive_row(row.key, old, "back"))
             elif heir := heirs.get(row.key):
                 cells = {**row.cells, **self._words(heir, self.team - _OF_THE_MARK)}
@@ -437,23 +445,24 @@ class _Merging:
                 if written:
                     self.archived.append(self._archive_row(key, row, "earlier"))
                 yield row
-            elif self.sheet.name == "blind" and not written:
+            elif not written and (self.sheet.name == "blind" or key.startswith(f"{self.sheet.run}/")):
                 yield row
 
-    def _waiting(self) -> dict[str, PulledRow]:
-        """The rows that wait in the archive until their questions are asked again, as they stood here."""
-        if not lasting(self.sheet):
-            return {}
-        start, rows = f"{self.sheet.name}/", dict[str, PulledRow]()
+    def _from_archive(self) -> dict[str, PulledRow]:
+        """The rows of this worksheet that are in the archive, as they stood here, by their keys."""
+        start, rows = archive_key(self.sheet, ""), dict[str, PulledRow]()
         for name, row in self.archive.items():
-            if name.startswith(start) and row.cells.get("outcome") == "not_asked":
+            if name.startswith(start):
                 cells = {key: text for key, text in row.cells.items() if key in self.columns}
                 cells |= {
                     key: row.cells[_in_archive(key)] for key in self.team if _in_archive(key) in row.cells
                 }
-                cells["question" if self.sheet.name == "review" else "what"] = row.cells.get("subject", "")
+                subject = next(key for key in _SUBJECTS if key in self.columns)
+                cells[subject] = row.cells.get("subject", "")
+                lines = (line.partition(": ") for line in row.cells.get("other", "").splitlines())
+                others = {title: text for title, colon, text in lines if colon}
                 key = name.removeprefix(start)
-                rows[key] = PulledRow(key=key, number=0, cells=cells, others=_archived_others(row))
+                rows[key] = PulledRow(key=key, number=0, cells=cells, others=others)
         return rows
 
     def stays(self, row: PulledRow) -> MergedRow:
@@ -518,18 +527,12 @@ class _Merging:
         cells = {key: cell_of(self.columns[key], row.cells.get(key, "")) for key in keys}
         return cells | _own_cells(row)
 
-    def _archived_words(self, row: PulledRow) -> dict[str, SheetCell]:
-        """The same of a row that comes back out of the archive."""
-        texts = {key: row.cells[_in_archive(key)] for key in self.team if _in_archive(key) in row.cells}
-        cells = {key: cell_of(self.columns[key], text) for key, text in texts.items()}
-        return cells | {f"{OTHER}{title}": own_cell(text) for title, text in _archived_others(row).items()}
-
     def _archive_row(self, key: str, row: PulledRow, outcome: str) -> SheetRow:
         """A row of the archive; `outcome` is an id, for `archived_sheet` knows the titles."""
         if outcome == "back":
             return SheetRow(archive_key(self.sheet, key), {"outcome": SheetCell("back")})
         texts = row.cells
-        subject = next((texts[name] for name in ("question", "what", "item") if name in texts), "")
+        subject = next((texts[name] for name in _SUBJECTS if name in texts), "")
         cells = {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run, "subject": subject}
         cells |= {_in_archive(key): texts[key] for key in self.team if key in texts}
         cells |= {name: texts[name] for name in ("answer", "since", "rests_on") if name in texts}
@@ -538,12 +541,6 @@ class _Merging:
                 f"{title}: {' '.join(text.split())}" for title, text in row.others.items()
             )
         return SheetRow(archive_key(self.sheet, key), {name: SheetCell(text) for name, text in cells.items()})
-
-
-def _archived_others(row: PulledRow) -> dict[str, str]:
-    """What people wrote in columns of their own, by title, of a row in the archive."""
-    lines = (line.partition(": ") for line in row.cells.get("other", "").splitlines())
-    return {title: text for title, colon, text in lines if colon}
 
 
 def _in_archive(key: str) -> str:
