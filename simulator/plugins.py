@@ -57,7 +57,7 @@ from simulator.cases.formats import ChoiceRows, Format, offer_choice_rows, offer
 from simulator.core.choosing import Choosing, offer_choosing
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
-from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings
+from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings, target_conditions
 from simulator.core.shelves import offer_judges
 from simulator.grading.offered import offer_grading
 from simulator.results.offered import GateFigure, offer_figures
@@ -381,11 +381,12 @@ def command(word: str) -> Callable[..., int] | Subcommands | None:
 def asked_by(settings: Settings) -> tuple[Plugin, ...]:
     """The plug-ins that a run with these settings needs.
 
-    Raises InputError for a setting of a room that is not there.
+    Raises InputError for a setting, or a figure of the target, of a room that is not there.
     """
-    asked = []
+    asked, targeted = [], {condition.name for condition in target_conditions(settings.target)}
     for name, room in LAB.items():
         given = [flag(key) for key in room.settings if is_set(settings, key)]
+        given += [f"--target {key}" for key in room.figures if key in targeted]
         if given:
             asked.append(_asked(name, given[0]))
     return (*asked, *third_party())
