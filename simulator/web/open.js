@@ -202,7 +202,7 @@
       const said = (turn) => (turn
         ? [make("p", { class: "work-user" }, turn.user), make("p", { class: "work-text" }, turn.error || turn.answer)]
         : [make("p", { class: "work-none" }, label("again_none"))]);
-      const column = (title, turns, at) => make("section", { "aria-label": title }, make("b", {}, title), ...said(turns[at]));
+      const column = (title, turns, at) => make("div", { role: "group", "aria-label": title }, make("b", {}, title), ...said(turns[at]));
       const titles = [label("again_before"), label("again_at", { when: time(held.at) })];
       const both = [held.before, held.turns];
       const most = Math.max(...both.map((turns) => turns.length));

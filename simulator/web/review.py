@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +34,7 @@ Typed = Annotated[str, StringConstraints(max_length=LONGEST)]
 Name = Annotated[str, StringConstraints(max_length=80)]
 # What stays whole in a difference: figures, and words that are parted by blanks. All else is a sign each.
 _PIECE = re.compile(r"\d+(?:[.,]\d+)*|[A-Za-zÀ-ɏ']+|.", re.DOTALL)
+_CHANCE = re.compile(r"[ぁ-ゖー、。,.\s]{1,2}")
 # Pieces; what is longer is not compared sign by sign, which would take seconds.
 _MOST_PIECES = 4_000
 
@@ -310,9 +313,19 @@ def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:
     pieces = _PIECE.findall(before), _PIECE.findall(after)
     if max(map(len, pieces)) > _MOST_PIECES:
         pieces = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    for kind, start, end, begin, stop in SequenceMatcher(None, *pieces, autojunk=False).get_opcodes():
-        removed, added = "".join(pieces[0][start:end]), "".join(pieces[1][begin:stop])
-        if kind == "equal":
+    blocks = [
+        ("".join(pieces[0][start:end]), "".join(pieces[1][begin:stop]))
+        for _kind, start, end, begin, stop in SequenceMatcher(None, *pieces, autojunk=False).get_opcodes()
+    ]
+    # A kana or comma that both happen to have between two long changes is one of the changes.
+    long = [False, *(old != new and max(len(old), len(new)) > 3 for old, new in blocks), False]
+    same = [
+        old == new and not (long[n] and long[n + 2] and _CHANCE.fullmatch(old))
+        for n, (old, new) in enumerate(blocks)
+    ]
+    for is_same, run in groupby(zip(same, blocks, strict=True), key=itemgetter(0)):
+        removed, added = map("".join, zip(*(block for _same, block in run), strict=True))
+        if is_same:
             yield "", removed
             continue
         if removed:

@@ -439,8 +439,8 @@ def test_a_question_is_asked_again_by_key(
         press(tab, "Enter")
         tab.locator(".work-pair ins").first.wait_for()
         pair = tab.locator(".work-pair").first
-        boxes = [side.bounding_box() for side in pair.locator("section").all()]
-        sides = pair.locator("section .work-text").all_inner_texts()
+        boxes = [side.bounding_box() for side in pair.locator("div").all()]
+        sides = pair.locator("div .work-text").all_inner_texts()
         tab.locator(".work-asked:empty").first.wait_for(state="attached")
 
     assert "2" in cost

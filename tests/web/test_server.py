@@ -207,6 +207,15 @@ def test_a_text_is_held_against_the_answer(page: Opened) -> None:
     assert {("del", "9,800"), ("ins", "9,900")} <= set(map(tuple, pieces))
 
 
+def test_a_kana_that_both_happen_to_have_is_no_common_word(page: Opened) -> None:
+    """Between two changes: what differs is shown in words."""
+    place = {key: value for key, value in word().items() if key in {"conversation", "turn"}}
+    pieces = page.ask("difference", "POST", {**place, "text": "電話でしか、受け付けません。"}).json["pieces"]
+    common = [text for kind, text in pieces[1:-1] if not kind]
+
+    assert not [text for text in common if len(text) < 3 and text in "かのはでに、。"]
+
+
 def test_an_unknown_run_is_one_line(command: Command) -> None:
     """Before anything is served."""
     done = command("open", "nowhere", "--no-browser")
