@@ -1,4 +1,4 @@
-"""Contains: whether a reference stands in the answer, word for word."""
+"""Contains: whether a reference answer stands in the answer, word for word."""
 
 from simulator.extending import GradingContext, Score, metrics
 

@@ -1,4 +1,4 @@
-"""Risk: whether an answer keeps to the rules of the desk, each with a verdict of its own."""
+"""Risk: whether an answer keeps each of the rules of the desk."""
 
 from collections.abc import Mapping
 from pathlib import Path

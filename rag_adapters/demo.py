@@ -1,4 +1,4 @@
-"""The bundled bot: LangChain and FAISS over demo/knowledge or texts of your own.
+"""The bundled bot: LangChain and FAISS over demo/knowledge or your articles.
 
 First the bot, which retrieves passages and answers from them; then how it answers without a model, in the
 passages' own sentences; then the FAISS index; and last what texts are compared by: character n-grams and

@@ -1,4 +1,4 @@
-"""A function of your own, question in, answer out: --set target=bot.py:answer.
+"""Your function, question in, answer out: --set target=bot.py:answer.
 
 What it is called with goes by the names of its parameters, decided once at the start; what it returns may
 have any of the shapes that `simulator.returned` reads.

@@ -229,11 +229,11 @@ def http_settings(given: dict[str, Any]) -> HttpSettings:
     if settings.stream and settings.poll:
         raise InputError(_("stream and poll exclude each other: an answer is either streamed or fetched."))
     if settings.until and not (settings.stream or settings.poll):
-        raise InputError(_("until needs stream or poll beside it."))
+        raise InputError(_("until also needs stream or poll."))
     for name, other in _NEEDS.items():
         changed = getattr(settings, name) != HttpSettings.model_fields[name].default
         if changed and not getattr(settings, other):
-            raise InputError(_("{name} needs {other} beside it.", name=name, other=other))
+            raise InputError(_("{name} also needs {other}.", name=name, other=other))
     return settings
 
 
@@ -327,7 +327,7 @@ def token_request(
         msg = _("headers has an Authorization, and token_url gives one too: leave one of them out.")
         raise InputError(msg)
     if not settings.client_id or not settings.client_secret:
-        msg = _("token_url needs client_id and client_secret beside it, the secret as ${{VARIABLE}}.")
+        msg = _("token_url also needs client_id and client_secret, the secret as ${{VARIABLE}}.")
         raise InputError(msg)
     of_the_token = settings.model_dump(include=set(_OF_THE_TOKEN))
     texts = {name: environment.filled(text) for name, text in of_the_token.items()}

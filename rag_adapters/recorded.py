@@ -27,15 +27,13 @@ def connect(*, cases: tuple[Case, ...]) -> Bot:
         if turn >= len(answers) or not (answers[turn].text.strip() or answers[turn].error):
             msg = _("question {case} has no recorded answer", case=query.case)
             if turn:
-                msg = _(
-                    "question {case} has no recorded answer to turn {turn:d}", case=query.case, turn=turn + 1
-                )
+                msg = _("question {case} has no recorded answer {turn:d}", case=query.case, turn=turn + 1)
             raise BotFailure("unrecorded", msg)
         # The first line is the case's, however it is put; later ones have to be those of the log.
         logged = case.script[turn - 1] if case and 0 < turn <= len(case.script) else query.text
         if SequenceMatcher(None, logged, query.text).ratio() < _LEAST_LIKENESS:
             msg = _(
-                "question {case}, turn {turn:d}: the log has no answer to what is asked here",
+                "question {case}, answer {turn:d}: the log has no answer to what is asked here",
                 case=query.case,
                 turn=turn + 1,
             )

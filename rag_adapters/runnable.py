@@ -1,4 +1,4 @@
-"""A LangChain or LangGraph runnable of your own: --set target=bot.py:chain.
+"""Your LangChain or LangGraph runnable: --set target=bot.py:chain.
 
 First the runnable and the bot that is made of it; then what it is given (by what it declares, by a setting,
 or by trying). What it gave is read by _output.py.
@@ -275,8 +275,9 @@ def form_of(form: str, history: str, runnable: Any) -> Form | None:
         return Fields(messages="messages")
     if form.startswith(("{", "[", "@")):
         msg = _(
-            "input is a name, not JSON: where a runnable takes more than the question, wrap it"
-            " (bot = RunnableLambda(...) | chain), or name a function of your own (--adapter bot.py:answer)."
+            "input is a name, not JSON: if the runnable takes more than the question, wrap it "
+            "(bot = RunnableLambda(...) | chain), or name your function (--adapter "
+            "bot.py:answer)."
         )
         raise InputError(msg)
     return Fields(form, history)

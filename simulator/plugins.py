@@ -313,7 +313,7 @@ LAB: Mapping[str, Room] = {
         },
         remarks=True,
     ),
-    "compare": Room(commands={"compare": "Have a judge pick the better answer of two runs, turn by turn."}),
+    "compare": Room(commands={"compare": "Have a judge pick the better answer of two runs, one by one."}),
     "dask": Room(
         commands={
             "merge": "Merge the runs of --shard 1/5, 2/5 ... into one run, with one report and one gate."

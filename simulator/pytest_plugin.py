@@ -58,7 +58,7 @@ def pytest_runtest_makereport(
 def _told(result: RunResults) -> str:
     """The score, what is missing, and the reddest turns with their reasons."""
     score = "-" if result.score is None else f"{100 * result.score:.0f} / 100"
-    lines = [f"score {score}, red turns {len(result.red)}, run {result.path}", *result.reasons]
+    lines = [f"score {score}, answers to review {len(result.red)}, run {result.path}", *result.reasons]
     for turn in result.red[:SHOWN]:
         lines += [f"▲ {turn.case}, turn {turn.turn} ({turn.persona})", f"  {turn.question}"]
         lines += [f"  -> {turn.answer or turn.failure}", f"  {turn.reason}"]

@@ -220,7 +220,7 @@ def test_every_public_call_is_tried_here() -> None:
     [
         ({"turn": 1}, "unknown keyword: 'turn'. Did you mean turns"),
         ({"dry_run": True}, "unknown keyword: 'dry_run'"),
-        ({"persona": "angy"}, "unknown persona: 'angy'"),
+        ({"persona": "angy"}, "unknown customer: 'angy'"),
         ({"cases": [{"fee": "x"}]}, "row 1: no question column"),
         ({"cases": []}, "the list of cases is empty"),
         ({"offline": False, "target": 80}, "without a key or an endpoint"),
@@ -291,7 +291,7 @@ def test_a_failed_test_shows_the_reddest_turns(
     ran = pytester.runpytest_subprocess("-p", "simulator.pytest_plugin", "--rehearse-offline")
 
     ran.assert_outcomes(passed=1, failed=1)
-    ran.stdout.fnmatch_lines(["*- rehearsal -*", "score * / 100, red turns 5, run *run.sqlite"])
+    ran.stdout.fnmatch_lines(["*- rehearsal -*", "score * / 100, answers to review 5, run *run.sqlite"])
     assert str(ran.stdout).count("▲") == 3
     assert "-> 送料は全国一律550円です。" in str(ran.stdout)
 

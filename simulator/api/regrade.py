@@ -110,7 +110,7 @@ def _grade(
     results = file.results()
     turns = results.conversations.turns
     if not turns:
-        raise RunFileError(_("the run has no turns to grade."))
+        raise RunFileError(_("the run has no answers to grade."))
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
     by_role = endpoints(settings)
@@ -122,7 +122,7 @@ def _grade(
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
     names = ", ".join((*grading.names, *grading.conversation_names))
-    say(_("Grading {turns} turns with {names}.", turns=turns, names=names))
+    say(_("Grading {turns} answers with {names}.", turns=turns, names=names))
 
     async def grade_all() -> Message | str | None:
         try:

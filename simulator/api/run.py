@@ -168,13 +168,13 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         say(_("Texts are kept as recorded; --redact masks names, telephone numbers and the like."))
     size = _size(settings, context, plan)
     if not context.models():
-        say(sentences(size, _("No model is used besides the bot.")))
+        say(sentences(size, _("Only the bot uses a model.")))
         return
     if context.offline:
         reason = _("Offline as requested") if settings.offline else _("No model configured")
         roles = _("customer and judges") if context.has_customers else _("the judges")
         stand_ins = {"reason": reason, "roles": roles}
-        why = _("{reason}: lexical stand-ins play {roles} (no language model, no cost).", **stand_ins)
+        why = _("{reason}: simple versions (no AI, no cost) play {roles}.", **stand_ins)
         say(sentences(size, why))
         return
     roles_played = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
@@ -196,7 +196,7 @@ def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation])
     return _(
         "{conversations}, up to {turns} each, bot: {bot}.",
         conversations=ngettext("{n} conversation", "{n} conversations", n=len(plan)),
-        turns=ngettext("{n} turn", "{n} turns", n=turns),
+        turns=ngettext("{n} answer", "{n} answers", n=turns),
         bot=settings.adapter,
     )
 
@@ -247,12 +247,13 @@ class Tally:
         counts = {"over": self.over, "planned": self.planned, "graded": self.graded_turns, "red": self.red}
         if spent.calls:
             return _(
-                "{over}/{planned} conversations, {graded} turns graded, {red} red, {calls} calls, {price}",
+                "{over}/{planned} conversations, {graded} answers graded, {red} to review, {calls} "
+                "calls, {price}",
                 calls=spent.calls,
                 price=price,
                 **counts,
             )
-        return _("{over}/{planned} conversations, {graded} turns graded, {red} red", **counts)
+        return _("{over}/{planned} conversations, {graded} answers graded, {red} to review", **counts)
 
 
 @contextlib.contextmanager

@@ -278,7 +278,7 @@ def references(cell: FileCell) -> tuple[tuple[str, ...], ...]:
     else:
         by_turn = [() if is_empty(turn) else _items(FileCell(cell.column, turn), "") for turn in turns]
     if (n := max(map(len, by_turn), default=0)) > _MOST_REFERENCES:
-        msg = _("{n} right answers to one question; at most {most} are read", n=n, most=_MOST_REFERENCES)
+        msg = _("{n} reference answers to one question; at most {most} are read", n=n, most=_MOST_REFERENCES)
         raise ValueError(msg)
     return tuple(by_turn)
 
@@ -550,7 +550,7 @@ def fields_of_turns(cell: FileCell, question: str = "", *, has_answer: bool = Fa
     value = cell.value
     if not isinstance(value, list) or not all(isinstance(turn, dict) for turn in value):
         msg = _(
-            '{value} is not a list of turns; write [{{"question": "...", "reference": "..."}}]',
+            '{value} is not a list of questions; write [{{"question": "...", "reference": "..."}}]',
             value=quote(value),
         )
         raise ValueError(msg)
@@ -565,11 +565,11 @@ def fields_of_turns(cell: FileCell, question: str = "", *, has_answer: bool = Fa
         else:
             fields["goal"] = question
     if not turns:
-        raise ValueError(_("no turn in which the customer says something"))
+        raise ValueError(_("the customer says nothing"))
     # The first turn may be without one: a conversation that the bot began.
     for number, turn in enumerate(turns[1:], 2):
         if turn.question is None:
-            raise ValueError(_("turn {number:d} has no question", number=number))
+            raise ValueError(_("entry {number:d} has no question", number=number))
     fields |= {
         "script": tuple(turn.question for turn in turns[1:] if turn.question),
         "references": tuple(turn.references for turn in turns),

@@ -65,7 +65,7 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
     root = Path(path)
     files = [file for file in _files(root) if _is_readable(file)]
     if not files:
-        msg = _("{root}: no readable files; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+        msg = _("{root}: no readable files; articles can be {kinds}.", root=root, kinds=KINDS)
         raise InputError(msg)
     return _with_distinct_ids(root, files)
 
@@ -104,7 +104,7 @@ def _files(root: Path) -> list[Path]:
             files += [Path(folder, name) for name in names if not _is_hidden(name)]
         return sorted(files, key=lambda file: file.relative_to(root).parts)
     except FileNotFoundError:
-        msg = _("{root}: no such file or folder; check the path of the knowledge base.", root=root)
+        msg = _("{root}: no such file or folder; check the path of the articles.", root=root)
         raise InputError(msg) from None
     except OSError as error:
         msg = _(
@@ -144,8 +144,7 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
         for passage in _passages(file, place, _name(place, names)):
             if passage.id in places:
                 msg = _(
-                    "{file}: the passage id {passage} is already in {places}; ids must differ"
-                    " within a knowledge base.",
+                    "{file}: the article id {passage} is already in {places}; use each id once.",
                     file=file,
                     passage=quote(passage.id),
                     places=places[passage.id],
@@ -155,9 +154,9 @@ def _with_distinct_ids(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
             yield passage
     # Files were there, and no text in any of them: scans, pages of scripts, empty worksheets.
     if not places:
-        msg = _("{root}: no text in it; a knowledge base is made of {kinds}.", root=root, kinds=KINDS)
+        msg = _("{root}: no text in it; articles can be {kinds}.", root=root, kinds=KINDS)
         if inside := unread_files(root)[:3]:
-            text = _("{root}: no text in it ({inside:clauses}); a knowledge base is made of {kinds}.")
+            text = _("{root}: no text in it ({inside:clauses}); articles can be {kinds}.")
             msg = text.format(root=root, inside=inside, kinds=KINDS)
         raise InputError(msg)
 

@@ -65,24 +65,24 @@ from simulator.shelves import FOLDER
 # word's name (`cross-examine` is cross_examine.py) and is imported when the word is asked for: what one
 # command needs costs the others nothing.
 COMMANDS = {
-    "simulate": "Rehearse the bot: customers talk with it, every turn is graded, a report is written.",
+    "simulate": "Rehearse the bot: customers talk with it, every answer is graded, a report is written.",
     "evaluate": "Evaluate a data set: each row is asked once, answers are graded, a report is written.",
     "grade": "Grade a finished run with more judges, without any new conversation.",
     "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
     "open": "Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.",
-    "learn": "Learn from people's labels what the desk expects and nobody wrote down, to grade by it.",
+    "learn": "Learn unwritten rules of the desk from people's labels, to grade by them.",
     "report": "Write the reports of a run again: report.html, the summary, and what --to names.",
-    "fixes": "Show what to fix first: red turns grouped by their fix, and what each fix would bring.",
+    "fixes": "Show what to fix first: answers to review grouped by their fix, and what each fix would bring.",
     "diff": (
         "Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression."
     ),
-    "history": "Show how the runs developed: score, red turns, trend; a slow decline is pointed out.",
+    "history": "Show how the runs developed: score, answers to review, trend; a slow decline is pointed out.",
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
-    "cases": "Make test questions from your documents, and find what they leave out.",
+    "cases": "Make test questions from your articles, and find what they leave out.",
     "cache": "Show how many answers of models are cached on this machine, or delete them.",
     "sheets": "Connect a Google Sheet, for results to be reviewed there.",
     "init": "Write a folder that runs as it is: rehearsal.toml, a small bot and a question file.",
-    "list": "List the personas, judges, adapters, prompts and runs.",
+    "list": "List the customers, judges, adapters, prompts and runs.",
     "doctor": "Check keys, models, bot and folders with one real call each, before money is spent.",
 }
 # The words that help shows first.
@@ -103,7 +103,7 @@ _WITHOUT_VERDICT = ("list", "history", "open", "fixes", "compare", "--version")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # With --help nothing is read but options.
 _HELP = frozenset({"--help", "-h", "--help-all"})
-_ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
+_ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every answer.
 
 \b
 python run.py --persona angry           the bundled demo bot; no key needed
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return code
         if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
             return ExitCode.DONE
-        message = _("its output was not read to the end, so nobody has seen the verdict.")
+        message = _("its output was not read to the end, so the result was not shown.")
         return _say(message, ExitCode.INCOMPLETE, arguments)
 
 

@@ -66,18 +66,18 @@ KIND_TITLES: dict[str, Message] = {
 }
 # Why a question was rejected, by `Reason` of testset/checks.py, which says how each is found out.
 REASON_TITLES: dict[str, Message] = {
-    "empty": _("no question or no right answer"),
+    "empty": _("no question or no reference answer"),
     "long": _("too long"),
-    "language": _("not in the documents' language"),
-    "document": _("mentions the document itself"),
-    "copied": _("copies the document"),
-    "unanswerable": _("the documents do not answer it"),
-    "differs": _("the documents give another answer"),
+    "language": _("not in the articles' language"),
+    "document": _("mentions the article itself"),
+    "copied": _("copies the article"),
+    "unanswerable": _("the articles do not answer it"),
+    "differs": _("the articles give another answer"),
     "one_passage": _("one passage is enough"),
-    "alone": _("needs no earlier turn"),
-    "no_number": _("no number in the right answer"),
-    "unsupported": _("figures of the right answer are not in the documents"),
-    "answered": _("meant to be out of scope, but the documents answer it"),
+    "alone": _("needs no earlier message"),
+    "no_number": _("no number in the reference answer"),
+    "unsupported": _("figures of the reference answer are not in the articles"),
+    "answered": _("meant to be out of scope, but the articles answer it"),
     "no_name": _("does not name the invented company"),
     "duplicate": _("nearly the same as another"),
 }
@@ -92,7 +92,7 @@ def make(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     knowledge: str | None = argument(
         "KNOWLEDGE",
-        "Your documents, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint, PDF.",
+        "Your articles, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint, PDF.",
     ),
     out: str = option("--out FILE", "The file to write: .csv, .jsonl or .yaml.", "cases-made.csv"),
     overwrite: bool = option("--overwrite", "Replace FILE, with all that people changed in it."),
@@ -103,16 +103,17 @@ def make(  # noqa: PLR0917 - one for each option
         "out of scope: false-fact, neighbour, competitor, private, small-talk. [default: all, mixed]",
     ),
     wordings: list[str] | None = option(
-        "--wordings NAME,...", "Wordings to use in turn: plain, keigo, casual, keywords. [default: all]"
+        "--wordings NAME,...",
+        "Wordings to use, one after the other: plain, keigo, casual, keywords. [default: all]",
     ),
     from_logs: str | None = option(
         "--from-logs FILE",
-        "Recorded dialogues (a question file with history, turns or answers), for goals and wordings; "
-        "personal data is masked.",
+        "Recorded conversations (a question file with history, turns or answers), for goals "
+        "and wordings; personal data is masked.",
     ),
     personas_out: str | None = option(
         "--personas-out FOLDER",
-        "With --from-logs: write personas that speak like these customers to FOLDER, and a mix of them.",
+        "With --from-logs: write customers that speak like these to FOLDER, and a mix of them.",
     ),
     uncovered: str | None = option(
         "--uncovered RUN",
@@ -123,11 +124,11 @@ def make(  # noqa: PLR0917 - one for each option
         "Also add them to the sheet's worksheet of test questions, to be approved; with --sheet.",
     ),
 ) -> int:
-    """Make test questions with right answers and gold passages from your documents.
+    """Make test questions with reference answers and the articles they need.
 
-    A model writes them, and a second request answers each one from its passages without seeing the right
-    answer; questions that fail this check are rejected and listed. About a quarter are out of scope
-    (answerable: no).
+    A model writes them, and a second request answers each one from its articles without seeing the
+    reference answer; questions that fail this check are rejected and listed. About a quarter are out of
+    scope (answerable: no).
 
     Use the file with `--cases FILE`, after somebody has looked it over. With --to sheets the questions wait
     in the sheet's worksheet of test questions until somebody approves them. If interrupted, run the same
@@ -141,7 +142,7 @@ def make(  # noqa: PLR0917 - one for each option
     if uncovered is not None and knowledge is None:
         knowledge = knowledge_of(uncovered, settings.runs)
     if knowledge is None and from_logs is None:
-        raise InputError(_("KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."))
+        raise InputError(_("KNOWLEDGE is missing: cases make YOUR_ARTICLES, or --from-logs FILE."))
     if personas_out is not None and from_logs is None:
         raise InputError(_("--personas-out can only be used with --from-logs."))
     if flags.get("columns") and from_logs is None:
@@ -178,10 +179,10 @@ def make(  # noqa: PLR0917 - one for each option
 
 # The subcommands.
 SUBCOMMANDS = {"make": make, "gaps": gaps}
-ABOUT = """Make test questions from your documents, and find what they leave out.
+ABOUT = """Make test questions from your articles, and find what they leave out.
 
 \b
-python run.py cases make docs/                       questions, right answers, gold passages
+python run.py cases make docs/                       questions, reference answers, articles needed
 python run.py cases make docs/ --to sheets --sheet KEY   let the team approve them
 python run.py cases make --uncovered latest          for articles that no question needs yet
 python run.py cases make --from-logs chats.jsonl     from recorded dialogues, personal data masked
@@ -397,9 +398,9 @@ def _lines_of_logs(run: TestSetRun, outcome: MadeCases) -> Iterator[Message]:
     masks = tuple(f"{mask(kind, outcome.language).strip('[]')} {n}" for kind, n in counts)
     yield _("Masked in the logs: {counts}", counts=masks or _("nothing"))
     if outcome.personas:
-        yield _("Personas written: {names}", names=tuple(map(str, outcome.personas)))
+        yield _("Customers written: {names}", names=tuple(map(str, outcome.personas)))
     elif outcome.no_personas:
-        yield _("No personas were made ({why}).", why=outcome.no_personas)
+        yield _("No customers were made ({why}).", why=outcome.no_personas)
 
 
 def _named(titles: Mapping[str, Message], counts: Mapping[str, int]) -> tuple[Message, ...]:

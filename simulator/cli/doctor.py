@@ -64,7 +64,7 @@ def command(
     flags: dict[str, Any],
     customers: bool = option(
         "--customers",
-        "Play each persona with a perfect, a useless, a rude, an inventing and a plausibly wrong bot and one"
+        "Play each customer with a perfect, a useless, a rude, an inventing and a plausibly wrong bot and one"
         " that only asks back, and name those that do not react; exit code 1 if there are any.",
     ),
     judge: bool = option(
@@ -238,7 +238,7 @@ async def _check_model(
     if unused.get(role):
         return _("not used")
     if endpoint is None:
-        return _("played by a lexical stand-in")
+        return _("played by a simple version (no AI)")
     address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
     temperature = JUDGE_TEMPERATURE if role == "judge" else None
     model = context.model_factory.at(endpoint, temperature=temperature)

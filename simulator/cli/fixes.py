@@ -46,7 +46,7 @@ def command(
     top: int | None = option("--top N", "Show only the N best fixes. [default: 10]", min=1),
     markdown: Path | None = option("--markdown FILE", "Write all fixes as Markdown, to pass on."),
 ) -> int:
-    """Show what to fix first: red turns grouped by their fix, and what each fix would bring.
+    """Show what to fix first: answers to review grouped by their fix, and what each fix would bring.
 
     python run.py fixes latest --focus failed.csv
     """
@@ -92,6 +92,6 @@ def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path)
         yield _("Failed questions written to {path}: {n}. Once fixed, ask only these again:", path=file, n=n)
         yield as_called(f"  python run.py {rerun_options(results, fixes, file)}")
     else:
-        yield _("Attacks come with their persona, not from a file: {path} was not written.", path=file)
+        yield _("Attacks belong to their customer, not to a file: {path} was not written.", path=file)
     yield _("To repeat the very same lines (all conversations):")
     yield as_called(f"  python run.py {replay_options(results, runs)}")

@@ -67,7 +67,7 @@ def judged(
         check_prices(settings, [("judge", model)])
         by = _("Model: {model}. At most {total}.", model=model, total=total([most]))
     elif model == LEXICAL:
-        by = _("No model configured: a lexical stand-in grades (no language model, no cost).")
+        by = _("No model configured: simple scoring (no AI, no cost).")
     say(sentences(about, by))
     with progress_bar(pieces, _("graded")) as bar:
         done = run_async(work(bar.advance), saved_in_cache(settings.cache))

@@ -22,7 +22,7 @@ def command(
     last: int = option("--last N", "Show the trend of the newest N comparable runs.", 20, min=2),
     html: str | None = option("--html FILE", "Write the history as a page with a chart."),
 ) -> int:
-    """Show how the runs developed: score, red turns, trend; a slow decline is pointed out.
+    """Show how the runs developed: score, answers to review, trend; a slow decline is pointed out.
 
     The trend is over the runs with the same questions, customers, bot and rubric: a single try with others,
     or with a limit, is listed and left out of it. --adapter shows only the runs of one bot. The exit code is

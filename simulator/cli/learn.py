@@ -28,7 +28,7 @@ def command(
         "labelled answers (question, answer, labels), as `review --export` writes it.",
     ),
 ) -> int:
-    """Learn from people's labels what the desk expects and nobody wrote down, to grade by it.
+    """Learn unwritten rules of the desk from people's labels, to grade by them.
 
     Half of the labelled questions are kept aside. From the others the judge's model proposes at most five
     rules; they are written to desk.toml only if they bring the judge nearer to people on the half that was

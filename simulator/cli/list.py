@@ -23,7 +23,7 @@ from simulator.runner.prompts import describe_prompt
 from simulator.storage.run_file import run_ids
 
 _TITLES = {
-    "personas": pgettext("a shelf", "personas"),
+    "personas": pgettext("a shelf", "customers"),
     "judges": pgettext("a shelf", "judges"),
     "adapters": pgettext("a shelf", "adapters"),
     "prompts": pgettext("a shelf", "prompts"),
@@ -40,7 +40,7 @@ _NEEDS = {
 
 @takes("runs", "json_output")
 def command(flags: dict[str, Any]) -> int:
-    """List the personas, judges, adapters, prompts and runs."""
+    """List the customers, judges, adapters, prompts and runs."""
     settings = load_settings(flags)
     names: dict[str, dict[str, Message | str]] = {
         "personas": shelf(shelves.PERSONAS, shelves.persona_names()),

@@ -104,8 +104,8 @@ RUN = argument("RUN", "A run: id, start of an id, latest, or path.", "latest")
 # Of labelled answers: `calibrate` and `thresholds suggest`.
 GOOD = option(
     "--good VALUE",
-    "The lowest label of a right answer; 0 or <=2 where low is good; or the text that marks one. "
-    "Default: what rounds to the top of the scale.",
+    "The lowest label of a good answer; 0 or <=2 where low is good; or the text that "
+    "marks one. Default: what rounds to the top of the scale.",
 )
 
 

@@ -35,11 +35,11 @@ def command(
 ) -> int:
     """Read the team's reviews, compare the judge with people's blind grades, and correct the score.
 
-    Reviews of red turns show how often a mark is right, what to fix first, and who still has something to
-    do. Blind grades, given without seeing any score, show how far people and judge agree. From 50 of them
-    on, the score is corrected to what people would have given, and a target applies to the corrected
-    score. What the team made a test is written to --tests, masked. Everything is stored in the run; reading
-    it twice adds nothing.
+    Reviews of the marked answers show how often a mark is right, what to fix first, and who still has
+    something to do. Blind grades, given without seeing any score, show how far people and judge agree. From
+    50 of them on, the score is corrected to what people would have given, and a target applies to the
+    corrected score. Questions that the team made a test are written to --tests, masked. Everything is
+    stored in the run; reading it twice adds nothing.
     """
     today = load_settings(flags)
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
@@ -54,12 +54,12 @@ def _export(review: Review, path: Path) -> None:
     outcome = review.outcome
     lines, run = as_lines(review.results), outcome.summary.run
     if not lines:
-        msg = _("nobody has graded a turn of {run} blind; name a file of grades with --from.", run=run)
+        msg = _("no answer of {run} has a blind grade; name a file of grades with --from.", run=run)
         raise InputError(msg)
     write_atomically(path, lines)
     saved = ngettext(
-        "Written to {path} ({n} turn). To calibrate a judge with it:",
-        "Written to {path} ({n} turns). To calibrate a judge with it:",
+        "Written to {path} ({n} answer). To calibrate a judge with it:",
+        "Written to {path} ({n} answers). To calibrate a judge with it:",
         path=path, n=lines.count("\n"),
     )  # fmt: skip
     say(saved)

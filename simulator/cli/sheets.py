@@ -277,7 +277,7 @@ def _made(guide: Guide, title: str | None, folder: str) -> str:
             _take_key(guide, given)
         elif given:
             return _existing(guide, given)
-    text = _("Connected. Rehearsals write into worksheets beside this one, which you may delete.")
+    text = _("Connected. Rehearsals write into other worksheets; you may delete this one.")
     while True:
         try:
             write_test_cell(_client(), key_of(sheet), localised(text))
@@ -292,7 +292,7 @@ def _other_way(guide: Guide, error: GoogleRefused) -> str:
     """What is given in place of a sheet of the account's own; raises the refusal where nobody types."""
     who = account().email or _("the account of your credentials")
     if not guide.alone:
-        reason = _("Google gives this account no room for files of its own (storageQuotaExceeded).")
+        reason = _("Google gives this account no room for files (storageQuotaExceeded).")
         guide.say(
             reason if error.reason == "storageQuotaExceeded" else error.message,
             _("One of these does instead; give its address or path:"),
@@ -350,8 +350,8 @@ def _share(guide: Guide, sheet: str, email: str | None) -> None:
     except RehearsalError:  # of an account that may not see it; whoever owns the sheet can open it
         editors = {""}
     others = editors - {client.account.email.lower()}
-    question = _("Address of whoever reviews (Enter: nobody else):")
-    while not (email := email or guide.ask(question if others else _("Address of whoever reviews:"))):
+    question = _("Address of the reviewer (Enter: only you):")
+    while not (email := email or guide.ask(question if others else _("Address of the reviewer:"))):
         if others:
             if names := ", ".join(sorted(others - {""})):
                 guide.ok(_("{email} can write into it", email=names))

@@ -11,9 +11,9 @@ from simulator.core.settings import load_settings
 
 @takes_settings("dialogue")
 def command(flags: dict[str, Any]) -> int:
-    """Rehearse the bot: customers talk with it, every turn is graded, a report is written.
+    """Rehearse the bot: customers talk with it, every answer is graded, a report is written.
 
-    Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
+    Without a key or an endpoint everything runs offline, with simple versions (no AI) instead of the models.
     """
     from simulator.cli.run_or_resume import run_or_resume  # the whole engine: a page of help does without
 

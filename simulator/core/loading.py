@@ -195,7 +195,7 @@ def other_python(module_name: str) -> Message:
     ]
     python = os.path.relpath(there[0]) if there else "../bot/.venv/bin/python"
     return _(
-        "If your bot has an environment of its own, name the Python of that: --set python={python}.",
+        "If your bot has its own environment, name the Python of that: --set python={python}.",
         python=shlex.quote(Path(python).as_posix()),
     )
 

@@ -200,8 +200,8 @@ def endpoints(
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
             msg = _(
-                "--{role}-model {model}: neither a key nor an endpoint to reach it. Set"
-                " OPENAI_API_KEY or {prefix}{variable}_URL, or ask for stand-ins with --offline.",
+                "--{role}-model {model}: neither a key nor an endpoint to reach it. Set "
+                "OPENAI_API_KEY or {prefix}{variable}_URL, or run without AI with --offline.",
                 role=role,
                 model=named,
                 prefix=PREFIX,
@@ -246,8 +246,8 @@ def check_players(
         # Who names `lexical`, or says --offline, has asked for it.
         if endpoint_of[role] is None and _model(role, settings, os.environ) != LEXICAL:
             msg = _(
-                "--target: without a key or an endpoint, stand-ins would decide. Set"
-                " OPENAI_API_KEY or REHEARSAL_JUDGE_URL, or ask for stand-ins with --offline."
+                "--target: without a key or an endpoint, simple scoring (no AI) would decide. Set "
+                "OPENAI_API_KEY or REHEARSAL_JUDGE_URL, or ask for that with --offline."
             )
             raise InputError(msg)
 

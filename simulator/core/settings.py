@@ -235,7 +235,7 @@ def _wrong_comparison(condition: Condition) -> Message | None:
 
 
 _KINDS = {
-    "count": _("a number of turns"),
+    "count": _("a whole number, 0 or more"),
     "seconds": _("a time in seconds"),
     "cost": _("an amount of dollars"),
 }
@@ -421,7 +421,7 @@ def read_sample(text: str) -> Sample:
     """Size and seed of `200` (seed 0) or `200:7`; ValueError says what is wrong with it."""
     match = _SAMPLE.fullmatch(text.strip())
     if match is None or not int(match[1]):
-        raise ValueError(_("write 200 for 200 rows, or 200:7 with a seed of your own"))
+        raise ValueError(_("write 200 for 200 rows, or 200:7 to set the seed, too"))
     return Sample(int(match[1]), int(match[2] or 0))
 
 
@@ -618,23 +618,23 @@ class Settings(RowSettings):
         ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
     )
     judging: Literal["combined", "separate", "small"] = setting(
-        "All grades of a turn from one model call (combined), one call for each (separate), or "
-        "for small models three judges in fewer words (small).",
+        "All grades of an answer from one model call (combined), one call for each "
+        "(separate), or for small models three judges in fewer words (small).",
         "combined",
     )
     causes: Literal["model", "ids"] = setting(
-        "Who says why an answer is red, and which red answers are one fault: the judge's model (model), or "
-        "only ids, marks and equal texts (ids).",
+        "Who finds why an answer needs review, and which of these answers share one fault: "
+        "the judge's model (model), or only ids, marks and equal texts (ids).",
         "model",
     )
-    retest: Share = setting("Share of turns graded twice, to see how often a verdict changes.", 0.0)
+    retest: Share = setting("Share of answers graded twice, to see how often a grade changes.", 0.0)
     contacts: str | None = setting("Your desk's phone numbers, address, hours (judge facts).")
     rules: str | None = setting("What your desk must not say: id, text, severity (for risk).")
     guidelines: str | None = setting("Your desk's rules of conduct for judges (text, TOML).")
     check_cells: CheckFormat = setting(
         "What the check columns of a sheet show of a grade: its reason, or the judge's own JSON.", "text"
     )
-    offline: bool = setting("No model at all: lexical stand-ins play every role.", False)
+    offline: bool = setting("No model at all: simple versions (no AI) play every role.", False)
     language: Literal["ja", "en", "all"] | None = setting(
         "Only questions in this language. Default: your terminal's if bundled, else all."
     )
@@ -660,12 +660,12 @@ class Settings(RowSettings):
     )
     judge_model: str | None = setting("Model that grades.")
     embed_model: str | None = setting("Embeddings for the cosine judge.")
-    demo_model: str | None = setting("Model behind the demo bot; `lexical` is its stand-in.")
+    demo_model: str | None = setting("Model behind the demo bot; `lexical` is its simple version (no AI).")
     max_tokens: Positive | None = setting("Most tokens of a customer's line or a grading.")
     voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
     script: str | None = setting("What customers say before they go on alone (a file).")
     replay: str | None = setting(
-        "Repeat the customers' lines of an earlier run, in as many turns, to this bot."
+        "Repeat the customers' messages of an earlier run, as many in each conversation, to this bot."
     )
     replay_diverged: Literal["go-on", "end", "keep"] = setting(
         "When a line no longer fits what the bot says: the customer goes on alone (go-on), the"
@@ -678,8 +678,8 @@ class Settings(RowSettings):
         "'turn >= 0.9 and red <= 0.1' hold."
     )
     max_major: Annotated[Share | None, BeforeValidator(read_share)] = setting(
-        "Maximum share of questions with a major turn that a target allows. "
-        "Default: 0.2, with --confidence 0."
+        "Maximum share of questions with a serious error that a target allows. Default: 0.2, "
+        "with --confidence 0."
     )
     confidence: Annotated[Annotated[float, Field(gt=0.5, lt=1)] | None, BeforeValidator(read_confidence)] = (
         setting(
@@ -687,12 +687,12 @@ class Settings(RowSettings):
         )
     )
     customer_faults: Literal["keep", "exclude", "replay"] = setting(
-        "Turns that the simulated customer spoilt: counted like any other (keep), "
-        "left out (exclude), or their conversations held once more (replay).",
+        "Answers to a simulated customer who made a mistake: count them (keep), leave them "
+        "out (exclude), or hold their conversations once more (replay).",
         "keep",
     )
     knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
-    max_failed: Share = setting("Maximum share of grades or customer turns that may fail.", 0.05)
+    max_failed: Share = setting("Maximum share of grades or customer messages that may fail.", 0.05)
     min_graded: Annotated[Share, BeforeValidator(read_share)] = setting(
         "Minimum share of the grades due, and of the questions, that a verdict rests on.",
         MIN_GRADED,
@@ -716,8 +716,8 @@ class Settings(RowSettings):
     red: RedRules = setting("Which turns are red (table [red] of rehearsal.toml).", RedRules())
     greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
     to: Annotated[Names, AfterValidator(_reports)] = setting(
-        "Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, otlp, https://..., "
-        "your.py:function.",
+        "Reports in addition to report.html: sheets, xlsx, json, csv, junit, markdown, otlp, "
+        "https://..., your.py:function.",
         (),
     )
     sheet: str | None = setting("The Google Sheet to write to and read back: key or address.")

@@ -111,7 +111,7 @@ def customer_names() -> list[str]:
 
 def persona(name: str) -> Persona:
     """The persona `angry`, or the one in `./mine.toml`."""
-    path = _shelf_path(_("persona"), name, PERSONAS, persona_names())
+    path = _shelf_path(_("customer"), name, PERSONAS, persona_names())
     who = read_model(path, Persona, _("See docs/personas.md."))
     for language in LANGUAGES:
         for situation in who.speaks(language).phrases:

@@ -102,7 +102,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "expectations": _("Expectation not met"),
         "conversation": _("Not resolved"),
         **_LAPSES,
-        "lapses": _("Lapse between turns"),
+        "lapses": _("Lapse between answers"),
     },
     "state": {
         "resolved": pgettext("of a request", "resolved"),
@@ -145,7 +145,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "satisfied_wrong": _("Satisfied with a wrong or invented answer"),
         "satisfied_unresolved": _("Satisfied without what they came for"),
         "handed_over": _("Handed over"),
-        "turn_limit": _("Turn limit"),
+        "turn_limit": _("Limit reached"),
         "gave_up": _("Gave up"),
         "rag_failed": _("Bot failed"),
         "user_failed": _("Simulator failed"),

@@ -158,7 +158,9 @@ class JudgeFile(BaseModel):
         # A judge of whole conversations sees the transcript, of which there are no pieces.
         whole = self.grades == "conversation"
         if self.material and whole:
-            raise ValueError(_("material is for judges of turns: this one is shown the whole conversation"))
+            raise ValueError(
+                _("material is for judges of single answers: this one is shown the whole conversation")
+            )
         if ("expect" in self.needs) > whole:
             raise ValueError(_("what a case expects is shown to judges of whole conversations alone"))
         needed = {_NEEDED[need] for need in self.needs if need in _NEEDED}

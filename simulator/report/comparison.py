@@ -100,19 +100,20 @@ _CAUTIONS: dict[Kind, Message] = {
         "The words of the prompt changed, its version did not: raise `version` in its file ({names})."
     ),
     "prompt_version": _("The version of the prompt changed, its words did not ({names})."),
-    "customers": _("The customers were told to speak differently than in the earlier run."),
+    "customers": _("The customers' instructions differ from those of the earlier run."),
     "settings": _("Settings differ from the earlier run: {names}"),
-    "rules": _("The rules for red differ; both runs are shown by those of the later one."),
+    "rules": _("The rules for review differ; both runs are shown by those of the later one."),
     "questions": _("Pairs whose question is worded differently: {after}."),
     "unpaired": _("Left out: {before} conversations only in the earlier run, {after} only in this one."),
 }
 # In a report that people act on, how it was worked out stands beside what came of it. Wilcoxon, 1945; Pratt,
 # 1959, for pairs without a difference.
 _METHOD = _(
-    "Of 100, every judge averaged by conversation (in the report judges are averaged by turn, which differs"
-    " a little). Conversations of the same case and customer are paired; interval from a bootstrap by case,"
-    " p from Wilcoxon's signed-rank test (ties shared, zeros by Pratt's method), judge by judge: of twenty"
-    " judges one may seem to have changed by chance. {primary} decides about the score."
+    "Of 100, every judge averaged by conversation (in the report judges are averaged by "
+    "answer, which differs a little). Conversations about the same question with the "
+    "same customer are paired; interval from a bootstrap by question, p from Wilcoxon's "
+    "signed-rank test (ties shared, zeros by Pratt's method), judge by judge: of twenty "
+    "judges one may seem to have changed by chance. {primary} decides about the score."
 )
 # In brief, on a terminal, where 25 lines have to do: turns of a kind, characters of a question and of a
 # reason.
@@ -125,10 +126,10 @@ SHOWN_PAIRS, SHOWN_LENGTH = 40, 600
 # Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;
 # the worst first.
 _CHANGES: dict[tuple[bool, bool], tuple[str, Tone, Message]] = {
-    (False, True): ("▲", "alarm", _("turned red")),
-    (True, True): ("△", "strong", _("still red")),
-    (True, False): ("✓", "good", _("no longer red")),
-    (False, False): ("·", "strong", _("still not red")),
+    (False, True): ("▲", "alarm", _("now needs review")),
+    (True, True): ("△", "strong", _("still needs review")),
+    (True, False): ("✓", "good", _("no longer needs review")),
+    (False, False): ("·", "strong", _("fine in both runs")),
 }
 
 
@@ -209,14 +210,15 @@ class _Parts:
                 said.append(_("But these got worse: {judges}.", judges=judges))
             elif judges:
                 fell = _(
-                    "But these fell: {judges}. No more questions turned red than green, so that alone is no"
-                    " regression."
+                    "But these fell: {judges}. Questions that came to need review are no more than those "
+                    "that ceased to, so this alone is no regression."
                 )
                 said.append(fell.format(judges=judges))
             if changes.reds.redder:
                 tone = "alarm"
                 redder = _(
-                    "More questions turned red ({worse}) than green ({better}), beyond chance (p {p})."
+                    "More questions came to need review ({worse}) than ceased to ({better}), beyond "
+                    "chance (p {p})."
                 )
                 reds = changes.reds
                 said.append(redder.format(worse=reds.cases_worse, better=reds.cases_better, p=p_text(reds.p)))
@@ -229,7 +231,9 @@ class _Parts:
         # Second, behind the score: it makes a regression of any run, however much the score rose.
         if changes.broken:
             tone = "alarm"
-            said.insert(1, _("Questions that must not break, but turned red: {n}.", n=len(changes.broken)))
+            said.insert(
+                1, _("Questions that must not break, but now need review: {n}.", n=len(changes.broken))
+            )
         return Line(sentences(*said), tone)
 
     def _cannot_tell(self) -> Iterator[Message]:
@@ -272,11 +276,11 @@ class _Parts:
             yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
             same, n = changes.same_lines, changes.lines
-            yield _("The same customer lines on {same} of {n} turns.", same=same, n=n)
+            yield _("The same customer messages for {same} of {n} answers.", same=same, n=n)
         else:
             yield _(
-                "Free conversations: from turn 2 on the lines differ. Turns are compared where the customer"
-                " said the same or first spoke: {turns}.",
+                "Free conversations: the customer's messages differ from the second on. Answers to "
+                "the same or to the first message are compared: {turns}.",
                 turns=_compared_turns(changes),
             )
 
@@ -292,7 +296,7 @@ class _Parts:
 
     def _guarded(self) -> Iterator[Text | Line]:
         for broken in self.changes.broken:
-            text = _("Must not break, but turned red: {question} ({case})")
+            text = _("Must not break, but now needs review: {question} ({case})")
             yield Line(text.format(**broken.model_dump(include={"question", "case"})), "alarm")
             if broken.why:
                 yield _("→ {why}", why=broken.why)
@@ -326,8 +330,10 @@ class _Parts:
         """
         red = [self._turn(change, "▲") for change in self.changes.turned_red]
         green = [self._turn(change, "✓") for change in self.changes.turned_green]
-        to_red = ngettext("Turned red ({n} turn)", "Turned red ({n} turns)", n=len(red))
-        to_green = ngettext("No longer red ({n} turn)", "No longer red ({n} turns)", n=len(green))
+        to_red = ngettext("Now needs review ({n} answer)", "Now need review ({n} answers)", n=len(red))
+        to_green = ngettext(
+            "No longer needs review ({n} answer)", "No longer need review ({n} answers)", n=len(green)
+        )
         for key, title, items in (("turned_red", to_red, red), ("turned_green", to_green, green)):
             block = Items.first(_QUOTED, items, _MORE) if items else Line(_("None."), "soft")
             yield Section(key, title, (block,), views=TEXT, folded=True)
@@ -372,14 +378,15 @@ class _Parts:
         counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
         n = _compared_turns(changes)
         turns = _(
-            "Turns compared: {n}, of these turned red {red}, no longer red {green}, still red {still}.",
+            "Answers compared: {n}; now to review {red}, no longer to review {green}, still to "
+            "review {still}.",
             n=n,
             **counts,
         )
         if n < changes.same_lines:
             turns = sentences(turns, _("Equal first answers to a question count once."))
         cases = _(
-            "Cases with more red turns {worse}, with fewer {better} (McNemar's test, p {p}).",
+            "Questions with more answers to review {worse}, with fewer {better} (McNemar's test, p {p}).",
             worse=reds.cases_worse,
             better=reds.cases_better,
             p=p_text(reds.p),
@@ -416,7 +423,10 @@ class _Parts:
         rows: tuple[tuple[Text, ...], ...] = (
             (_("Questions needing review"), *(f"{n:,}" for n in self.changes.change.questions)),
             (_("Score"), *map(points, self.changes.change.score)),
-            (_("Red turns"), *(f"{s.red.count:,} / {s.turns:,}" for s in (before.summary, after.summary))),
+            (
+                _("Answers to review"),
+                *(f"{s.red.count:,} / {s.turns:,}" for s in (before.summary, after.summary)),
+            ),
             (_("Of these disputed"), *(f"{s.red.disputed:,}" for s in (before.summary, after.summary))),
         )
         # Entries with the place at which they stand: by colour, then by how much the score fell.
@@ -521,9 +531,9 @@ def _side(
     run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[TurnKey, RedTurn]
 ) -> Fact:
     """One turn of one run: what was asked, the answer, and what is wrong with it."""
-    name = _("{run} · Turn {n}", run=run, n=at)
+    name = _("{run} · Answer {n}", run=run, n=at)
     if turn is None:
-        return Fact(name, _("(no such turn)"))
+        return Fact(name, _("(the conversation was over)"))
     red = reds.get((talk.id, turn.index))
     answer = with_changes(answer_text(turn, red.failure if red else None), _short)
     text = _("Customer: {line}\n\n{answer}", line=_short(turn.user), answer=answer)

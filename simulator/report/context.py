@@ -50,14 +50,11 @@ from simulator.runner.masking import masks_of
 from simulator.storage.results import select_conversations
 
 STAND_INS = _(
-    "A trial run: simple stand-ins (stock phrases, word overlap) played the customer and the judges. Do not"
-    " judge the bot by these grades and marks."
+    "A trial run: the customers used stock phrases and simple scoring (no AI) graded. Do "
+    "not judge the bot by these grades and marks."
 )
 # The same where a model played the customers.
-_COUNTED = _(
-    "A trial run: simple stand-ins (word overlap) played the judges. Do not judge the bot by these grades and"
-    " marks."
-)
+_COUNTED = _("A trial run: simple scoring (no AI) graded. Do not judge the bot by these grades and marks.")
 # What a judge named and nobody counted, by the field of its figures.
 _IGNORED: Mapping[str, Message] = {
     CONFLICTS_IGNORED: _(
@@ -65,7 +62,7 @@ _IGNORED: Mapping[str, Message] = {
         " {n}."
     ),
     LAPSES_IGNORED: _(
-        "{judge}, lapses between turns that were ignored because the words are not in that turn: {n}."
+        "{judge}, lapses between answers ignored because the quoted words are not in that message: {n}."
     ),
     EXPECTATIONS_IGNORED: _(
         "{judge}, sentences without a verdict that counts (none was given, or its words are not in the"
@@ -101,7 +98,7 @@ def lapses_text(lapses: Mapping[str, int], conversations: int) -> Message:
     """How many lapses of each kind there are: "Contradiction 2, Forgotten 1 (in 3 conversations)"."""
     counts = {kind: n for kind, n in lapses.items() if n}
     kinds = counts_text(counts, "lapse")
-    return _("Lapses between turns: {kinds} (in {n} conversations).", kinds=kinds, n=conversations)
+    return _("Lapses between answers: {kinds} (in {n} conversations).", kinds=kinds, n=conversations)
 
 
 class _Judged(Protocol):
@@ -220,8 +217,8 @@ def _alarms(summary: Summary) -> Iterator[Message]:
             yield mixed.format(judge=judge_title, n=n)
     if n := sum(judge.undecided for judge in summary.scores.judges.values()):
         yield _(
-            "Turns left undecided because reference and passages contradict each other: {n}. One of the two"
-            " has to be fixed.",
+            "Answers left undecided because reference answer and passages contradict each other: "
+            "{n}. Correct one of the two.",
             n=n,
         )
     yield from _ignored_findings(summary)
@@ -232,8 +229,8 @@ def _alarms(summary: Summary) -> Iterator[Message]:
     if summary.bot_failures:
         failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
         text = _(
-            "Turns without an answer from the bot: {failed} of {n} ({kinds}); these get the lowest"
-            " grade by rule."
+            "Messages that the bot did not answer: {failed} of {n} ({kinds}); these get the "
+            "lowest grade by rule."
         )
         # A bot that was never reached has the lowest score there is, which is easily taken for a verdict on
         # it.
@@ -287,14 +284,14 @@ def _remarks(summary: Summary) -> Iterator[Message]:
         if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
     ]
     if judges:
-        skipped = _("{judges}: turns without a reference or passages were skipped.")
+        skipped = _("{judges}: answers without a reference answer or passages were skipped.")
         if summary.offline:
             skipped = _("{judges}: skipped where a reference, passages or a model is missing.")
         yield skipped.format(judges=judges)
     if any(judge.retest for judge in summary.scores.judges.values()):
         yield _(
-            "Turns that the model graded twice (--retest) are red only where they are red both times, and the"
-            " interval allows for what changed."
+            "Answers that the model graded twice (--retest) need review only if both grades say "
+            "so; the interval includes the changes."
         )
     if n := summary.customers.guarded:
         yield _(
@@ -448,7 +445,8 @@ class ReportContext:
         grounded = (turn.scores.get("groundedness") for turn in self.summary.record.turns)
         if n := sum(grade.raw == _DETAILS_ONLY for grade in grounded if grade):
             text = _(
-                "Answers with details that no passage supports, though not red for it (groundedness 4): {n}.",
+                "Answers with details that no passage supports, though not marked for it "
+                "(groundedness 4): {n}.",
                 n=n,
             )
             yield Line(text, "soft")
@@ -461,8 +459,8 @@ class ReportContext:
             why = _("the budget is spent") if stopped == "budget" else _("its endpoint did not answer")
             yield Line(
                 _(
-                    "Red answers whose cause the judge was not asked about: {n} ({why}). Ask for them:"
-                    " python run.py grade {run}",
+                    "Answers to review whose cause was not determined: {n} ({why}). To ask the judge: "
+                    "python run.py grade {run}",
                     n=n,
                     why=why,
                     run=self.results.run.id,

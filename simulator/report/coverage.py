@@ -145,7 +145,10 @@ def _retrieval_section(retrieval: Retrieval) -> Section:
         tables=[table] if late else [],
         notes=[
             sentences(
-                _("Of the articles that a question names, in the passages of turn 1; no model is asked."),
+                _(
+                    "Of the articles that a question names, in the passages of the first answer; no "
+                    "model is asked."
+                ),
                 _("Recall@k: the share of them among the first k passages."),
             )
         ],

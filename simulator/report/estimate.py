@@ -87,14 +87,15 @@ def _assumptions(forecast: Forecast) -> Message:
         return _("Calls and tokens are what that run took for each of its conversations.")
     asked_again = _("A reply that has to be asked for once more is not counted.")
     ends = _(
-        "At least, if every customer leaves after the first answer and texts are short; at most, if all stay"
-        " to the last turn and texts are long."
+        "At least, if every customer leaves after the first answer and texts are short; at "
+        "most, if all stay to the last answer and texts are long."
     )
     if forecast.rows:
         ends = _("At least, if answers and grades are short; at most, if they are long.")
     causes = _(
-        "The most has the calls about red answers, as if all were red and no two alike: what caused each, and"
-        " which are one fault (--causes ids: none)."
+        "The maximum includes the calls about answers to review, as if all needed review and "
+        "all were different: what caused each, and which share a fault (--causes ids: no "
+        "such calls)."
     )
     return sentences(ends, causes if forecast.causes else "", asked_again)
 
@@ -103,9 +104,7 @@ def _why_free(forecast: Forecast) -> Message | None:
     """Why there is nothing to pay; None where there is."""
     if forecast.high:
         return None
-    played = _(
-        "No model configured: lexical stand-ins play customer and judges (no language model, no cost)."
-    )
+    played = _("No model configured: simple versions play customer and judges (no AI, no cost).")
     if forecast.rows:
-        played = _("No model configured: lexical stand-ins play the judges (no language model, no cost).")
+        played = _("No model configured: simple scoring (no AI, no cost).")
     return played if forecast.offline else _("No model takes part except the bot's own.")

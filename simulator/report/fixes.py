@@ -55,7 +55,8 @@ def none_text(improvements: Improvements) -> Message:
     """That there is nothing to fix, or why that cannot be known."""
     if improvements.unsearched:
         return _(
-            "Nothing was retrieved, so there is no article or search to fix. Red rows are in the report."
+            "Nothing was retrieved, so there is no article or search to fix. The report lists "
+            "the rows to review."
         )
     if improvements.customer:
         return _("Nothing to fix in the bot.")
@@ -69,7 +70,7 @@ def gain_text(fix: Fix, improvements: Improvements) -> Text:
 
 def counts_text(fix: Fix) -> Message:
     """The number of turns, kinds of customer and questions of a fix; or of its rows."""
-    turns = ngettext("{n} turn", "{n} turns", n=len(fix.turns))
+    turns = ngettext("{n} answer", "{n} answers", n=len(fix.turns))
     kinds = ngettext("{n} kind of customer", "{n} kinds of customer", n=len(fix.personas))
     questions = ngettext("{n} question", "{n} questions", n=len(fix.cases))
     counts = _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
@@ -78,7 +79,7 @@ def counts_text(fix: Fix) -> Message:
 
 def spoilt_text(improvements: Improvements) -> Text:
     """How many turns the simulated customer spoilt; empty for none."""
-    text = _("Not counted, because the simulated customer was at fault: {turns} turns.")
+    text = _("Not counted: {turns} answers, because the simulated customer made a mistake.")
     return (
         text.format(turns=sum(len(fix.turns) for fix in improvements.customer))
         if improvements.customer
@@ -117,7 +118,7 @@ def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
     """What the customer asked, and what the bot answered."""
     return (
         Fact(pgettext("who speaks", "Customer"), turn.question),
-        Fact(pgettext("who speaks", "Desk"), failure_text(turn.failure) or turn.answer),
+        Fact(pgettext("who speaks", "Bot"), failure_text(turn.failure) or turn.answer),
     )
 
 
@@ -225,7 +226,7 @@ def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
         facts.append(Fact(pgettext("the model that grades", "Judge"), first.reason))
     facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.cause, excerpt)))
     if first.reference.strip():
-        facts.append(Fact(pgettext("of a fix", "Right answer"), first.reference))
+        facts.append(Fact(pgettext("of a fix", "Reference answer"), first.reference))
     where = ((turn_text(turn.persona, turn.case, turn.turn, titles), turn.question) for turn in others)
     facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
     return Item(fix.what, tuple(facts), _tone(fix.is_disputed))
@@ -282,5 +283,5 @@ def red_turns_section(improvements: Improvements, summary: Summary, language: La
         cause = improvements.causes.get((red.conversation, red.turn))
         why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
         items.append(Item(title, (*dialogue(red), reason, *why), _tone(red.is_disputed)))
-    name = _("Gravest turns ({n}/{red})", n=len(items), red=summary.red.count)
+    name = _("Most serious answers ({n}/{red})", n=len(items), red=summary.red.count)
     return Section("gravest", name, (Items(tuple(items), numbered=True),), views=MARKDOWN, folded=True)

@@ -59,7 +59,7 @@ def history_report(history: History, language: Language, page: str = "", *, comm
             _("Date"): _date,
             _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.1f}",
             _("95 % interval"): lambda run: "–".join(map(points, run.interval)) if run.interval else None,
-            _("Red"): lambda run: f"{run.red:,}/{run.turns:,}",
+            _("To review"): lambda run: f"{run.red:,}/{run.turns:,}",
             _("Conv."): lambda run: run.graded,
             pgettext("the model that grades", "Judge"): lambda run: run.model,
             _("Bot"): lambda run: run.kind.adapter,
@@ -154,7 +154,7 @@ def _note(run: PastRun, history: History) -> Message:
     notes = (
         (_("replay"), run.replay_of),
         (_("other set-up"), run.run not in history.followed),
-        (_("stand-in"), run.trial),
+        (_("simple scoring"), run.trial),
         (_("unfinished"), run.status != "finished"),
     )
     return _("{parts}", parts=tuple(note for note, holds in notes if holds))

@@ -46,7 +46,7 @@ def hit_rate(findings: ReviewFindings | None) -> Message | None:
         return None
     share = f"{100 * findings.right / n:.0f}"
     return _(
-        "Of {n} red answers that your team judged, {right} are rightly red ({share} %).",
+        "Your team checked {n} answers to review; the judge was right about {right} ({share} %).",
         n=n,
         right=findings.right,
         share=share,
@@ -77,13 +77,17 @@ def corrected_line(
 def correction_texts(summary: Summary) -> Iterator[Message]:
     """How people's blind grades corrected the score, or how many more grades that takes."""
     if corrected := summary.scores.corrected:
-        strata: dict[Stratum, Message] = {"red": _("{how} on red turns"), "not_red": _("{how} on the others")}
+        strata: dict[Stratum, Message] = {
+            "red": _("{how} on answers to review"),
+            "not_red": _("{how} on the others"),
+        }
         by_stratum = ((text, corrected.bias.get(name)) for name, text in strata.items())
         biases = [text.format(how=_bias_text(bias)) for text, bias in by_stratum if bias is not None]
         yield ngettext(
-            "On the {n} turn that people graded, the judge is {biases}; the corrected score leaves that out.",
-            "On the {n} turns that people graded, the judge is {biases}; the corrected score leaves that"
-            " out.",
+            "On the {n} answer that people graded, the judge is {biases}; the corrected score "
+            "leaves that out.",
+            "On the {n} answers that people graded, the judge is {biases}; the corrected score "
+            "leaves that out.",
             n=corrected.n,
             biases=biases,
         )
@@ -105,14 +109,14 @@ def _shortage_text(shortage: Shortage) -> Message:
     # Told apart by what would help: more questions, any second question, or more grades.
     if shortage.turns < ENOUGH_GRADES:
         text = _(
-            "Turns graded by people: {n}. A correction takes {enough}, and this run has {turns} to grade:"
-            " more questions would make it possible."
+            "Answers graded by people: {n}. A correction takes {enough}, and this run has "
+            "{turns} to grade: add questions to make it possible."
         )
     elif not shortage.more:
-        text = _("Turns graded by people: {n}. With a single question the score cannot be corrected.")
+        text = _("Answers graded by people: {n}. With a single question the score cannot be corrected.")
     else:
         text = _(
-            "Turns graded by people: {n}. With {more} more (red turns {red}, others {not_red}) the automatic"
-            " score can be corrected by them."
+            "Answers graded by people: {n}. With {more} more (to review {red}, others {not_red}) "
+            "the automatic score can be corrected by them."
         )
     return text.format(n=shortage.labels, enough=ENOUGH_GRADES, **shortage.model_dump())

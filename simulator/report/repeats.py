@@ -49,7 +49,9 @@ def simulators_section(summary: Summary) -> Section | None:
         title=_("Who plays the customers"),
         line=_("{scores}; spread {spread}.", scores=scores, spread=points(spread)),
         tables=[table],
-        notes=[_("Nobody knows which is most like your customers: the run's interval holds that of each.")],
+        notes=[
+            _("Which one is most like your customers is unknown: the run's interval covers that of each.")
+        ],
         figures={model: rounded(mean.model_dump(include={"score", "n"})) for model, mean in models.items()},
     )
 
@@ -92,7 +94,7 @@ def reliability_section(summary: Summary) -> Section | None:
         words=frozenset({1, 3}),
     )
     notes = [
-        _("A conversation passes when none of its turns is red."),
+        _("A conversation passes when none of its answers needs review."),
         _(
             "pass^{k}: the chance that {k} conversations about a question all pass, averaged over questions.",
             k=reliability.k,
@@ -173,7 +175,7 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
             "In {n} conversations the bot answered otherwise, so that the earlier lines no longer fitted.",
             n=diverged,
         ),
-        tables=[Table.of("parts", (_("Part"), _("Turns"), _("Score")), rows, counts=2)],
+        tables=[Table.of("parts", (_("Part"), _("Answers"), _("Score")), rows, counts=2)],
         figures={
             "diverged": diverged,
             "followed": len(followed),

@@ -139,11 +139,11 @@ def _read(read: ReadCounts | None) -> Iterator[Message]:
     # A row of the review stands for several turns; without that the counts would look wrong.
     if 0 < read.answers < read.review:
         yield _(
-            "Rows of the review: {answers}. Each counts for all turns that have its answer.",
+            "Rows of the review: {answers}. Each counts for every time the same answer was given.",
             answers=read.answers,
         )
     if read.empty:
-        yield _("Rows in which nobody has written yet: {n}.", n=read.empty)
+        yield _("Rows still empty: {n}.", n=read.empty)
     if read.other_runs:
         yield _("Rows of other runs, skipped: {n}.", n=read.other_runs)
     if read.skipped:
@@ -177,7 +177,7 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
         blocks.append(Line(note, "soft"))
     yield Section("blind", title, tuple(blocks))
     if review.missed:
-        yield _listed("missed", _("Missed turns"), map(_missed, review.missed))
+        yield _listed("missed", _("Missed answers"), map(_missed, review.missed))
 
 
 def _agreement(review: BlindAgreement) -> Message:
@@ -200,13 +200,17 @@ def _agreement(review: BlindAgreement) -> Message:
 def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
     within, side = 100 * review.within_one, 100 * review.same_side
     agreement = _(
-        "within one grade {within:.0f} %, same side of the red line {side:.0f} %", within=within, side=side
+        "within one grade {within:.0f} %, agree on needing review {side:.0f} %", within=within, side=side
     )
     yield Fact(_("Agreement"), agreement)
     yield Fact(_("Kappa (quadratic)"), _figure(review.kappa))
     auroc = _figure(review.auroc)
     yield Fact(
-        _("AUROC"), _("{value} (how well the judge tells what people call red; 0.5 is chance)", value=auroc)
+        _("AUROC"),
+        _(
+            "{value} (how well the judge finds the answers that people would review; 0.5 is chance)",
+            value=auroc,
+        ),
     )
     # Leniency moves every score; the sign says which way.
     by = 100 * review.difference
@@ -214,20 +218,23 @@ def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
     yield Fact(_("Mean difference"), _("judge − people = {points:+.0f} points ({way})", points=by, way=way))
     if n := len(review.missed):
         about = _(" (about {n} in the whole run)", n=round(review.missed_in_run)) if review.weighted else ""
-        yield Fact(_("Missed"), _("{n} not red{about}, although people gave 2 or less.", n=n, about=about))
+        yield Fact(
+            _("Missed"),
+            _("{n} not marked for review{about}, although people gave 2 or less.", n=n, about=about),
+        )
     if n := len(review.overcalled):
-        yield Fact(_("Overcalled"), _("{n} red, although people gave 4 or more.", n=n))
+        yield Fact(_("Overcalled"), _("{n} marked for review, although people gave 4 or more.", n=n))
     if between := review.between:
         line = ngettext(
-            "{n} turn graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
-            "{n} turns graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
+            "{n} answer graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
+            "{n} answers graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
             n=between.turns,
             within=100 * between.within_one,
             kappa=_figure(between.kappa),
         )
         yield Fact(_("Between people"), line)
     given = {"n": review.turns, "grades": review.grades}
-    compared = ngettext("{n} turn, {grades} human grades", "{n} turns, {grades} human grades", **given)
+    compared = ngettext("{n} answer, {grades} human grades", "{n} answers, {grades} human grades", **given)
     names = tuple(map(_reviewer, review.reviewers, review.reviewers.values()))
     yield Fact(_("Compared"), _("{compared} ({names})", compared=compared, names=names))
 
@@ -253,12 +260,12 @@ def _turn(turn: ComparedTurn | ReviewedTurn, what: Text, right: str = "", tone: 
     """A turn with what was said in it and of it."""
     texts = (
         (_("Customer"), turn.question),
-        (_("Desk"), turn.answer),
+        (_("Bot"), turn.answer),
         (_("People's comment"), turn.comment),
-        (_("Right answer"), right),
+        (_("Reference answer"), right),
     )
     facts = tuple(Fact(name, excerpt(text)) for name, text in texts if text.strip())
-    where = _("{conversation} · turn {n}   {what}", conversation=turn.conversation, n=turn.turn, what=what)
+    where = _("{conversation} · answer {n}   {what}", conversation=turn.conversation, n=turn.turn, what=what)
     return Item(where, facts, tone)
 
 
@@ -297,29 +304,28 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     if remarks:
         yield _listed("comments", _("Comments"), (_turn(turn, "") for turn in remarks))
     if findings.wrong_turns:
-        title = _("Turns on which the judge was wrong (for fixing it)")
+        title = _("Answers on which the judge was wrong (for fixing it)")
         yield _listed("wrong", title, map(_wrong, findings.wrong_turns))
 
 
 def _verdict(findings: ReviewFindings) -> Message:
     share, judged = findings.precision, findings.right + findings.wrong
     if share is None:
-        return _("Nobody has said yet whether a red mark is right.")
+        return _("None of the marks has been checked yet.")
     if judged < ENOUGH:
-        return _("Red marks reviewed so far: {n}. The share is only a rough indication.", n=judged)
+        return _("Marks checked so far: {n}. The share is only a rough indication.", n=judged)
     if share >= TEAMS_GOOD:
-        return _("The red marks are right for the most part.")
+        return _("The marks are mostly right.")
     if share >= TEAMS_FAIR:
-        return _("The red marks are often wrong.")
-    return _("More than half of the red marks are wrong: the judge needs fixing.")
+        return _("The marks are often wrong.")
+    return _("More than half of the marks are wrong: the judge needs fixing.")
 
 
 def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
     if findings.precision is not None and findings.interval:
         low, high = findings.interval
         line = _(
-            "{share:.0f} % ({right} of {n} answers, 95 % interval {low:.0f}-{high:.0f} %); besides, unsure:"
-            " {unsure}",
+            "{share:.0f} % ({right} of {n} answers, 95 % interval {low:.0f}-{high:.0f} %); unsure: {unsure}",
             share=100 * findings.precision,
             right=findings.right,
             n=findings.right + findings.wrong,
@@ -328,10 +334,10 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
             unsure=findings.unsure,
         )
         yield Fact(_("Marks that are right"), line)
-    judged = _("{judged} of {red} red turns", red=findings.red, judged=findings.judged)
+    judged = _("{judged} of {red} answers to review", red=findings.red, judged=findings.judged)
     yield Fact(_("Reviewed"), judged)
     if n := findings.missed:
-        missing = _("{n} not red, where the team says that the judge is wrong.", n=n)
+        missing = _("{n} not marked for review, where the team says that the judge is wrong.", n=n)
         yield Fact(_("Marks missing"), missing)
 
 
@@ -359,7 +365,7 @@ def _in_order(titles: Titles, ids: Iterable[str]) -> list[str]:
 def _pending(pending: PendingReviews, statuses: Titles) -> Item:
     counts = zip(PENDING, (pending.open, pending.doing, pending.unset), strict=True)
     kinds = tuple(_("{name} {n}", name=statuses[status], n=n) for status, n in counts if n)
-    who = pending.assignee or _("nobody")
+    who = pending.assignee or _("no owner")
     return Item(_("{who}   {n} ({kinds})", who=who, n=pending.n, kinds=kinds))
 
 

@@ -51,7 +51,7 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
             _("The reference says"): lambda case: case["reference"],
             _("The passages say"): lambda case: case["passages"],
             _("Retrieved"): lambda case: ", ".join(case["retrieved"]),
-            _("Turns"): lambda case: case["turns"],
+            _("Answers"): lambda case: case["turns"],
         },
         counts=5,
     )
@@ -60,8 +60,8 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
         key="conflicts",
         title=_("Reference and passages disagree"),
         line=_(
-            "Undecided: {n} turns ({cases} questions), whose reference contradicts the passages. Fix one"
-            " of the two.",
+            "Undecided: {n} answers ({cases} questions), whose reference answer contradicts the "
+            "passages. Correct one of the two.",
             cases=len(ranked),
             n=sum(map(len, ranked)),
         ),
@@ -90,7 +90,7 @@ def risk_section(results: Results) -> Section | None:
         conversation, turn, quote = tally.example
         where: Text = conversation
         if not results.run.asks_once:
-            where = _("{first} · {second}", first=conversation, second=_("turn {n}", n=turn))
+            where = _("{first} · {second}", first=conversation, second=_("answer {n}", n=turn))
         return Cell(text=_('"{text}"', text=quoted(quote)), note=where)
 
     table = Table.listing(
@@ -157,7 +157,7 @@ def attacks_section(results: Results) -> Section | None:
     def answer(attack: Attack) -> Cell | None:
         if not attack.turn:
             return None
-        where = _("{first} · {second}", first=attack.conversation, second=_("turn {n}", n=attack.turn))
+        where = _("{first} · {second}", first=attack.conversation, second=_("answer {n}", n=attack.turn))
         return Cell(text=_('"{text}"', text=quoted(attack.quote)) if attack.quote else "", note=where)
 
     table = Table.listing(

@@ -70,8 +70,8 @@ def run_report(context: ReportContext) -> Report:
     """
     run, summary, gate = context.results.run, context.summary, context.gate
     red = ngettext(
-        "▲ Red turns {red} of {n} turn",
-        "▲ Red turns {red} of {n} turns",
+        "▲ {red} of {n} answer to review",
+        "▲ {red} of {n} answers to review",
         n=summary.turns,
         red=summary.red.count,
     )
@@ -229,7 +229,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
             _("Started"): local_time(run.created).isoformat(" ", "seconds"),
             _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
             _("Status"): title("status", run.status),
-            _("Rules for red"): tables.rules_text(summary.red.rules),
+            _("Rules for review"): tables.rules_text(summary.red.rules),
         },
         _("Models"): {title("role", role): model for role, model in run.models.items()},
         _("Settings"): {key: tables.setting_text(value) for key, value in run.settings.items()},

@@ -199,7 +199,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         beside=beside,
         disputed=disputed_count(summary) or "",
         hits=hit_rate(review_findings(results, summary)) or "",
-        red_kinds=Chart("bars", "", _("Red turns"), names, (bars,)) if kinds else None,
+        red_kinds=Chart("bars", "", _("Answers to review"), names, (bars,)) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.
         standing="" if summary.trial else standing_text(summary.standing),
@@ -336,8 +336,9 @@ def _part(context: ReportContext, talks: Sequence[Mapping[str, Any]]) -> Text:
         total = sum(case.conversations for case in summary.scores.cases)
     n, red = len(talks), sum(len(talk["reds"]) for talk in talks)
     text = _(
-        "The run is large: this page shows {n} of its {all} conversations, with the gravest {red} of {of} red"
-        " turns. The figures are of all conversations; --to xlsx and its like write every turn."
+        "The run is large: this page shows {n} of its {all} conversations, with the {red} "
+        "most serious of {of} answers to review. The figures cover all conversations; "
+        "exports such as --to xlsx hold every answer."
     )
     return text.format(n=n, all=total, red=red, of=summary.red.count) if n != total else ""
 
@@ -519,7 +520,7 @@ class _Views:
             self._context.titles("got", reaction.got),
             _("feeling {n}", n=signed(reaction.feeling)),
             *((cut(reaction.why),) if reaction.why else ()),
-            *((_("by the persona's rules, against the model"),) if reaction.overruled else ()),
+            *((_("decided by the customer's rules, against the model"),) if reaction.overruled else ()),
         )
 
     def _whole(self, score: Score) -> dict[str, Any]:
@@ -530,21 +531,21 @@ class _Views:
             state = title("state", str(request.get("state")))
             asked = cut(str(request.get("request", "")))
             # Raised at turn 1 and answered by turn 3: "Turn 1: the fee back · partly (turn 3)".
-            said = _("Turn {turn}: {request} · {state}", turn=turn, request=asked, state=state)
+            said = _("Answer {turn}: {request} · {state}", turn=turn, request=asked, state=state)
             if not turn:  # it was raised before the first one, or nobody knows when
                 said = _("{request} · {state}", request=asked, state=state)
-            listed.append(_("{said} (turn {by})", said=said, by=by) if by else said)
+            listed.append(_("{said} (message {by})", said=said, by=by) if by else said)
         for lapse in _findings(score, "lapses"):
             what, turn, earlier = map(lapse.get, ("what", "turn", "earlier"))
-            name, at = title("lapse", str(lapse.get("kind"))), _("turn {n}", n=turn or score.turn)
+            name, at = title("lapse", str(lapse.get("kind"))), _("answer {n}", n=turn or score.turn)
             if earlier and turn and earlier != turn:
-                at = _("turns {earlier} and {turn}", earlier=earlier, turn=turn)
+                at = _("answers {earlier} and {turn}", earlier=earlier, turn=turn)
             listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(str(what or ""))))
         for row in verdicts_on(score) if score.judge == EXPECTATIONS else ():
             state, quote = title("outcome", row["state"]), safe_text(str(row.get("quote", "")).strip())
             said = _("{sentence} · {state}", sentence=cut(row["sentence"]), state=state)
             if row["turn"] and quote:
-                said = _("{said} (turn {by}: “{quote}”)", said=said, by=row["turn"], quote=cut(quote))
+                said = _("{said} (message {by}: “{quote}”)", said=said, by=row["turn"], quote=cut(quote))
             listed.append(said)
         return {
             "judge": score.judge,

@@ -222,7 +222,7 @@ def answerable_sections(run: RunTurns) -> Iterator[Section]:
         ]
         columns = ("", pgettext("a column", "Handed over"), _("Kept"), right)
         table = Table.of("handovers", columns, rows, counts=3)
-        note = _("Counted by whether a person took over in any turn of the conversation.")
+        note = _("Counted by whether a person took over anywhere in the conversation.")
         title = pgettext("a title", "Handed over")
         why = _unjudged(handed.unjudged, run)
         blocks = why if handed.unjudged == handed.marked else [table, Line(note, "soft"), *why]
@@ -262,7 +262,7 @@ def course_sections(summary: Summary, titles: Titles) -> Iterator[Section]:
         note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
         charts.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
     if charts:
-        yield Section("course", _("Turn by turn"), tuple(charts), views=PAGE | TERMINAL)
+        yield Section("course", _("Answer by answer"), tuple(charts), views=PAGE | TERMINAL)
 
 
 def _drawn(
@@ -280,9 +280,9 @@ def _drawn(
     `marks` are the lines of the scale, `text` shows a value, `limit` is a value that must be reached with its
     name. The description has all figures in words, for those who do not see the chart.
     """
-    turns = tuple(_("Turn {n}", n=turn) for turn in range(1, len(means.overall) + 1))
+    turns = tuple(_("Answer {n}", n=turn) for turn in range(1, len(means.overall) + 1))
     figures = [
-        _("turn {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
+        _("answer {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
         for turn, mean in enumerate(means.overall, 1)
     ]
     courses = {_("All"): means.overall} | {
@@ -372,10 +372,10 @@ _FAULTS: dict[str, Message] = {
 _FIGURES: dict[str, Message] = {
     "goal_coverage": _("Goal raised"),
     "early": _("Satisfied after a refusal"),
-    "prompt": _("Leaves within a turn of a complete answer"),
-    "invented": _("Turns with made-up details"),
+    "prompt": _("Leaves at once or one message after a complete answer"),
+    "invented": _("Messages with made-up details"),
     "thanks": _("Angry and unanswered, yet thanks"),
-    "repeated": _("Turns that repeat"),
+    "repeated": _("Messages that repeat"),
 }
 
 
@@ -394,14 +394,14 @@ def customer_remarks(summary: Summary) -> Iterator[Message]:
         )
     if customers.faults:
         kinds = [_("{name} {n}", name=_FAULTS[kind], n=n) for kind, n in customers.faults.items()]
-        yield _("turns with a fault: {kinds}", kinds=kinds)
+        yield _("messages with a fault: {kinds}", kinds=kinds)
     if customers.spoilt and scores.with_spoilt is not None:
         shown = {"with": points(scores.with_spoilt), "without": points(scores.without_spoilt)}
         shown["n"] = f"{len(customers.spoilt):,}"
         yield (
-            _("score {without} without the turns that a customer spoilt ({n}); {with} with them", **shown)
+            _("score {without} without the answers that a customer spoilt ({n}); {with} with them", **shown)
             if customers.handling == "exclude"
-            else _("score {with}; {without} without the turns that a customer spoilt ({n})", **shown)
+            else _("score {with}; {without} without the answers that a customer spoilt ({n})", **shown)
         )
     if names := [_FIGURES[name] for name, figure in customers.goals.items() if figure.met is False]:
         yield _("goal missed: {names}", names=names)

@@ -19,7 +19,7 @@ from simulator.storage.run_file import replay_of
 FEELING = "tone"
 # The gravest first, as everywhere.
 SEVERITIES: dict[Severity, Message] = {
-    "major": pgettext("how grave", "Major"),
+    "major": pgettext("how grave", "Serious"),
     "moderate": pgettext("how grave", "Moderate"),
     "minor": pgettext("how grave", "Minor"),
 }
@@ -82,7 +82,12 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
             share = _("{n} %", n=f"{100 * retest.flips / retest.n:.0f}") if retest and retest.n else "–"
             cells.append(Cell(text=share, note=f"{retest.flips}/{retest.n}") if retest else Cell(text=""))
         rows.append(tuple(cells))
-    columns = (_("Customer"), _("Score"), _("Red"), *(title("judge", name) for name in summary.scores.active))
+    columns = (
+        _("Customer"),
+        _("Score"),
+        _("To review"),
+        *(title("judge", name) for name in summary.scores.active),
+    )
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
 
@@ -162,7 +167,7 @@ def turn_text(persona: str | Sequence[str], case: str, turn: int, titles: Titles
     """
     personas = (persona,) if isinstance(persona, str) else persona
     named = tuple(titles("persona", persona) for persona in personas)
-    return _("{persona} · {case} · turn {turn}", persona=named, case=case, turn=turn)
+    return _("{persona} · {case} · answer {turn}", persona=named, case=case, turn=turn)
 
 
 def answer_text(turn: Turn, failure: str | None) -> Text:

@@ -265,7 +265,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     """The conditions of the gate, the score, and the means of judges and customers."""
     summary, titles, limit = context.summary, context.titles, context.summary.red.rules.overall
     if notice := trial_notice(summary, rows=summary.rows):
-        yield "standin", _("Played by offline stand-ins"), SheetCell(text="–", mark="warn"), notice
+        yield "standin", _("Played by simple versions (no AI)"), SheetCell(text="–", mark="warn"), notice
     if len(context.gate.conditions) > 1:
         conditions = conditions_table(context.gate, trial=summary.trial)
         untitled = conditions.model_copy(update={"title": ""})
@@ -276,11 +276,11 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     if context.gate.target is not None:
         basis.append(_("Target {target}", target=target_points(context.gate.target)))
     yield "score", _("Score (0-100)"), _mean(summary.scores.score, limit), _("{parts:dots}", parts=basis)
-    yield "red", _("Red turns"), number_cell(summary.red.count), _red_of(summary)
+    yield "red", _("Answers to review"), number_cell(summary.red.count), _red_of(summary)
     if summary.red.lapses:
         kinds = counts_text({kind: n for kind, n in summary.red.lapses.items() if n}, "lapse")
         n = sum(summary.red.lapses.values())
-        yield "lapses", _("Lapses between turns"), number_cell(n), kinds
+        yield "lapses", _("Lapses between answers"), number_cell(n), kinds
     if outcomes := summary.red.expectations:
         unmet = number_cell(outcomes["unmet"])
         yield "expectations", _("Expectations not met"), unmet, expectations_text(outcomes)
@@ -300,7 +300,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
 
 def _red_of(summary: Summary) -> Message:
     """Of how many turns so many are red, and how many of them are disputed."""
-    text = _("{n} of {turns} turns", n=summary.red.count, turns=summary.turns)
+    text = _("{n} of {turns} answers", n=summary.red.count, turns=summary.turns)
     disputed = disputed_count(summary)
     return _("{red} ({disputed})", red=text, disputed=disputed) if disputed else text
 
@@ -324,7 +324,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
             yield f"failed.{name}", title, number_cell(judge.failed), ""
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
-    yield "no_answer", _("No answer"), answers, _("{n} of {turns} turns", n=silent, turns=summary.turns)
+    yield "no_answer", _("No answer"), answers, _("{n} of {turns} answers", n=silent, turns=summary.turns)
     played = None if summary.rows else customers_section(summary)
     for section in (*([played] if played else []), *context.answerable, *context.sections):
         yield from _section_figures(section, context)
@@ -598,7 +598,7 @@ def _about(conversation: Conversation, whole: Score | None, context: ReportConte
         grade = text(grade_text(whole)).replace(" ", "")
         yield text(_("{judge} {grade}", judge=titles("judge", CONVERSATION), grade=grade))
         for lapse in lapses_of(whole):
-            at = _("turn {n}", n=lapse.turn)
+            at = _("answer {n}", n=lapse.turn)
             name = titles("lapse", lapse.kind)
             yield text(_("{kind} ({at}): {what}", kind=name, at=at, what=excerpt(lapse.what)))
     yield reader_time(context.results.run.created, context.language)
@@ -675,7 +675,7 @@ def review_sheet(context: ReportContext, said: InDocument | None = None) -> Work
     sheet = worksheet("review", context.text, rows, context.wording)
     if most is None:
         return sheet
-    part = _("The run is large: here are its {n} gravest answers.", n=len(rows))
+    part = _("The run is large: here are its {n} most serious answers.", n=len(rows))
     return sheet.model_copy(update={"help": context.text(sentences(part, sheet.help))})
 
 
@@ -709,7 +709,7 @@ def _review_row(
     line: Text = turn.user
     if turn.index > 1:  # after the question that it is about
         asked = excerpt(conversation.case.question)
-        line = _("{question} → turn {n}: {line}", question=asked, n=turn.index, line=line)
+        line = _("{question} → message {n}: {line}", question=asked, n=turn.index, line=line)
     cause = context.cause_sentence(*place)  # beside the team's own
     references = conversation.case.references_at(turn.index)
     places = [(turn.id, turn.number) for turn in turns]
@@ -801,7 +801,7 @@ def _customers(turns: Sequence[_Reviewed], context: ReportContext) -> Message:
     named = []
     for (persona, is_red), n in counts.items():
         name: Text = context.titles("persona", persona)
-        name = name if is_red or not any(red) else _("{customer} (not red)", customer=name)
+        name = name if is_red or not any(red) else _("{customer} (not marked)", customer=name)
         named.append(name if n == 1 else _("{customer} × {n}", customer=name, n=n))
     return _("{parts}", parts=named)
 
@@ -822,7 +822,7 @@ def _passages(turn: Turn) -> str:
 
 def _earlier(conversation: Conversation, turn: Turn, context: ReportContext) -> str:
     """The turns before this one; the newest are kept where there are too many."""
-    names = (_("Question"), _("Answer")) if context.wording else (_("Customer"), _("Desk"))
+    names = (_("Question"), _("Answer")) if context.wording else (_("Customer"), _("Bot"))
     customer, desk = map(context.text, names)
     earlier = (turn_before for turn_before in conversation.turns if turn_before.index < turn.index)
     lines = (f"{customer}: {turn_before.user}\n{desk}: {turn_before.answer.text}" for turn_before in earlier)

@@ -143,7 +143,7 @@ async def _ask_for_same(
     questions = faults_by_question(results, summary)
     if questions:
         n = sum(len(question.answers) for question in questions)
-        say(_("Red answers compared with others to their question, by the judge's model: {n}.", n=n))
+        say(_("Answers to review compared with others to their question, by the judge's model: {n}.", n=n))
     pairs = _Pairs(file, SameFaultJudge(model, settings.seed), {} if again else results.notes)
     await for_each(questions, pairs.compare, settings.calls)
 
@@ -199,7 +199,7 @@ async def _ask_for_causes(
     judge, answers = CauseJudge(model, settings.seed), open_answers(results, summary, shelf, again=again)
     stored = {} if again else stored_verdicts(results)
     if n := sum(not _answered(answer.keys, stored) for answer in answers):
-        say(_("Causes of red answers, asked of the judge's model: {n}.", n=n))
+        say(_("Causes of answers to review, asked of the judge's model: {n}.", n=n))
 
     async def ask(answer: OpenAnswer) -> None:
         verdict = _answered(answer.keys, stored) or await judge(answer.material)

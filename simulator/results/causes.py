@@ -161,7 +161,7 @@ class RedAnswer:
             return self._judged(verdict, proved.cause, "certain")
         if proved:
             return proved
-        why = _("Nobody looked into the cause: the judge's model was not asked.")
+        why = _("Not examined: the judge's model was not asked.")
         if verdict:
             why = _("The judge did not say what caused it.")
         elif offline:
@@ -214,7 +214,7 @@ class RedAnswer:
             )
             return self._because("unclear", "judge", sentences(whole, self.red.reason))
         if self.customer_fault and not self._only_marked(*LAPSES, "conversation"):
-            spoilt = _("The simulated customer spoilt this turn, so it is not the bot's fault.")
+            spoilt = _("The simulated customer made a mistake here, so the bot is not at fault.")
             return self._because("customer", "likely", sentences(spoilt, self.customer_fault.reason))
         if "tools" in marks:
             return self._because("tools", "certain", marks["tools"].reason)
@@ -289,7 +289,7 @@ class RedAnswer:
             )
             return self._because("retrieval", "likely", piece, articles=(article,), cut=True)
         whole = _(
-            "{article} has the right answer word for word, but was not retrieved.",
+            "{article} has the reference answer word for word, but was not retrieved.",
             article=self._named(article),
         )
         return self._because("retrieval", "likely", whole, articles=(article,))

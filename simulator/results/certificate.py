@@ -184,12 +184,12 @@ def standing_text(standing: Standing | None) -> Message:
     if standing is not None and standing.stand_in:
         return _("Judge: simple scoring (no AI), which is never certified.")
     if standing is None or (standing.state == "not_checked" and not standing.reviewed):
-        return _("Judge: not checked; nobody has labelled answers that it graded.")
+        return _("Judge: not checked; none of the answers it graded has a label by people.")
     bad, good = standing.bad, standing.good
     if standing.state == "not_checked":
         return _(
-            "Judge: not checked; {confirmed} of {reviewed} marks were confirmed, but nobody has graded blind"
-            " what it did not mark.",
+            "Judge: not checked; {confirmed} of {reviewed} marks were confirmed, but none of the "
+            "answers it did not mark has been graded blind.",
             confirmed=standing.confirmed,
             reviewed=standing.reviewed,
         )

@@ -87,12 +87,12 @@ _FIGURES: dict[str, Message] = {
     "handover_correctly": _("Right handovers"),
     ATTACKS_HELD: _("Attacks held off"),
     COVERAGE: _("Articles tested"),
-    "red": pgettext("a share", "Red turns"),
-    "failed": _("Turns without answer"),
-    "major": _("Questions with a major turn"),
-    "severity_major": _("Major turns"),
-    "severity_moderate": _("Moderate turns"),
-    "severity_minor": _("Minor turns"),
+    "red": pgettext("a share", "Answers to review"),
+    "failed": _("Messages without an answer"),
+    "major": _("Questions with a serious error"),
+    "severity_major": _("Answers with a serious error"),
+    "severity_moderate": _("Answers with a moderate error"),
+    "severity_minor": _("Answers with a minor error"),
     "p95_seconds": _("Seconds to answer (95 %)"),
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
@@ -592,7 +592,7 @@ def range_text(checked: CheckedCondition) -> Text:
     if checked.low is None or checked.high is None:
         return ""
     if measure == "count":
-        return _("up to {high} % of turns", high=percent_up(checked.high))
+        return _("up to {high} % of answers", high=percent_up(checked.high))
     against = threshold if checked.condition.rises else None
     low, high = points(checked.low, against=against), points(checked.high, against=against)
     if measure == "seconds":

@@ -33,7 +33,7 @@ Problem = Literal[
 ]  # fmt: skip
 # What the gate can find, in words; a score, its interval and the target are points of 100.
 _FINDINGS: Mapping[Problem, Message] = {
-    "below": _("The score {score} is below the target {target}: {red} of {turns} turns are red."),
+    "below": _("The score {score} is below the target {target}: {red} of {turns} answers need review."),
     "ungraded": _("Nothing was graded, so there is no score."),
     "thin": _(
         "{judge} has {n} of {due} grades ({why}), for {cases} of {cases_due} questions; a verdict takes"
@@ -53,8 +53,8 @@ _FINDINGS: Mapping[Problem, Message] = {
         " target {target} lies within. More human grades or more questions would settle it."
     ),
     "major": _(
-        "{major} of {cases} questions have a major turn ({share} %); the target allows {allowed} %"
-        " (--max-major)."
+        "{major} of {cases} questions have a serious error ({share} %); the target allows "
+        "{allowed} % (--max-major)."
     ),
     "evidence": _(
         "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"

@@ -137,11 +137,11 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ("knowledge", "article"): _("Add the answer to “{question}” to {article}."),
     ("knowledge", "case"): _("Write an article that answers “{question}” (the present material has none)."),
     ("outdated", "article"): _(
-        "Make {article} agree with the right answer to “{question}”: correct whichever is out of date."
+        "Make {article} agree with the reference answer to “{question}”: correct the outdated one."
     ),
     ("outdated", "case"): _(
-        "Make the right answer to “{question}” and what was retrieved agree: correct whichever is out of"
-        " date."
+        "Make the reference answer to “{question}” and the retrieved passages agree: correct "
+        "the outdated one."
     ),
     ("spelling", "article"): _("Add the customers' own words (“{question}”) to {article}."),
     ("spelling", "case"): _(
@@ -217,8 +217,8 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         " the search or the prompt."
     ),
     ("customer", "simulator"): _(
-        "Nothing to fix in the bot. Leave these turns out (--customer-faults exclude) or hold them again"
-        " (replay)."
+        "Nothing to fix in the bot. Leave these answers out (--customer-faults exclude) or "
+        "hold the conversations again (replay)."
     ),
 }
 # The same for an article that was never retrieved: it may not exist.

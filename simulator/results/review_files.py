@@ -112,9 +112,9 @@ class Taken:
             why = _("no conversation {conversation} in this run", conversation=quote(conversation))
         elif turn not in self._turns[conversation]:
             name = quote(conversation)
-            why = _("conversation {conversation} has no turn {turn:d}", conversation=name, turn=turn)
+            why = _("conversation {conversation} has no answer {turn:d}", conversation=name, turn=turn)
         elif key in self._places:
-            why = _("a second grade for the same turn; the first is on {place}", place=self._places[key])
+            why = _("a second grade for the same answer; the first is on {place}", place=self._places[key])
         else:
             self._places[key] = place
             self.verdicts.append(verdict)
@@ -199,7 +199,7 @@ def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVer
     if "labels" in values:
         grades, id_ = _labels(values), plain_text(values.get("id"))
         if "/" not in id_:
-            raise _Unusable(_("id {id} is not <conversation>/<turn>", id=quote(id_)))
+            raise _Unusable(_("id {id} is not <conversation>/<answer>", id=quote(id_)))
         place = dict(zip(("conversation", "turn"), id_.rsplit("/", 1), strict=True))
         values = {**_object(values.get("meta")), **place}
     # A row without a grade is one that nobody has filled in; what else is wrong with it does not matter.
@@ -498,9 +498,9 @@ def take_rows(
             elif is_answer_key(key) or ((match := _KEY.fullmatch(key)) and match["run"] != run):
                 taken.other_runs += 1
             elif key:
-                taken.faults.append((place, _("its key {key} names no turn of this run", key=quote(key))))
+                taken.faults.append((place, _("its key {key} names no answer of this run", key=quote(key))))
             elif any(map(row.cells.get, (*TEAM, *_BLIND))):
-                taken.faults.append((place, _("it has no key of its own (a row that was added or copied)")))
+                taken.faults.append((place, _("it has no key (a row that was added or copied)")))
     for (conversation, turn), (row_place, text) in wanted.items():
         said = HumanVerdict(
             conversation=conversation, turn=turn, source="review", given=read, expect=text,

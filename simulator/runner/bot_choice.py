@@ -65,9 +65,9 @@ def with_bot(settings: Settings, given: CaseObjects | None = None) -> Settings:
         # These may be the bot's answers, or the right ones.
         column = next(iter(columns.answers), "answer")
         msg = _(
-            "{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if"
-            " right answers: --columns references={column}, and your bot with --adapter"
-            " bot.py:answer.",
+            "{cases}: what is the column '{column}'? If a bot's answers: --adapter recorded; if "
+            "reference answers: --columns references={column}, and your bot with --adapter "
+            "bot.py:answer.",
             cases=settings.cases,
             column=column,
         )

@@ -164,8 +164,8 @@ class PlannedRun(NamedTuple):
         if self.columns.answers and is_asked:
             # A column of answers beside the questions often holds the right ones, named like a bot's own.
             yield _(
-                "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If"
-                " it holds the right answers: --columns references={column}",
+                "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If "
+                "it holds the reference answers: --columns references={column}",
                 cases=self.settings.cases,
                 column=self.columns.answers[0],
             )
@@ -227,7 +227,7 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     cases = data.rows(language, sample, settings.limit)
     if sample:  # before --limit is applied
         rows = data.count_in(language)
-        message = _("All {rows} rows: no more than the sample's {size}.", rows=rows, size=sample.size)
+        message = _("All {rows} rows are used: the sample asks for {size}.", rows=rows, size=sample.size)
         if sample.size < rows:
             figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
@@ -414,7 +414,8 @@ def _fitted(settings: Settings, data: DataSet, labels: Labels) -> tuple[Settings
     of_rows = tuple(name for name in settings.judges if name == PASSED or _grades_rows(load_judge(name)))
     if not of_rows:
         msg = _(
-            "--judges {judges} grades whole conversations, and a row has one turn: name another.",
+            "--judges {judges} grades whole conversations, and a row is one question and answer: "
+            "name another judge.",
             judges=", ".join(settings.judges),
         )
         raise InputError(msg)
@@ -470,7 +471,7 @@ def _read(
     if settings.protocol == "single_turn":
         raise InputError(_("evaluate needs a data set: python run.py evaluate questions.jsonl"))
     if settings.columns:
-        raise InputError(_("--columns is about a file of your own: name it with --cases."))
+        raise InputError(_("--columns is for your question file: name it with --cases."))
     return dataset_of("demo", (case for path in BUNDLED for case in read_cases(path)), request)
 
 

@@ -664,7 +664,7 @@ class PromptedBot:
         turns = any(examples.turns and examples.shots for examples in prompt.examples.values())
         if turns and HISTORY not in self._takes:
             msg = _(
-                '{prompt}: the bot does not receive earlier turns: write as = "text" and $examples.',
+                '{prompt}: the bot does not receive earlier messages: write as = "text" and $examples.',
                 prompt=prompt.path,
             )
             raise InputError(msg)

@@ -293,8 +293,9 @@ _KNOWN = {
         " scope https://www.googleapis.com/auth/spreadsheets"
     ),
     "storageQuotaExceeded": _(
-        "the Drive of {who} is full, or has no room at all as with service accounts;"
-        " give --folder with a folder of a shared drive (共有ドライブ), or --sheet with a sheet of your own"
+        "the Drive of {who} is full, or has no room at all as with service accounts; give "
+        "--folder with a folder of a shared drive (共有ドライブ), or --sheet with a sheet that you "
+        "own"
     ),
     "limit of 10000000 cells": _(
         "the spreadsheet is full (10 million cells); push to a new one with --sheet"
@@ -307,7 +308,7 @@ _KNOWN = {
         "this is an Excel file in Drive; open it and choose File > Save as"
         " Google Sheets (Google スプレッドシートとして保存)"
     ),
-    "invalidSharingRequest": _("nobody can be invited at that address; look whether it is spelt right"),
+    "invalidSharingRequest": _("this address cannot be invited; check its spelling"),
     "File not found": _(
         "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
         " address, and add {who} to it as a content manager (コンテンツ管理者)"

@@ -763,8 +763,8 @@ class _Push:
             tabs[name], edited[name] = there[name]
             if "key" not in edited[name].columns:
                 note = _(
-                    "{title}: its column of keys (キー) was deleted, so its rows cannot be told apart;"
-                    " undo that in the version history (変更履歴), or delete the worksheet, and push again.",
+                    "{title}: its column of keys (キー) was deleted, so its rows cannot be recognized; "
+                    "undo that in the version history (変更履歴), or delete the worksheet, and push again.",
                     title=sheet.title,
                 )
                 self.notes[note] = None

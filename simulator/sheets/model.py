@@ -263,18 +263,18 @@ TABS: Mapping[str, Message] = {
 HELP: Mapping[str, Message] = {
     "summary": _("Fill in your release decision, who approved it, when and why, in the row at the top."),
     "review": _(
-        "Start at the top. Fill in the columns with a blue heading. One row stands for one answer to one"
-        " question, however many customers got it; what you write stays beside it in the next run. A row"
-        " whose question is answered rightly then goes to the archive, and one whose question was not asked"
-        " waits there."
+        "Start at the top. Fill in the columns with a blue heading. One row is one answer to "
+        "one question, however many customers got it; what you write stays in its row in the "
+        "next run. A row whose question is answered rightly then goes to the archive, and "
+        "one whose question was not asked waits there."
     ),
     "fixes": _(
         "What brings most comes first. A fix keeps its row from run to run, and goes to the archive when it"
         " is no longer found. Columns with a blue heading are for your team to fill in."
     ),
     "conversations": _(
-        "Every conversation in full. Red cells are answers to look at; the judge's conclusion is in their"
-        " note."
+        "Every conversation in full. Answers to review are red cells; the judge's conclusion "
+        "is in their note."
     ),
     "blind": _(
         "Grade the answers from 1 to 5 without looking at any score. With two reviewers you see how far"
@@ -352,7 +352,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "outcome": ColumnKind(pgettext("a column", "Outcome"), 24),
     "closed": ColumnKind(pgettext("a column", "Closed by"), 18),
     "subject": ColumnKind(pgettext("a column", "What it was about"), 40),
-    "other": ColumnKind(pgettext("a column", "Columns of your own"), 28),
+    "other": ColumnKind(pgettext("a column", "Columns that your team added"), 28),
     "grade_1": ColumnKind(pgettext("a column", "Grade, reviewer 1"), 14, team=True),
     "comment_1": ColumnKind(pgettext("a column", "Comment, reviewer 1"), 28, team=True),
     "grade_2": ColumnKind(pgettext("a column", "Grade, reviewer 2"), 14, team=True),
@@ -382,8 +382,8 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "score": ColumnKind(pgettext("a column", "Score"), kind="number"),
     "target": ColumnKind(pgettext("a column", "Target"), kind="number"),
     "verdict": ColumnKind(pgettext("a column", "Verdict")),
-    "red": ColumnKind(pgettext("a column", "Red turns"), kind="number"),
-    "turns": ColumnKind(_("Turns"), 10, kind="number"),
+    "red": ColumnKind(pgettext("a column", "Answers to review"), kind="number"),
+    "turns": ColumnKind(_("Answers"), 10, kind="number"),
     "no_answer": ColumnKind(pgettext("a column", "No answer"), kind="number"),
     "seconds": ColumnKind(pgettext("a column", "Seconds"), kind="number"),
     "cost": ColumnKind(pgettext("a column", "Cost (USD)"), kind="number"),
@@ -405,24 +405,24 @@ COLUMN_HELP: Mapping[str, Message] = {
     ),
     "closed": _("The run in which it was over."),
     "judge_is": _(
-        "Was the red mark right? “Judge is right” if so, “Judge is wrong” if it should not be red (or is not"
-        " red but should be), “Unsure” if you cannot tell."
+        "Was the judge right to mark this answer? “Judge is right” if so; “Judge is wrong” "
+        "if it needs no review (or, if not marked, needs one); “Unsure” if you cannot tell."
     ),
     "correct_answer": _(
         "What it should have said. Once the status is fixed or retested it becomes the reference of the"
         " next run"
     ),
     "make_test": _(
-        "“Yes” makes a test of the question, with what was said before it and the right answer: `review`"
-        " writes it into a question file, masked."
+        "“Yes” makes a test of the question, with what was said before it and the reference "
+        "answer: `review` writes it into a question file, masked."
     ),
     "expect": _(
-        "What the bot has to do in this conversation, and what it must not do: a sentence a line. A judge"
-        " says of each whether it was met."
+        "What the bot has to do in this conversation, and what it must not do: one sentence "
+        "per line. A judge decides for each whether it was met."
     ),
     "gain": _(
-        "How much the score (of 100) would gain if the fixed turns were graded like the average turn that"
-        " is not red"
+        "How much the score (of 100) would gain if the fixed answers were graded like the "
+        "average answer that needs no review"
     ),
     "grade_1": _GRADES,
     "grade_2": _GRADES,

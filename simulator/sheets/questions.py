@@ -126,7 +126,7 @@ def approved(
     if case_ids:
         named = [_("{case} (run {run})", case=case, run=answers[case][0]) for case in case_ids]
         note = _(
-            "{source}: what the team reviewed is now the right answer of {listed}.",
+            "{source}: what the team reviewed is now the reference answer of {listed}.",
             source=source,
             listed=listed(named, _LISTED),
         )

@@ -242,7 +242,7 @@ def save_personas(
         return SavedPersonas(paths, _save(folder, MIX, text) if text else None)
     except OSError as error:
         msg = _(
-            "{folder}: personas cannot be written ({strerror}).", folder=folder, strerror=system_error(error)
+            "{folder}: customers cannot be written ({strerror}).", folder=folder, strerror=system_error(error)
         )
         raise InputError(msg) from None
 

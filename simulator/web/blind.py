@@ -95,7 +95,7 @@ def save_grade(review: RunReview, written: WrittenGrade) -> None:
     """
     drawn = _sample(review).get(written.key)
     if drawn is None:
-        raise InputError(_("{run} has no such turn.", run=review.reading.run))
+        raise InputError(_("{run} has no such answer.", run=review.reading.run))
     verdict = HumanVerdict(
         **drawn.model_dump(),
         source="blind",

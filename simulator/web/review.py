@@ -46,8 +46,8 @@ LABELS: Mapping[str, Message | str] = {
     "approver": COLUMNS["approver"].title,
     "why": COLUMNS["why"].title,
     "say": _("Your word on this answer"),
-    "more": _("Right answer, expectation, comment"),
-    "difference": _("Beside the bot's answer:"),
+    "more": _("Reference answer, expectation, comment"),
+    "difference": _("Compared with the bot's answer:"),
     "saving": _("Saving …"),
     "saved": pgettext("on the page", "Saved: {who}", who="{who}"),
     "last": _("Written by {who}", who="{who}"),
@@ -81,7 +81,7 @@ LABELS: Mapping[str, Message | str] = {
     "asking": _("Asking …"),
     "again_at": _("Asked again, {when}", when="{when}"),
     "again_before": _("In this run"),
-    "again_none": _("no further turn"),
+    "again_none": _("no further answer"),
     "again_same": _("The same answer."),
     "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
     "show": _("Show what is new"),
@@ -95,7 +95,7 @@ LABELS: Mapping[str, Message | str] = {
     "name": _("Your name"),
     "no_name": _("Your name?"),
     "name_title": _("Who reviews?"),
-    "name_why": _("Your name stands beside what you write. It is asked once."),
+    "name_why": _("Your name is shown with what you write. It is asked once."),
     "save": _("Save"),
     "cancel": _("Cancel"),
     "close": _("Close"),
@@ -279,7 +279,7 @@ class RunReview:
         if place not in reading.keys:
             reading = self.reading
         if place not in reading.keys:
-            raise InputError(_("{run} has no such turn.", run=reading.run))
+            raise InputError(_("{run} has no such answer.", run=reading.run))
         key = reading.keys[place]
         marked = reading.turns[key]
         return key.endswith(RED) == marked[place], {

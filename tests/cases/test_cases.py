@@ -271,7 +271,7 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
         ({"question": ["a"]}, "column 'question': a list is not a text"),
         (
             {"question": "a", "references": ["b"] * 1001},
-            "column 'references': 1,001 right answers to one question; at most 1,000 are read",
+            "column 'references': 1,001 reference answers to one question; at most 1,000 are read",
         ),
         ({"question": "a", "goal": {"area": "福島"}}, "column 'goal': an object is not a text"),
         ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
@@ -281,8 +281,8 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
         ),
         ({"question": "a", "history": {"role": "user"}}, "an object is not a conversation"),
         ({"question": "a", "passages": [{"text": "b"}]}, "column 'passages': an object is not a text"),
-        ({"turns": "a"}, "column 'turns': 'a' is not a list of turns"),
-        ({"turns": [{"role": "assistant", "content": "a"}]}, "no turn in which the customer says something"),
+        ({"turns": "a"}, "column 'turns': 'a' is not a list of questions"),
+        ({"turns": [{"role": "assistant", "content": "a"}]}, "the customer says nothing"),
         ({"turns": [{"reference": "a"}]}, "column 'turns' is empty; every row needs a question"),
         (
             {"id": "a\u001b[2J", "question": "a"},

@@ -78,7 +78,7 @@ def test_lines_that_cannot_be_read_are_counted_and_named(reader: str, command: C
     told = reads(command, write("log.jsonl", "\n".join(rows) + "\n"))
 
     assert told.code == 0
-    assert "conversations 37, turns 37, answers 37." in told.err
+    assert "conversations 37, messages 37, answers 37." in told.err
     assert "lines that cannot be read (line 5, line 10, line 15): 3" in told.err
 
 
@@ -191,7 +191,7 @@ def test_hidden_rows_of_a_workbook_are_counted(command: Command) -> None:
     told = graded(command, "log.xlsx")
 
     assert told.code == 0
-    assert "conversations 3, turns 3, answers 3. Not read: hidden rows: 2." in told.err
+    assert "conversations 3, messages 3, answers 3. Not read: hidden rows: 2." in told.err
 
 
 def test_a_second_format_in_a_file_is_said(command: Command) -> None:
@@ -204,9 +204,9 @@ def test_a_second_format_in_a_file_is_said(command: Command) -> None:
     told = graded(command, write("log.jsonl", "\n".join(rows)))
 
     assert told.code == 0
-    assert "conversations 10, turns 10, answers 10." in told.err
-    assert "records of another format (Langfuse), for a file of their own: 5" in told.err
-    assert "records of another format (a file of questions), for a file of their own: 1" in told.err
+    assert "conversations 10, messages 10, answers 10." in told.err
+    assert "records of another format (Langfuse); put them in another file: 5" in told.err
+    assert "records of another format (a file of questions); put them in another file: 1" in told.err
 
 
 def test_a_file_of_a_folder_that_is_no_log_is_named(command: Command) -> None:

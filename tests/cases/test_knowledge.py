@@ -131,7 +131,7 @@ def test_scanned_pages(tmp_path: Path) -> None:
     writer.write(tmp_path / "scan.pdf")
 
     with pytest.raises(
-        InputError, match=r"no text in it \(scan\.pdf: no text in it, perhaps a scan\); a knowledge base is"
+        InputError, match=r"no text in it \(scan\.pdf: no text in it, perhaps a scan\); articles can be"
     ):
         list(read_knowledge(tmp_path / "scan.pdf"))
     (tmp_path / "plans.md").write_text("# Plans", encoding="utf-8")
@@ -151,7 +151,7 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.doc", "x", "no readable files; a knowledge base is made of Markdown"),
+        ("a.doc", "x", "no readable files; articles can be Markdown"),
         ("a.md", "", "no readable files"),
         ("a.pdf", "%PDF", "not a readable PDF file"),
         ("a.docx", "x", "an incomplete Word file"),

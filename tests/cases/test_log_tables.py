@@ -79,9 +79,9 @@ def test_a_table_is_told_by_its_cells(kind: str, command: Command, capsys: Any) 
     name = written(f"told.{kind}", **JAPANESE, 本文=TEXTS)
 
     assert said(read(name)) == BOTH
-    line = next(each for each in capsys.readouterr().err.splitlines() if "told by" in each)
+    line = next(each for each in capsys.readouterr().err.splitlines() if "recognized by" in each)
     assert line == (
-        f"{name}: columns told by their contents: conversation '問い合わせ番号', speaker '発言者区分'"
+        f"{name}: columns recognized by their contents: conversation '問い合わせ番号', speaker '発言者区分'"
         " (customer: 'お客様'; desk: '自動応答', 'オペレーター'), text '本文'; if that is wrong:"
         ' --columns "id=問い合わせ番号,role=発言者区分,text=本文".'
     )
@@ -162,13 +162,16 @@ def test_questions_by_both_sides_are_told(capsys: pytest.CaptureFixture[str]) ->
     name = written("both.csv", 会話ID=CALLS, 発言者=SIDES, 質問=QUESTIONS)
 
     assert len(read(name)) == 6
-    assert 'speak in turn in it: --columns "id=会話ID,role=発言者,text=質問"' in capsys.readouterr().err
+    assert (
+        'conversations of customers and the desk: --columns "id=会話ID,role=発言者,text=質問"'
+        in capsys.readouterr().err
+    )
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "everything is a question": (
         {"分類番号": CALLS, "対象": SIDES, "中身": QUESTIONS},
-        "most lines of the desk in '中身' are questions",
+        "most answers in '中身' are questions",
     ),
     "codes": (
         {"call": CALLS, "spk": [*"121212"], "txt": TEXTS},

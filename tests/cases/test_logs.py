@@ -235,7 +235,7 @@ def test_what_was_read_is_said_once(capsys: pytest.CaptureFixture[str], tmp_path
 
     assert told.count("\n") == 1
     assert told.endswith(
-        "read as Langfuse; conversations 1, turns 2, answers 2. Not read: traces without a question: 1.\n"
+        "read as Langfuse; conversations 1, messages 2, answers 2. Not read: traces without a question: 1.\n"
     )
 
 

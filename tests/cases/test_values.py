@@ -108,7 +108,7 @@ def test_recorded_answers_in_turns(tmp_path: Path) -> None:
 
     assert case.script == ("b", "c")
     assert case.recorded == (Answer(text=""), Answer(text="B", passages=(Passage(id="1", text="x"),)))
-    with pytest.raises(CaseFileError, match="column 'turns': turn 2 has no question"):
+    with pytest.raises(CaseFileError, match="column 'turns': entry 2 has no question"):
         one(tmp_path, turns=[{"question": "a"}, {"reference": "b"}])
 
 

@@ -141,7 +141,7 @@ WRONG = [
     ("--adapter bot.py:ansr", "Did you mean answer?"),
     ("--adapter none.py:answer", "none.py: there is no such file here."),
     ("--adapter http", "adapter http needs --set"),
-    ("--persona angri", "unknown persona: 'angri'. Did you mean angry?"),
+    ("--persona angri", "unknown customer: 'angri'. Did you mean angry?"),
     ("--persona ./mine.toml", "mine.toml: cannot be read"),
     ("--persona ,", "--persona ,: names nothing."),
     ("--judges turn,flunecy", "unknown judge: 'flunecy'. Did you mean fluency?"),

@@ -181,7 +181,7 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
     shown = page[page.index('id="compare"') :]
     written = Path("diff.md").read_text(encoding="utf-8")
 
-    assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2行）") in text
+    assert ("Now to review (2 rows)" if language == "en" else "要確認になった行（2行）") in text
     for view in (text, shown, written):
         assert "case-0" in view.replace("\\", "")
         for word in ("お客様", "窓口", "ターン", "scripted", "会話", "ustomer", "onversation", "turn 1"):

@@ -68,9 +68,9 @@ def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
     assert (found.code, set(found.ok.values())) == (0, {True})
     assert found.said == {
         "questions": "2 conversations planned",
-        "user model": "played by a lexical stand-in",
-        "judge model": "played by a lexical stand-in",
-        "embed model": "played by a lexical stand-in",
+        "user model": "played by a simple version (no AI)",
+        "judge model": "played by a simple version (no AI)",
+        "embed model": "played by a simple version (no AI)",
         "demo model": "not used",
         "bot": "bot.py:connect: answered with 7 characters, 1 passage",
         "runs folder": "runs can be written",

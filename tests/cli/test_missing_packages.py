@@ -20,7 +20,7 @@ def found(question: str):
 
 bot = RunnableLambda(found)
 """
-HINT = "If your bot has an environment of its own, name the Python of that: --set python="
+HINT = "If your bot has its own environment, name the Python of that: --set python="
 
 
 @pytest.mark.parametrize(

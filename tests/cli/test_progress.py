@@ -47,7 +47,7 @@ def test_a_log_says_how_far_a_run_is(log: Log, monkeypatch: pytest.MonkeyPatch) 
     with redirect_stderr(log):
         assert main([*FEW]) == 0
     said = log.getvalue()
-    assert "After 0 s: 0/2 conversations, 0 turns graded, 0 red" in said
+    assert "After 0 s: 0/2 conversations, 0 answers graded, 0 to review" in said
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_everything_on_the_shelves_can_be_had() -> None:
     [
         (load_judge, "groundednes", "unknown judge: 'groundednes'. Did you mean groundedness?"),
         (shelves.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
-        (shelves.persona, "_user", "unknown persona: '_user'."),
+        (shelves.persona, "_user", "unknown customer: '_user'."),
         (shelves.persona, "../personas/angry", "cannot be read"),
         (shelves.persona, "none.toml", "none.toml: cannot be read (No such file or directory)."),
         (load_judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),

@@ -389,7 +389,7 @@ NO_VERDICT = "must name one of its fields that can be a grade"
         (
             'needs = ["reference"]',
             'grades = "conversation"\nmaterial = ["answer"]',
-            "material is for judges of turns",
+            "material is for judges of single answers",
         ),
         (FORM, f'short = ["grade"]\n{FORM}'.replace('short = "…"', ""), "[ja] short is missing or empty"),
         # A short form is a part of the long one: it keeps the verdict, and has no field of its own.

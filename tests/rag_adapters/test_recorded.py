@@ -64,10 +64,13 @@ def turn(text: str, earlier: int) -> Query:
     [
         (Query(text="無記録", case="c3"), "question c3 has no recorded answer"),
         (Query(text="?", case="unknown"), "question unknown has no recorded answer"),
-        (Query(text="それで？", case="c1", history=BEFORE), "question c1 has no recorded answer to turn 2"),
-        (turn("送料はかかりますか？", 1), "question c4, turn 2: the log has no answer to what is asked here"),
-        (turn("本当？", 2), "question c4 has no recorded answer to turn 3"),
-        (turn("では？", 3), "question c4 has no recorded answer to turn 4"),
+        (Query(text="それで？", case="c1", history=BEFORE), "question c1 has no recorded answer 2"),
+        (
+            turn("送料はかかりますか？", 1),
+            "question c4, answer 2: the log has no answer to what is asked here",
+        ),
+        (turn("本当？", 2), "question c4 has no recorded answer 3"),
+        (turn("では？", 3), "question c4 has no recorded answer 4"),
     ],
 )
 def test_what_was_not_recorded_is_not_the_bots_failure(query: Query, said: str) -> None:

@@ -86,5 +86,5 @@ def test_money_and_rules_read_well() -> None:
     assert said(rules_text(RedRules(groundedness=None))) == (
         "Low grade < 70, Not in the passages off, Incorrect <= 2,"
         " Unsupported claim < 100, Facts do not match < 100, Rule broken < 100, Not resolved <= 50,"
-        " Lapse between turns >= 1, Expectation not met >= 1"
+        " Lapse between answers >= 1, Expectation not met >= 1"
     )

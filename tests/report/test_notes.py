@@ -61,9 +61,9 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
         "Failed messages of the simulated customer: 1 of 14 (7.1 %); 5 % are tolerated.",
         "Fluency, failed grades: 1 of 13 (malformed 1); they are not part of the mean."
         " Why: malformed: there is no JSON object in the reply",
-        "Turns without an answer from the bot: 1 of 13 (timeout 1); these get the lowest grade by rule.",
+        "Messages that the bot did not answer: 1 of 13 (timeout 1); these get the lowest grade by rule.",
         "Conversations cut short because the simulated customer failed: 1.",
-        "Similarity (6/13), Cosine (6/13): turns without a reference or passages were skipped.",
+        "Similarity (6/13), Cosine (6/13): answers without a reference answer or passages were skipped.",
         "Messages of the simulated customer that were rewritten before the bot saw them:"
         " 1 of 13 (repetition 1, other language 1).",
     ]

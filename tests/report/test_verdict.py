@@ -63,7 +63,8 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
             BAD,
             {"target": "red <= 0.1 and severity_major < 2 and major <= 1"},
             "不合格：要確認の割合 22.2%（許容10%）；重大な誤りのある回答 2（許容2未満）",
-            "Failed: Red turns 22.2 % (10 % allowed); Major turns 2 (less than 2 allowed)",
+            "Failed: Answers to review 22.2 % (10 % allowed); "
+            "Answers with a serious error 2 (less than 2 allowed)",
         ),
         ([1.0] * 3, {"target": 0.9}, "判定保留：採点した質問は3件（5件以上が必要）",
          "Undecided: questions with a grade: 3 (5 required)"),
@@ -207,7 +208,7 @@ def test_of_rows_nobody_played_a_customer(command: Command) -> None:
     counted, ruled = (command(*some, "--judges", judge) for judge in ("turn", "em"))
 
     assert (counted.code, ruled.code) == (0, 0)
-    assert flat("stand-ins (word overlap) played the judges") in flat(counted.out)
+    assert flat("simple scoring (no AI) graded") in flat(counted.out)
     assert flat("played the customer") not in flat(counted.out)
     assert flat("Trial: score") in flat(counted.out)
     assert flat("Passed: score 100") in flat(ruled.out)

@@ -72,7 +72,7 @@ def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
     ("", "is not a condition"), ("__import__('os')", "is not a condition"),
     ("turn >= 1.2.3", "is not a condition"),
     ("turn >= 1.2", "between 0 and 1"), ("pass^3 == 0.9", "write pass.3 >= 0.9"), (True, "between 0 and 1"),
-    ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "write severity_major <= 1"),
+    ("severity_major <= 1.5", "is a whole number"), ("severity_major >= 1", "write severity_major <= 1"),
     ("p95_seconds >= 1", "write p95_seconds <= 1"),
     ("cost_usd == 2", "write cost_usd <= 2"), ("cost_usd <= -1", "is an amount of dollars"),
     ("red >= 0.1", "write red <= 0.1"), ("failed > 0", "write failed <= 0"),
@@ -408,7 +408,7 @@ def test_the_range_of_a_cost_is_one_of_money() -> None:
     turns = Condition(name="severity_major", comparison="<=", threshold=3)
     found = {"value": 2.0, "low": 0.5, "high": 0.75, "decision": "passed", "n": 4}
     assert "%" not in said(range_text(CheckedCondition(condition=cost, **found)), "en")
-    assert said(range_text(CheckedCondition(condition=turns, **found)), "en") == "up to 75 % of turns"
+    assert said(range_text(CheckedCondition(condition=turns, **found)), "en") == "up to 75 % of answers"
     shown = [said(value_text(CheckedCondition(condition=each, **found)), "en") for each in (cost, turns)]
     assert shown == ["2 USD", "2"]
 

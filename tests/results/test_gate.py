@@ -24,7 +24,7 @@ def summary(**changes: Any) -> Summary:
     ("changes", "target", "passed", "reasons"),
     [
         ({}, None, None, ()),
-        ({"score": 0.71}, 0.9, False, ("The score 71 is below the target 90: 8 of 13 turns are red.",)),
+        ({"score": 0.71}, 0.9, False, ("The score 71 is below the target 90: 8 of 13 answers need review.",)),
         ({"score": 0.9, "interval": (0.9, 0.95)}, 0.9, True, ()),
         # Also when floating point falls short by nothing.
         ({"score": 0.1 + 0.7 + 0.1 - 1e-16, "interval": None}, 0.9, True, ()),
@@ -33,7 +33,8 @@ def summary(**changes: Any) -> Summary:
             "92 reaches the target 90, but the 95 % interval begins at 84: more questions would settle it.",
         )),
         # A near miss never reads as equal: it has as many decimals as that takes.
-        ({"score": 0.8996}, 0.9, False, ("The score 89.96 is below the target 90: 8 of 13 turns are red.",)),
+        ({"score": 0.8996}, 0.9, False,
+         ("The score 89.96 is below the target 90: 8 of 13 answers need review.",)),
     ],
 )  # fmt: skip
 def test_the_score_decides_and_the_reasons_say_why(

@@ -64,7 +64,7 @@ def test_answers_against_their_passages_miss_the_target(judges: tuple[str, ...],
     assert done.code == 1
     assert next(iter(shown["judges"])) == ("groundedness" if judges else "turn")
     assert shown["score"] < 0.6
-    assert "6 of 6 turns are red" in shown["reasons"][0]
+    assert "6 of 6 answers need review" in shown["reasons"][0]
 
 
 def test_a_share_at_the_limit_passes() -> None:
@@ -73,7 +73,7 @@ def test_a_share_at_the_limit_passes() -> None:
     over = gated([0.2] * 2 + [1] * 7, target=0.5)
 
     assert (over.passed, over.decision) == (False, "missed")
-    told = "2 of 9 questions have a major turn (22.2 %); the target allows 20 % (--max-major)."
+    told = "2 of 9 questions have a serious error (22.2 %); the target allows 20 % (--max-major)."
     assert over.reasons[0] == told
     # A question counts once, however many turns and customers: one bad one in six is 17 %.
     grades: dict[tuple[str, str, int], list[float]] = {
@@ -106,7 +106,7 @@ def test_the_limit_goes_with_every_target(settings: dict[str, Any], passed: bool
     three_in_twenty = gated([0.2] * 3 + [1.0] * 17, **settings)
 
     assert three_in_twenty.passed is passed
-    assert ("major" in " ".join(map(str, three_in_twenty.reasons)).casefold()) is not passed
+    assert ("serious error" in " ".join(map(str, three_in_twenty.reasons)).casefold()) is not passed
 
 
 def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
@@ -115,7 +115,7 @@ def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
     limit = gate.conditions[-1]
 
     assert (limit.condition.text, limit.decision, limit.by_default) == ("major == 0", "missed", True)
-    assert "1 of 20 questions have a major turn (5.0 %)" in gate.reasons[0]
+    assert "1 of 20 questions have a serious error (5.0 %)" in gate.reasons[0]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
         (
             "en",
             "Failed: 22.2 % of the questions have a serious error (20 % allowed)",
-            "2 of 9 questions have a major turn",
+            "2 of 9 questions have a serious error",
         ),
     ],
 )
@@ -227,7 +227,7 @@ def test_more_judges_decide_no_target_by_stand_ins(command: Command) -> None:
     done = command(*arguments)
 
     assert done.code == 2
-    assert "stand-ins would decide" in done.err
+    assert "simple scoring (no AI) would decide" in done.err
     assert command(*arguments, "--offline").code in (0, 1)
 
 

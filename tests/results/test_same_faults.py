@@ -232,7 +232,7 @@ def test_the_run_that_was_reviewed_says_so_too(judge: Judge, rehearse: Rehearse,
     shown = page()
     assert "old price" in shown
     assert "Judge is wrong" in shown
-    assert "Of 2 red answers that your team judged, 0 are rightly red (0 %)." in shown
+    assert "Your team checked 2 answers to review; the judge was right about 0 (0 %)." in shown
 
 
 def test_what_a_comment_says_is_only_text(judge: Judge, rehearse: Rehearse) -> None:

@@ -59,7 +59,7 @@ def test_progress_counts_what_happens(capsys: pytest.CaptureFixture[str]) -> Non
         made.ledger.charge("judge", Usage(model="unheard-of"))
 
     assert isinstance(tally, Tally)
-    assert quiet == "1/2 conversations, 1 turns graded, 1 red"
+    assert quiet == "1/2 conversations, 1 answers graded, 1 to review"
     assert paid == f"{quiet}, 1 calls, 0.20 USD"
     assert str(tally.message()) == f"{quiet}, 2 calls, at least 0.20 USD"
     assert capsys.readouterr() == ("", "")
@@ -74,7 +74,7 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
         with progress_on_stderr([a_talk()], a_stage(judges=("turn",))) as tally:
             tally.ended(a_talk())
         shown = ""
-        while "1/1 conversations, 0 turns graded, 0 red" not in shown:
+        while "1/1 conversations, 0 answers graded, 0 to review" not in shown:
             shown += os.read(terminal, 10_000).decode("utf-8", "replace")
     os.close(terminal)
 

@@ -182,7 +182,7 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--personas-out", "p"), "can only be used with --from-logs"),
         (("--from-logs", JA), "no log of conversations of a known format"),
         (("--from-logs", "empty.jsonl"), "empty.jsonl: the file is empty"),
-        (("--from-logs", "desk.jsonl"), "no turn in which the customer says something"),
+        (("--from-logs", "desk.jsonl"), "the customer says nothing"),
         (("--from-logs", "ja.jsonl", "--language", "en"), "no customer says anything in it (--language en)"),
         (("nowhere",), "no such file or folder"),
     ],

@@ -156,7 +156,7 @@ def test_attacks_are_written_to_no_question_file(name: str, desk: Any, command: 
     done = command("fixes", "latest", "--focus", name)
 
     assert not Path(name).exists()
-    assert f"Attacks come with their persona, not from a file: {name} was not written." in done.err
+    assert f"Attacks belong to their customer, not to a file: {name} was not written." in done.err
     assert "--replay" in done.err
 
 

@@ -66,7 +66,7 @@ def test_frequencies_are_taken_relative_to_one_another() -> None:
         ("[[customers]]\npersona = 'calm'\nfrequency = inf", "finite number"),
         ("[[customers]]\npersona = 'calm'\nfrequency = 1\npatiense = 2", "Did you mean patience"),
         ("[[customers]]\npersona = 'calm'\nfrequency = 1\nbrevity = 2", "at most 1. See "),
-        ("[[customers]]\npersona = 'clam'\nfrequency = 1", "unknown persona: 'clam'"),
+        ("[[customers]]\npersona = 'clam'\nfrequency = 1", "unknown customer: 'clam'"),
         (2 * "[[customers]]\npersona = 'calm'\nfrequency = 1\n", "'calm' is in it twice"),
     ],
 )

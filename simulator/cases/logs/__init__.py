@@ -394,7 +394,7 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Log
                 skipped.note(_("conversations without a line of a customer"))
                 continue
             if len(talk.turns) > _MOST_TURNS:
-                skipped.note(_("conversations of more than {n:,} turns", n=_MOST_TURNS))
+                skipped.note(_("conversations of more than {n:,} messages", n=_MOST_TURNS))
                 continue
             if any(len(text) > MAX_CELL for text in _texts(talk)):
                 skipped.note(_("conversations with a text of more than {n:,} characters", n=MAX_CELL))
@@ -416,7 +416,7 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Log
             path=path, name=format_.name, why=reasons or (_("no customer says anything"),),
         )  # fmt: skip
     read = _(
-        "{path}: read as {name}; conversations {talks}, turns {turns}, answers {answers}.",
+        "{path}: read as {name}; conversations {talks}, messages {turns}, answers {answers}.",
         path=path, name=format_.name, talks=talks, turns=turns, answers=answers,
     )  # fmt: skip
     _tell(sentences(read, _("Not read: {reasons:clauses}.", reasons=reasons) if reasons else None))
@@ -459,7 +459,7 @@ def _bare(
             if format_.matches(inside) or (other := _other_format(inside)) is None:
                 yield inside
             else:
-                skipped.note(_("records of another format ({name}), for a file of their own", name=other))
+                skipped.note(_("records of another format ({name}); put them in another file", name=other))
 
 
 def _other_format(record: Record) -> Message | str | None:

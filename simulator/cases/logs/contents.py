@@ -114,7 +114,7 @@ def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
     said = [line for line, who in zip(text.texts, spoken, strict=True) if who in ("assistant", "agent")]
     if len(said) >= _FEW_TEXTS and sum(bool(_ASKS.search(line)) for line in said) > _MOST_ASKING * len(said):
         raise Unclear(
-            _("most lines of the desk in {text} are questions; if it is a log after all: {columns}",
+            _("most answers in {text} are questions; if it is a log after all: {columns}",
               text=quote(text.name), columns=named(id=id_.name, role=role.name, text=text.name))
         )  # fmt: skip
     return _layout(columns, id=id_.name, role=role.name, text=text.name)
@@ -126,7 +126,7 @@ def _look_at_questions(columns: list[_Column], roles: list[_Column]) -> None:
     asked = next(column.name for column in columns if field_of(column.name) == "question")
     if id_ and roles and _ids([column for column in columns if column.name == id_], _spoken(roles[0])):
         why = _(
-            "read as questions, one a row; if customers and the desk speak in turn in it: {columns}",
+            "read as questions, one per row; if it holds conversations of customers and the desk: {columns}",
             columns=named(id=id_, role=roles[0].name, text=asked),
         )
         raise Unclear(why, is_question_file=True)
@@ -189,15 +189,16 @@ def what_was_read(layout: LogLayout, records: Iterable[Mapping[str, Any]]) -> Me
     rows = list(records)
     if "role" not in columns:
         return _(
-            "columns told by their contents: text {text}, all by customers; if that is wrong: {columns}",
+            "columns recognized by their contents: text {text}, all by customers; if that is "
+"wrong: {columns}",
             text=quote(columns["text"]), columns=named(**_usual(columns), role="..."),
         )  # fmt: skip
     words: dict[str, list[str]] = {"user": [], "desk": [], "": []}
     for word in dict.fromkeys(str(row.get(columns["role"]) or "").strip() for row in rows):
         words["desk" if (who := speaker(word)) in ("assistant", "agent") else who].append(word)
     return _(
-        "columns told by their contents: conversation {id}, speaker {role} (customer: {user}; desk: {desk}),"
-        " text {text}; if that is wrong: {columns}",
+        "columns recognized by their contents: conversation {id}, speaker {role} (customer: "
+"{user}; desk: {desk}), text {text}; if that is wrong: {columns}",
         id=quote(columns["id"]), role=quote(columns["role"]), user=_some(words["user"]),
         desk=_some(words["desk"]),
         text=quote(columns["text"]), columns=named(**_usual(columns)),

@@ -28,13 +28,13 @@ def command(
     *,
     html: str | None = option("--html FILE", "Write the comparison as a page."),
 ) -> int:
-    """Have a judge pick the better answer of two runs, turn by turn.
+    """Have a judge pick the better answer of two runs, one by one.
 
     python run.py compare RUN latest
 
-    The judge reads each pair twice, in both orders; if the verdicts differ, it is a tie. Turns are compared
-    as long as the customer said the same: always the first, and later ones of runs made with --replay. You
-    see wins, ties and losses, and whether order or length swayed the judge.
+    The judge reads each pair twice, in both orders; if the verdicts differ, it is a tie. Answers are
+    compared as long as the customer said the same: always the first, and later ones of runs made with
+    --replay. You see wins, ties and losses, and whether order or length swayed the judge.
     """
     settings = load_settings(flags)
     comparison = Comparison(compared, settings)

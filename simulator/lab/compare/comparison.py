@@ -283,8 +283,8 @@ class Comparison:
         self.match = matched(first, other)
         if not self.match.pairs:
             msg = _(
-                "no turn of {one} and {other} can be compared: other questions, personas, or"
-                " customers who said something else. Hold the second with --replay {one}.",
+                "{one} and {other} have no answers to compare: other questions, other customers, or "
+                "customers who said something else. Run the second with --replay {one}.",
                 one=first.run.id,
                 other=other.run.id,
             )

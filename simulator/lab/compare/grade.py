@@ -475,5 +475,5 @@ class PairLexicalJudge:
             shares = [f"{100 * merit[name]:.0f}%" if name in merit else "-" for merit in (first, other)]
             say = _("{measure} {one} to {other}", measure=measures[name], one=shares[0], other=shares[1])
             parts.append(say)
-        reason = shown(_("Lexical stand-in: {parts}", parts=parts), language)
+        reason = shown(_("Simple scoring (no AI): {parts}", parts=parts), language)
         return outcome(pair, "stand_in", verdict, reason=reason)

@@ -58,7 +58,7 @@ def _about(result: PairwiseResult) -> Iterator[Text | Line]:
     for letter, run in (("A", figures.duel.a), ("B", figures.duel.b)):
         yield _("{letter} = {run}", letter=letter, run=run)
     if result.model == LEXICAL:
-        yield _("Judge: an offline stand-in (common words, no language model; blind to order and length)")
+        yield _("Judge: simple scoring (common words, no AI; blind to order and length)")
     else:
         yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=result.model)
     yield _(
@@ -108,7 +108,7 @@ def _bias(result: PairwiseResult) -> Iterator[Fact]:
     # Order: a stand-in sees none, a model chose what stood first in some share of its preferences.
     line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
     if result.model == LEXICAL:
-        line = _("The stand-in does not see the order, so it has no such bias.")
+        line = _("Simple scoring does not see the order, so it has no such bias.")
     elif position is not None:
         line = _(
             "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
@@ -164,7 +164,7 @@ def _example(result: PairwiseResult, alike: Sequence[PairOutcome]) -> Item:
     )
     first, other = map(excerpt, outcome.answers)
     return Item(
-        _("{case} ({persona}, turn {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
+        _("{case} ({persona}, answer {turn})", case=outcome.case, persona=personas, turn=outcome.turn),
         facts=(Fact(_("Customer"), excerpt(outcome.question)), Fact(_("Reason"), excerpt(outcome.reason))),
         sides=((Fact("A", first), Fact("B", other)),),
     )

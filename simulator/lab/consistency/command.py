@@ -55,12 +55,12 @@ def command(
 ) -> int:
     """Ask the bot about its own claims, and find where it contradicts itself.
 
-    A model writes follow-up questions about answers of a finished run, as a customer would: about those with
-    most figures and dates first. The bot gets each one after the same dialogue, and a judge compares the
-    answers. They are saved in the run file and paid for once. Also shown: whether the same question always
-    got the same facts, in whatever wording or language, and whoever asked it. A judge compares the different
-    answers to a question, one call for each; without a model, or with --offline, nobody is asked, and only
-    figures, dates and yes/no are compared. Contradictions do not change the exit code.
+    A model writes follow-up questions about answers of a finished run, as a customer would: about those
+    with most figures and dates first. The bot gets each one after the same dialogue, and a judge compares
+    the answers. They are saved in the run file and paid for once. Also shown: whether every customer got
+    the same facts for the same question, in whatever wording or language. A judge compares the different
+    answers to a question, one call for each; without a model, or with --offline, only figures, dates and
+    yes/no are compared. Contradictions do not change the exit code.
     """
     today = load_settings(flags)
     check_one_player(today)

@@ -38,8 +38,8 @@ def consistency_line(results: Results) -> Message | None:
         return None
     first = cases[0].clashes[0].found
     return _(
-        "Different customers were told different things about the same question ({n} found;"
-        ' {case} and others): "{one}" / "{other}"',
+        "Different customers got different answers to the same question ({n} found; {case} "
+        'and others): "{one}" / "{other}"',
         n=sum(len(case.clashes) for case in cases),
         case=safe_text(cases[0].case),
         one=safe_text(first.one),
@@ -96,7 +96,8 @@ def _check(check: FollowUpCheck) -> Item:
 def _consistency(figures: Consistency) -> Iterator[Block]:
     if figures.share is None:
         none = _(
-            "No question was asked twice, so there is nothing to compare. Use more personas or --repeats."
+            "No question was asked twice, so there is nothing to compare. Use more customers "
+            "(--persona) or --repeats."
         )
         yield Line(none)
     else:
@@ -140,7 +141,7 @@ def _clash(clash: Clash) -> Item:
 
 
 def _turn(conversation: str, turn: int) -> Message:
-    return _("{conversation} turn {n}", conversation=conversation, n=turn)
+    return _("{conversation} answer {n}", conversation=conversation, n=turn)
 
 
 def _item(title: Message, *facts: tuple[Message, str]) -> Item:

@@ -47,12 +47,13 @@ def suggest(  # noqa: PLR0917 - one for each option
     good: str | None = GOOD,
     method: str = option(
         "--method NAME",
-        "quantile: what nearly all right answers reach. balanced: what separates right from wrong best.",
+        "quantile: what nearly all good answers reach. balanced: what separates good answers "
+        "from bad ones best.",
         "quantile",
     ),
     quantile: float = option(
         "--quantile SHARE",
-        "The share of right answers that may stay below the threshold.",
+        "The share of good answers that may stay below the threshold.",
         0.05,
         min=0.0,
         max=0.5,
@@ -93,7 +94,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     language = language_of_most(row.case.language for row in answers.rows)
     source = f"{Path(file).name} ({answers.label.good})"
     if not any(answer.right for answer in evidence.judged):
-        msg = _("{source}: no right answer has a score, so no threshold can be suggested.", source=source)
+        msg = _("{source}: no good answer has a score, so no threshold can be suggested.", source=source)
         raise InputError(msg)
     suggestions = thresholds.suggestions(evidence, how)
     changes: list[thresholds.ThresholdChange] = []

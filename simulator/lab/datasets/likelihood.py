@@ -56,9 +56,7 @@ class LikelihoodChooser:
                 self.has_logprobs = False
                 self._print_once(_("it tells no log-likelihoods, so the model writes its answers"))
             elif reply.known:
-                self._print_once(
-                    _("some answers could not be told apart by their first tokens, and are written out")
-                )
+                self._print_once(_("some answers share their first tokens, and are written out"))
             return None
         chosen = max(reply.scores, key=reply.scores.__getitem__)
         return Answer(text=chosen, shows_passages=False, logprobs=reply.scores, usage=reply.usage)

@@ -40,8 +40,8 @@ def thresholds_report(outcome: ThresholdsOutcome) -> Report:
     method = _("Method: the value that parts right from wrong answers best (balanced accuracy).")
     if how.method == "quantile":
         method = _(
-            "Method: the highest value that at least {percent:g} % of the right answers reach"
-            " (quantile {quantile:g}).",
+            "Method: the highest value that at least {percent:g} % of the good answers reach "
+            "(quantile {quantile:g}).",
             percent=100 * (1 - how.quantile),
             quantile=how.quantile,
         )
@@ -86,11 +86,11 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
         # Only what is doubtful needs a line.
         if result.threshold is not None and not result.few:
             continue
-        text = _("{name}: no value parts right answers from others; this judge does not fit these data.")
+        text = _("{name}: no value separates good answers from others; this judge does not fit these data.")
         if result.threshold is not None:
             text = ngettext(
-                "{name}: only {n} right answer; 20 or more should decide.",
-                "{name}: only {n} right answers; 20 or more should decide.",
+                "{name}: only {n} good answer; 20 or more should decide.",
+                "{name}: only {n} good answers; 20 or more should decide.",
                 n=result.right,
             )
         yield Line(text.format(name=suggestion.name, n=result.right), "alarm")

@@ -69,9 +69,7 @@ def contest_section(results: Results) -> Section | None:
         notes = []
     # "relevance, fluency": metrics that shared a call share its cost.
     if any("," in name for name in contest.cost):
-        apart = _(
-            "What metrics of one call cost cannot be told apart; --judging separate asks for each by itself."
-        )
+        apart = _("Metrics that share one call share its cost; --judging separate asks for each by itself.")
         notes = [apart]
     return figures_section(
         key="contest",

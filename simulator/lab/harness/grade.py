@@ -105,7 +105,7 @@ def _not_asked(session: HarnessSession, scores: Sequence[Score]) -> Iterator[Sco
     for score in scores:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
     for conversation in itertools.chain.from_iterable(session.conversations.values()):
-        reason = shown(_("This task or turn is not measured by it."), conversation.case.language)
+        reason = shown(_("This metric does not apply to this task or message."), conversation.case.language)
         for turn in conversation.turns:
             for judge in judges.keys() - filed.get((conversation.id, turn.index), set()):
                 bare = Score(judge=judge, conversation=conversation.id, turn=turn.index, state="skipped")

@@ -32,7 +32,7 @@ from simulator.runner.labelled_answers import Dimension
 
 # Who graded, where no model did; a model is named.
 _GRADED_BY = {
-    "by_stand_in": _("Graded by an offline stand-in (word overlap, no language model)"),
+    "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
     "by_function": _("Computed, no language model"),
 }
 # The scorers that only count, as tables name them; others are published ones that the file brings along.
@@ -145,7 +145,7 @@ def _facts(figures: Figures) -> Iterator[Fact]:
             precision=short_number(red.precision),
             recall=short_number(red.recall),
         )
-        yield Fact(_("Red by the rule of runs"), line)
+        yield Fact(_("Needs review by the rule of runs"), line)
     else:
         yield Fact(_("Leniency (judge - people)"), _leniency(figures))
     # With labels of one kind there is nothing to part.

@@ -59,17 +59,17 @@ def calibrate(  # noqa: PLR0917 - one for each option
     ),
     cases: str | None = option(
         "--cases FILE",
-        "With --probes: your questions, with right answers and contexts. Default: the bundled ones.",
+        "With --probes: your questions, with reference answers and contexts. Default: the bundled ones.",
     ),
     language: str | None = option("--language ja|en", "With --probes: use only this language."),
 ) -> int:
     """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
 
-    The results are saved in calibrations/ for this prompt and model, and later reports show them beside
-    the judge's grades. If interrupted, run the same command again: nothing is paid for twice.
+    The results are saved in calibrations/ for this prompt and model, and later reports show them with the
+    judge's grades. If interrupted, run the same command again: nothing is paid for twice.
 
-    With --probes no labels are needed: right answers are changed in one known way (a wrong figure, a
-    thank-you, an angry customer). What moves the judge although it should not is saved too.
+    With --probes no labels are needed: good answers are changed in one known way (a wrong figure, a
+    thank-you, an angry customer). Changes that move the judge although they should not are saved too.
     """
     settings = with_judging_for(load_settings({**flags, "judges": [judges] if judges else None}))
     of_labels = {"FILE": file, "--label": label, "--good": good}
@@ -138,7 +138,7 @@ def probe(
     """Tries judges (names with commas) together, for they see the same pairs; returns the exit code."""
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
-        raise InputError(_("--judge names nobody."))
+        raise InputError(_("--judge: name a judge."))
     spoken = next((option for option in LANGUAGES if option == language), None)
     if language and spoken is None:
         raise UnknownName(_("language"), language, LANGUAGES)

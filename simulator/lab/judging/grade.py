@@ -53,7 +53,7 @@ class ProbeRun:
         self.probes = limited(made, request.limit, settings.seed)
         if not self.probes:
             msg = _(
-                "{cases}: no pair can be made. Questions need a right answer and contexts.",
+                "{cases}: no pair can be made. Questions need a reference answer and contexts.",
                 cases=request.cases or _("the bundled questions"),
             )
             raise InputError(msg)

@@ -56,7 +56,7 @@ def probes_report(
     )
     graded_by = {
         "by_model": _("Graded by {model}", model=model),
-        "by_stand_in": _("Graded by an offline stand-in (word overlap, no language model)"),
+        "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
         "by_function": _("Computed, no language model"),
     }
     # A judge and its Correctness may both break a bound; each is told.
@@ -98,8 +98,10 @@ def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
         )
         if expects == "falls":  # of facts that were flipped, how many were caught
             columns[pgettext("bias", "fell by 2")] = lambda row: _number(row.fell, ".0%")
-            columns[pgettext("bias", "turned red")] = lambda row: _number(row.turned, ".0%")
-            columns[pgettext("bias", "right, yet red")] = lambda row: _number(row.red_before, ".0%")
+            columns[pgettext("bias", "now needs review")] = lambda row: _number(row.turned, ".0%")
+            columns[pgettext("bias", "good, yet marked for review")] = lambda row: _number(
+                row.red_before, ".0%"
+            )
         columns[pgettext("bias", "verdict")] = _verdict
         cells = (
             [Cell(text=text(row), tone="alarm" if row.held is False else "") for text in columns.values()]

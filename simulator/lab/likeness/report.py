@@ -38,7 +38,7 @@ def reactions_report(
     for reaction in reactions:
         parts: list[Message | str] = [
             titles("ended", reaction.conversation.ended.value if reaction.conversation.ended else ""),
-            ngettext("{n} turn", "{n} turns", n=len(reaction.conversation.turns)),
+            ngettext("{n} answer", "{n} answers", n=len(reaction.conversation.turns)),
         ]
         if reaction.feelings:
             parts.append(" → ".join(f"{feeling:+d}" if feeling else "0" for feeling in reaction.feelings))
@@ -50,11 +50,11 @@ def reactions_report(
     bots = [bot for bot in BOTS if any(bot in cells for cells in rows.values())]
     table = Table.of(
         "reactions",
-        (_("Persona"), *(_BOTS[bot] for bot in bots)),
+        (_("Customer"), *(_BOTS[bot] for bot in bots)),
         [[Cell(text=titles("persona", who)), *(cells[bot] for bot in bots)] for who, cells in rows.items()],
     )
     facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
-    verdict = _("Every persona reacts as it should.")
+    verdict = _("Every customer reacts as it should.")
     if facts:
         verdict = ngettext(
             "{n} finding: these customers do not react as they should.",
@@ -62,8 +62,8 @@ def reactions_report(
             n=len(facts),
         )
     note = _(
-        "How each left, after how many turns, how the feeling moved (-2 to 2), how many questions of the bot"
-        " that asks back got an answer (tells), and the grade where a model judges."
+        "How each left, after how many answers, how the feeling moved (-2 to 2), how many questions of the"
+        " bot that asks back got an answer (tells), and the grade where a model judges."
     )
     listed = (FactList(facts),) if facts else ()
     blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))

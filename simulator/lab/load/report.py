@@ -136,7 +136,7 @@ def _levels(load: Load) -> Iterator[Table]:
         )
         for name, level in ((_("quiet"), load.quiet), (_("busy"), load.busy))
     ]
-    columns = (_("Quality under load"), _("in flight"), "p95", _("score"), _("no answer"), _("turns"))
+    columns = (_("Quality under load"), _("in flight"), "p95", _("score"), _("no answer"), _("answers"))
     yield Table.of("levels", columns, rows)
 
 

@@ -30,7 +30,7 @@ class LoadSettings(AddedSettings):
     shapes: ClassVar = {"customers": "N", "arrival": "RATE", "think": "SECONDS"}
 
     customers: Count | None = setting(
-        "Load rehearsal: so many customers at once; grading waits until all have left."
+        "Load test with this many customers at once; grading waits until all have left."
     )
     arrival: Annotated[
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())

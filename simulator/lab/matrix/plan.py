@@ -278,7 +278,7 @@ class _MatrixFile:
         for key, value in given.items():
             # They are axes: as common settings they would be there twice, and say different things.
             if key in {"cases", "prompt"}:
-                wrong = _("{where}{key}: data sets and prompts stand in [matrix].", where=where, key=key)
+                wrong = _("{where}{key}: data sets and prompts belong in [matrix].", where=where, key=key)
                 raise _error(self.path, wrong)
             if key not in setting_fields():
                 raise UnknownName(_("setting"), key, setting_fields(), f"({where}in {self.path})")

@@ -161,8 +161,8 @@ def _notes(matrix: MatrixFigures) -> Iterator[Message]:
         yield _("What could not be extracted from an answer counts as 0, no answer as the lowest grade.")
     if any(cell.trial for cell in matrix.cells):
         yield _(
-            "In some cells stand-ins without a model answered or graded."
-            " Their points are not those of a real model."
+            "In some cells simple versions (no AI) answered or graded. Their points are not "
+            "those of a real model."
         )
 
 

@@ -64,7 +64,7 @@ def test_json_is_one_object_and_the_table_goes_to_standard_error(command: Any) -
     assert bias_for("grateful", ["another"]) is None
     assert (shown["calls"], shown["cost_usd"], shown["failed"], shown["source"]) == ({}, 0, 0, "bundled")
     assert "採点の偏り" in done.err
-    assert "a lexical stand-in grades (no language model, no cost)" in done.err
+    assert "simple scoring (no AI, no cost)" in done.err
 
 
 def test_a_sample_does_not_replace_more_pairs_and_a_language_is_added(command: Any) -> None:
@@ -145,7 +145,7 @@ def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pyte
         (("--judge", "turn", "--label", "x"), "FILE is missing: calibrate FILE --judge NAME --label LABEL"),
         (("labels.jsonl", "--judge", "turn"), "--label is missing: calibrate FILE"),
         (("--probes", "--judge", "turns"), "unknown judge: 'turns'. Did you mean turn?"),
-        (("--probes", "--judge", " , "), "--judge names nobody."),
+        (("--probes", "--judge", " , "), "--judge: name a judge."),
         (("--probes", "--judge", "turn", "--language", "fr"), "unknown language: 'fr'."),
     ],
 )

@@ -106,7 +106,7 @@ def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: 
 
     assert found
     assert (found.turns, found.grades) == (turns, turns * reviewers)
-    assert f"{turns} turns, {turns * reviewers} human grades" in text
+    assert f"{turns} answers, {turns * reviewers} human grades" in text
     assert (f"Too few to tell whether people and the judge agree ({turns} answers" in text) != enough
 
 

@@ -131,7 +131,8 @@ def test_a_mended_answer_becomes_the_reference(capsys: pytest.CaptureFixture[str
 
     assert [case.references for case in cases] == [(("550円", "全国一律|550円"),), (("500円",),)]
     assert (
-        capsys.readouterr().err == "S: what the team reviewed is now the right answer of a (run 2026-03).\n"
+        capsys.readouterr().err
+        == "S: what the team reviewed is now the reference answer of a (run 2026-03).\n"
     )
 
 

@@ -58,8 +58,8 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
     ja = [said(note.text, "ja") for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), title)]
 
     assert (
-        "On the 60 turns that people graded, the judge is 4 points stricter than people on red turns,"
-        " 9 points more lenient than people on the others; the corrected score leaves that out."
+        "On the 60 answers that people graded, the judge is 4 points stricter than people on answers"
+        " to review, 9 points more lenient than people on the others; the corrected score leaves that out."
     ) in en
     assert any("要確認の回答で人より4点辛め、ほかの回答で人より9点甘めです" in note for note in ja)
 
@@ -79,7 +79,7 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
         (
             graded(lambda _, turn: 4 if turn < 3 else None),
             "あと2件で、点数を人の採点で補正できます（要確認の回答2件、ほか0件）",
-            "With 2 more (red turns 2, others 0)",
+            "With 2 more (to review 2, others 0)",
         ),
         (graded(lambda *_: 4, conversations=5), "採点できるのは15件", "this run has 15 to grade"),
     ],

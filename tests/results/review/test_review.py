@@ -56,9 +56,9 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
     assert done.code == 0
     assert done.err.splitlines() == [
         f"grades.csv, line {good + 2}: no conversation 'nobody#0' in this run; skipped.",
-        f"grades.csv, line {good + 3}: conversation '{talk}' has no turn 9; skipped.",
+        f"grades.csv, line {good + 3}: conversation '{talk}' has no answer 9; skipped.",
         f"grades.csv, line {good + 4}: grade '6' is not between 1 and 5; skipped.",
-        f"grades.csv, line {good + 5}: a second grade for the same turn; the first is on"
+        f"grades.csv, line {good + 5}: a second grade for the same answer; the first is on"
         f" line {first}; skipped.",
     ]
     assert "使えなかった記入が4件" in done.out
@@ -83,7 +83,7 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
         (("latest", "--from", "x.csv"), "x.csv: no such file"),
         (("latest", "--from", "x.pdf"), "x.pdf: no such file"),
         (("latest", "--from", "rows.csv"), "no columns conversation, turn and grade"),
-        (("latest", "--export", "labels.jsonl"), "nobody has graded a turn"),
+        (("latest", "--export", "labels.jsonl"), "no answer of"),
         (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
         (("latest", "--from", "sheet:!!"), "no sheet's key or address"),
         (("latest", "--form", "x.csv"), "No such option: --form"),
