@@ -40,10 +40,12 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     field_validator,
+    model_validator,
 )
 
 from simulator.core.errors import Failure as Failure
 from simulator.core.messages import Language as Language
+from simulator.core.messages import _
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -217,6 +219,11 @@ class Query(Value):
     session: str = ""
     case: str = ""
     language: Language = "ja"
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The customer's line as the messages in which it was sent, for bots that take several in a row."""
+        return tuple(filter(None, map(str.strip, self.text.splitlines())))
 
 
 class Answer(Value):
@@ -665,6 +672,29 @@ class PersonaText(Value):
     phrases: dict[str, tuple[str, ...]] = {}
 
 
+class Habits(Value):
+    """How a kind of customer writes: of each habit the share (0..1) of their lines that show it.
+
+    A line shows one at most, and the prompt names only that one. docs/personas.md says what each means.
+    """
+
+    messages: _Share = 0.0
+    typos: _Share = 0.0
+    nudges: _Share = 0.0
+    pasted: _Share = 0.0
+    second_matter: _Share = 0.0
+    shouting: _Share = 0.0
+    rants: _Share = 0.0
+    language: _Share = 0.0
+    emoji: _Share = 0.0
+
+    @model_validator(mode="after")
+    def _are_shares_of_the_same_lines(self) -> Self:
+        if (total := sum(self.model_dump().values())) > 1 + 1e-9:
+            raise ValueError(_("the shares add up to {total:g}, and 1 is the most", total=total))
+        return self
+
+
 class Conduct(Value):
     """What a kind of customer can set for `simulator.users.rules`; docs/personas.md says what each means.
 
@@ -685,6 +715,7 @@ class Conduct(Value):
     asks_for_person: bool = False
     pushback: Annotated[int, Field(ge=2)] | None = None
     change_of_mind: Annotated[int, Field(ge=2)] | None = None
+    habits: Habits = Habits()
 
 
 class AttackText(Value):

@@ -32,6 +32,7 @@ from simulator.users.faults import (
     left_early,
     left_late,
 )
+from simulator.users.rules import FEW
 
 # In place of a persona, in the lengths of lines.
 EVERYONE = "all"
@@ -59,12 +60,14 @@ def customer_figures(results: Results, run: RunTurns, handling: Handling | None 
     if handling is None:
         return figures
     spoilt = dict[Key, CustomerFault]()
+    limit = results.run.settings.get("turns")
+    turns = limit if isinstance(limit, int) else 0
     faults, lengths, conduct = Counter[str](), _Lengths(), _Conduct()
     for conversation, verdicts, of_conversation in faults_by_conversation(results):
         faults.update(fault.kind for fault in of_conversation)
         lengths.add(conversation)
         if not is_scripted(conversation, results.run.settings):
-            conduct.add(conversation, verdicts, of_conversation)
+            conduct.add(conversation, verdicts, of_conversation, is_few=turns <= FEW)
         # A bot that says nothing has failed, whatever it was asked.
         answered = {turn.index for turn in conversation.turns if not turn_failure(turn)}
         spoilt |= {(f.conversation, f.turn): f for f in of_conversation if f.spoils and f.turn in answered}
@@ -91,14 +94,20 @@ class _Conduct:
         self.raised, self.early, self.prompt, self.thanks = (list[float]() for _figure in range(4))
 
     def add(
-        self, conversation: Conversation, verdicts: VerdictsByTurn, faults: Iterable[CustomerFault]
+        self,
+        conversation: Conversation,
+        verdicts: VerdictsByTurn,
+        faults: Iterable[CustomerFault],
+        *,
+        is_few: bool,
     ) -> None:
+        """Where more than a few turns can be taken, customers stay as long as people do."""
         self.turns += len(conversation.turns)
         # Of a kind a turn has one fault.
         self.faults.update(kind for _turn, kind in {(fault.turn, fault.kind) for fault in faults})
         self.raised += goal_coverage(conversation)
         self.early += early_leaving(conversation, verdicts)
-        self.prompt += prompt_leaving(conversation, verdicts)
+        self.prompt += prompt_leaving(conversation, verdicts) if is_few else ()
         self.thanks += angry_thanks(conversation, verdicts)
 
     def goals(self) -> dict[str, CustomerGoal]:

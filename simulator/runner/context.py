@@ -75,6 +75,7 @@ from simulator.users.base import UserPrompts
 from simulator.users.offline import PhraseUser
 from simulator.users.opening import OpeningPrompts, VoicedOpening
 from simulator.users.persona import PersonaUser
+from simulator.users.rules import wanted_turns
 from simulator.users.scripted import (
     Follower,
     MixedUser,
@@ -221,14 +222,16 @@ class RunContext:
     def persona_user(self, conversation: Conversation, turns: int | None = None) -> Follower:
         """Who plays the persona: a model, or phrases where there is none; for at most so many turns.
 
-        Where none are given, they are those of the conversation in the run.
+        Where none are given, they are those of the conversation in the run, in which customers may go on as
+        long as people do.
         """
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self._player(conversation)
         most = turns or self.turns(conversation)[0]
+        wanted = 0 if turns else wanted_turns(conversation.case.language, seed, most)
         if model is None:
             lines = attack_lines(persona, conversation.case)
-            return ScriptedAttacker(lines, most) if lines else PhraseUser(persona, seed)
+            return ScriptedAttacker(lines, most) if lines else PhraseUser(persona, seed, wanted)
         greeting = self.greeting(conversation.case.language)
         if persona.adversarial:
             return AttackerUser(persona, self.attacks, model, seed=seed, turns=most, greeting=greeting)
@@ -240,6 +243,7 @@ class RunContext:
             turns=most,
             greeting=greeting,
             voiced=self.settings.voice_opening,
+            wanted=wanted,
         )
 
     def _player(self, conversation: Conversation) -> Model | None:

@@ -52,7 +52,7 @@ from simulator.text.overlap import content, coverage
 from simulator.text.segments import normalise, sentences
 from simulator.text.typography import codes, straight, straight_pattern
 from simulator.users.guard import guard_of
-from simulator.users.rules import says_again
+from simulator.users.rules import FEW, lets_through, says_again
 
 # When a customer had their answer, and whether they left in time; from stored turns and grades.
 
@@ -325,23 +325,31 @@ def _line_faults(conversation: Conversation, persona: Persona | None, turn: Turn
         yield _fault(conversation, turn.index, "invented", what=invented[0])
     if turn.index == 1:
         return
-    if question := _off_topic_question(conversation, known_texts, turn):
+    if question := _off_topic_question(conversation, persona, known_texts, turn):
         yield _fault(conversation, turn.index, "off_goal", what=question[:QUOTED])
     own_lines = [
         *(message.content for message in conversation.case.history if message.role == "user"),
         conversation.case.question,
         *(before.user for before in conversation.turns if before.index < turn.index),
     ]
-    rule = guard_of(conversation.case.language).broken_rule(turn.user, own_lines)
+    allowed = lets_through(persona) if persona else ()
+    rule = guard_of(conversation.case.language).broken_rule(turn.user, own_lines, allowed=allowed)
     if rule == "repeat":
         yield _fault(conversation, turn.index, "repeated")
     elif rule in ROLE_RULES:
         yield _fault(conversation, turn.index, "broke_role", what=rule)
 
 
-def _off_topic_question(conversation: Conversation, known: Sequence[str], turn: Turn) -> str:
-    """A question about something that was never mentioned; empty without one."""
-    if is_exempt("off_goal", conversation.persona):
+def _off_topic_question(
+    conversation: Conversation, persona: Persona | None, known: Sequence[str], turn: Turn
+) -> str:
+    """A question about something that was never mentioned; empty without one.
+
+    Who has all, or has a habit of bringing up a second matter, may ask about something else.
+    """
+    has_all = turn.reaction is not None and turn.reaction.got == "answered"
+    asks_more = has_all or (persona is not None and persona.habits.second_matter > 0)
+    if asks_more or is_exempt("off_goal", conversation.persona):
         return ""
     patterns = fault_patterns(conversation.case.language)
     mentioned = (*known, *(text for answers in conversation.case.references for text in answers))
@@ -363,7 +371,9 @@ def _leaving_faults(
     patience = persona.patience if persona and not is_exempt("impatient", persona.id) else 0
     if gave_up_early(conversation, verdicts, patience, turns):
         yield _fault(conversation, len(conversation.turns), "impatient")
-    done = answered_by(conversation, verdicts) if len(conversation.turns) > TOLERATED + 1 else None
+    # Where more turns can be taken, customers stay as long as people do.
+    is_few = turns <= FEW and len(conversation.turns) > TOLERATED + 1
+    done = answered_by(conversation, verdicts) if is_few else None
     if done is not None:
         for late in range(done + TOLERATED + 1, len(conversation.turns) + 1):
             yield _fault(conversation, late, "left_late", turn=str(done))

@@ -24,7 +24,7 @@ patterns were tried on 2,000 lines of real customers, none of which may break a 
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, groupby, islice, takewhile
@@ -152,22 +152,24 @@ class Guard:
         references: Sequence[str] = (),
         known: Sequence[str] = (),
         norm: float | None = None,
+        allowed: Collection[str] = (),
     ) -> str | None:
         """The first rule that `text` breaks, given what the customer has `said` before.
 
         `references` are right answers, of which the customer knows only what is `known` to them: what the
         desk said, the facts, the aim. `norm` is the usual length of a line (see `norm`), None if unknown.
+        `allowed` are rules that the persona's habits may break.
         """
         # Views and patterns depend on the line alone, and are kept; what it is compared with does not.
         views, matched = self._looked_at(text[:MOST])
         draft = Draft(text.strip(), *views, said, references, known, norm)
         for rule in RULES:
-            if rule == matched or (rule in _CHECKS and _CHECKS[rule](self, draft)):
+            if rule not in allowed and (rule in matched or (rule in _CHECKS and _CHECKS[rule](self, draft))):
                 return rule
         return None
 
-    def _look_at(self, text: str) -> tuple[Views, str | None]:
-        """The views of a line, and the first rule whose patterns it matches."""
+    def _look_at(self, text: str) -> tuple[Views, frozenset[str]]:
+        """The views of a line, and the rules whose patterns it matches."""
         written, plain = _seen(text)
         unquoted = plain
         for pattern in compiled(self._others):
@@ -175,7 +177,7 @@ class Guard:
             # A line that is nothing but a quotation is the customer's own words in disguise.
             unquoted = left if _LETTER.search(left) else unquoted
         views = Views(written, plain, unquoted)
-        return views, next((rule for rule in RULES if self._matches(rule, views)), None)
+        return views, frozenset(rule for rule in RULES if self._matches(rule, views))
 
     def norm(self, voice: PersonaText) -> float:
         """The usual length of a line of this persona: characters in Japanese, words in English.

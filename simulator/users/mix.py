@@ -68,5 +68,5 @@ def read_mix(name: str) -> Mix | None:
 
 def _persona(path: Path, row: Share) -> Persona:
     # Only what the row says: defaults of `Conduct` must not override the persona's file.
-    changes = row.model_dump(include=row.model_fields_set - {"persona", "frequency"})
+    changes = {name: getattr(row, name) for name in row.model_fields_set - {"persona", "frequency"}}
     return shelves.persona(resolve_path(path, row.persona)).model_copy(update=changes)

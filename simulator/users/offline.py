@@ -97,9 +97,9 @@ class PhraseUser:
     The same case, persona and seed always give the same words.
     """
 
-    def __init__(self, persona: Persona, seed: int) -> None:
-        """`seed` belongs to this conversation."""
-        self.persona, self.seed = persona, seed
+    def __init__(self, persona: Persona, seed: int, wanted: int = 0) -> None:
+        """`wanted` see `wanted_turns`; `seed` belongs to this conversation."""
+        self.persona, self.seed, self.wanted = persona, seed, wanted
         self._met: list[tuple[Turn, Situation]] = []  # of earlier calls: a conversation only grows
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
@@ -133,8 +133,9 @@ class PhraseUser:
             before = course[-1].feeling if course else self.persona.feeling
             move = -2 if repeated and got not in _LEAVES else _FELT[got]
             feeling = max(-2, min(2, before + move))
-            said = Reaction(got=got, feeling=feeling, next=_LEAVES.get(got, "stay"))
-            reaction = ruled(self.persona, [*course, said], repeated=repeated)
+            leaves = "stay" if got == "answered" and at + 2 <= self.wanted else _LEAVES.get(got, "stay")
+            said = Reaction(got=got, feeling=feeling, next=leaves)
+            reaction = ruled(self.persona, [*course, said], repeated=repeated, wanted=self.wanted)
             course.append(reaction.model_copy(update={"overruled": None}))  # there is no model to overrule
         return course
 
@@ -158,7 +159,8 @@ class PhraseUser:
         if how == "gave_up":
             unhelpful = str(useless_in_a_row(course))
             return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=unhelpful))
-        if last is Situation.CONTENT:  # and still here: a person is wanted, or the answer doubted
+        # And still here: a person is wanted, the answer doubted, or something else asked.
+        if last is Situation.CONTENT:
             last = Situation.PARTLY
         text = None
         tells = last is Situation.ASKED or (len(turns) == 1 and self.persona.discloses == "at_once")

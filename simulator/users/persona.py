@@ -31,7 +31,14 @@ from simulator.core.types import Answer, Case, Language, Next, Persona, Reaction
 from simulator.models.client import Messages, Model
 from simulator.models.reading import parse_reply
 from simulator.users.base import UserPrompts
-from simulator.users.rules import cues_of, reactions_to, ruled, says_again, style_of
+from simulator.users.rules import (
+    cues_of,
+    lets_through,
+    reactions_to,
+    ruled,
+    says_again,
+    style_of,
+)
 
 Form = TypeVar("Form", bound=Reply)
 Line = TypeVar("Line", NextLine, ReplayedLine)
@@ -54,13 +61,16 @@ class PersonaUser:
         turns: int,
         greeting: str,
         voiced: bool = False,
+        wanted: int = 0,
     ) -> None:
         """`turns` is the most there can be; `seed` belongs to this conversation.
 
-        Whose first line was not `voiced` for this persona is the case's question, as it stands.
+        `wanted` are the turns that people would take (`wanted_turns`). Whose first line was not `voiced` for
+        this persona is the case's question, as it stands.
         """
         self.persona, self.prompts, self.model = persona, prompts, model
         self.seed, self.turns, self.greeting, self.voiced = seed, turns, greeting, voiced
+        self.wanted = wanted
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, or leaving, as the persona's rules have it: see `simulator.users.rules`.
@@ -154,6 +164,7 @@ class PersonaUser:
             [*reactions_to(turns), said],
             repeated=says_again(answer.text, [turn.answer.text for turn in turns[:-1]]),
             is_last=len(turns) >= self.turns,
+            wanted=self.wanted,
         )
 
     def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
@@ -174,7 +185,8 @@ class PersonaUser:
                 *(turn.answer.text for turn in turns),
                 *(case.goal or "", *case.known, *voice.knows),
             ],
-            norm=guard.norm(voice),
+            norm=None if self.persona.habits.rants else guard.norm(voice),
+            allowed=lets_through(self.persona),
         )
 
     async def draft(self, language: Language, messages: Messages, seed: int, reply_form: type[Line]) -> Line:
@@ -194,7 +206,14 @@ class PersonaUser:
         """
         voice = self.persona.speaks(case.language)
         earlier, usual = reactions_to(turns), self.prompts.usual(case.language)
-        cues = cues_of(self.persona, earlier, self.seed, usual, complains=case.is_complaint)
+        cues = cues_of(
+            self.persona,
+            earlier,
+            self.seed,
+            usual,
+            complains=case.is_complaint,
+            wanted=self.wanted,
+        )
         matter = self.prompts.matter(case, self.persona)
         answers = [turn.answer.text[:LONGEST_ANSWER] for turn in turns]
         # The case cannot open a section, nor an answer of the desk close its own.

@@ -32,15 +32,28 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from simulator.core.templates import stable_int
-from simulator.core.types import Next, Persona, Reaction, Response, Turn
+from simulator.core.types import Habits, Language, Next, Persona, Reaction, Response, Turn
 from simulator.text.segments import normalise
 
 # What can matter in a line: how it is put, or what is done in it.
 CUES = (
     "short", "ask", "tell", "long", "thank", "figure", "disclose", "pushback", "change_of_mind",
     "asked_answers", "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
-    "settled", "handed_over",
+    "settled", "handed_over", "more", *Habits.model_fields,
 )  # fmt: skip
+# Habits that are a line of their own after an answer of no use, and what is done after one that was of use.
+# All others are how any line is written.
+_AFTER_NOTHING, _AFTER_SOMETHING = frozenset({"nudges", "rants"}), frozenset({"second_matter"})
+# What the guard lets through for a habit.
+_ALLOWS = {"emoji": "emoji", "language": "language", "rants": "list"}
+# How many turns people take with a desk that serves them, each number as likely as another: the quartiles of
+# the public sets (JMultiWOZ and ASDC; STAR and MultiDoGO). Where no more than `FEW` can be taken, customers
+# leave as soon as they are served.
+TURNS: dict[Language, tuple[int, ...]] = {
+    "ja": (4, 5, 6, 7, 7, 8, 9, 10),
+    "en": (5, 6, 7, 8, 8, 9, 10, 11),
+}
+FEW = 3
 # A persona's shares (0..1) of its lines.
 SHARES = ("brevity", "questions", "politeness")
 # What leaves a customer where they were; who is handed over and stays wanted more than an address.
@@ -87,14 +100,34 @@ def is_out_of_patience(persona: Persona, course: Sequence[Reaction]) -> bool:
     return useless_in_a_row(course) >= persona.patience and not asked_once
 
 
+def wanted_turns(language: Language, seed: int, most: int) -> int:
+    """How many of at most `most` turns this customer takes with a desk that serves them, as people do.
+
+    0 where they leave as soon as they are served.
+    """
+    lengths = TURNS[language]
+    return min(most, lengths[int(_draw("turns", seed, 0) * len(lengths))]) if most > FEW else 0
+
+
+def lets_through(persona: Persona) -> frozenset[str]:
+    """The rules of the guard that the persona's habits may break."""
+    return frozenset(rule for habit, rule in _ALLOWS.items() if getattr(persona.habits, habit))
+
+
 def ruled(
-    persona: Persona, course: Sequence[Reaction], *, repeated: bool = False, is_last: bool = False
+    persona: Persona,
+    course: Sequence[Reaction],
+    *,
+    repeated: bool = False,
+    is_last: bool = False,
+    wanted: int = 0,
 ) -> Reaction:
     """The last reaction of `course` as this persona's rules have it.
 
     Who was handed over, has all or is out of patience leaves, and nobody else: but a first full answer does
     not content who asks for a person, who doubts at this turn (`pushback`, `change_of_mind`), or who asks
-    something else, and who is only told where to ask may stay. A part is enough for who had one before. Where
+    something else, as often as they like in the first `wanted` turns, and who is only told where to ask may
+    stay. A part is enough for who had one before. Where
     no further line can be said (`is_last`) nobody is kept who gives up, or is content with a part. Where
     nobody said what was `got`, the choice stands. The feeling moves as far as the answer allows. One that
     only `repeated` what was said before gives nothing, unless that was all, and annoys.
@@ -108,7 +141,7 @@ def ruled(
         high -= 1
     before = earlier[-1].feeling if earlier else persona.feeling
     low, high = (max(-2, min(2, before + move)) for move in (low, high))
-    chosen = _next(persona, earlier, last, is_last=is_last)
+    chosen = _next(persona, earlier, last, is_last=is_last, wanted=wanted)
     return last.model_copy(
         update={
             "feeling": max(low, min(high, last.feeling)),
@@ -118,7 +151,9 @@ def ruled(
     )
 
 
-def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction, *, is_last: bool) -> Next:
+def _next(
+    persona: Persona, earlier: Sequence[Reaction], last: Reaction, *, is_last: bool, wanted: int
+) -> Next:
     had = {reaction.got for reaction in earlier}
     if last.got is None:
         return last.next
@@ -127,9 +162,11 @@ def _next(persona: Persona, earlier: Sequence[Reaction], last: Reaction, *, is_l
     if last.got == "answered":
         # The line that is written next is that of turn len(earlier) + 2: the first reaction is to the answer
         # of turn 1.
-        doubts = len(earlier) + 2 in (persona.pushback, persona.change_of_mind)
+        turn = len(earlier) + 2
+        doubts = turn in (persona.pushback, persona.change_of_mind)
         wants_person = persona.asks_for_person and "answered" not in had
-        asks_more = last.next == "stay" and not is_last and not (earlier and earlier[-1].got == "answered")
+        asks_on = turn <= wanted or not (earlier and earlier[-1].got == "answered")
+        asks_more = last.next == "stay" and not is_last and asks_on
         return "stay" if doubts or wants_person or asks_more else "satisfied"
     # A part is enough for who had one before, or can say no more.
     is_enough = last.got == "partly" and (is_last or bool(had & {"partly", "answered"}))
@@ -145,6 +182,7 @@ def cues_of(
     usual: Mapping[str, float],
     *,
     complains: bool = False,
+    wanted: int = 0,
 ) -> dict[Response, tuple[str, ...]]:
     """What matters in the customer's next line, by what the last answer does, drawn by the `seed`.
 
@@ -152,7 +190,9 @@ def cues_of(
     else the line's form and perhaps its length, thanks, or a figure. To a refusal or nothing nobody says but
     a word, and nobody thanks who is annoyed; who writes fragments writes none at length. The persona's
     `SHARES` are multiplied with what is `usual` in the language, which also has the shares of lines at length
-    and with a figure. Who complains (`complains`) tells more and asks less.
+    and with a figure. Who complains (`complains`) tells more and asks less. Who takes more turns (`wanted`)
+    goes on after a full answer. One of the persona's habits may be drawn in place of what stands beside the
+    form of a line.
     """
     turn = len(earlier) + 2
     had_all = any(reaction.got == "answered" for reaction in earlier)
@@ -172,14 +212,29 @@ def cues_of(
     }
     refuses = persona.discloses == "never"
     asked = "asked_refuses" if refuses else f"asked_{persona.counter_question}"
+    habit = None if duty else _habit(persona, seed, turn)
+    asking: tuple[str, ...] = (asked,)
+    # What is told at once, and how the rest is put, matters no more once the matter is settled.
+    answered: tuple[str, ...] = (duty,) if duty not in (None, "disclose") else ("settled",)
+    if habit in _AFTER_SOMETHING:
+        useful, answered = (*useful[:1], habit), (habit,)
+    elif habit in _AFTER_NOTHING:
+        useless = (habit,)
+    elif habit:
+        useful = useful if "no_reproach" in useful else (*useful[:1], habit)
+        useless = (*useless[:1], habit)
+        asking = (asked, habit) if habit == "pasted" else asking
+    if turn <= wanted and answered == ("settled",):
+        # Said of every answer alike, so that the same stands once.
+        useful = answered = (*useful, "more")
+        useless = useless if habit in _AFTER_NOTHING else (*useless, "more")
     useless = ("last_chance",) if ends["nothing"] else useless
     return {
-        # What is told at once, and how the rest is put, matters no more once the matter is settled.
-        "answered": ("settled",) if duty in (None, "disclose") else (duty,),
+        "answered": answered,
         "partly": useful,
         "declined": useless,
         "nothing": useless,
-        "asked_back": ("last_chance",) if ends["asked_back"] else (asked,),
+        "asked_back": ("last_chance",) if ends["asked_back"] else asking,
         "handed_over": ("handed_over",),
     }
 
@@ -213,6 +268,16 @@ def _form(
     if turn == 2 and persona.feeling < 0:
         useful, useless = [useful[0], "no_reproach"], useless[:1]
     return tuple(useful), tuple(useless)
+
+
+def _habit(persona: Persona, seed: int, turn: int) -> str | None:
+    """The habit that shows in this line; each in its share of lines, and most lines show none."""
+    draw = _draw("habit", seed, turn)
+    for habit, share in persona.habits.model_dump().items():
+        if draw < share:
+            return str(habit)
+        draw -= share
+    return None
 
 
 def style_of(persona: Persona, seed: int, usual: Mapping[str, float]) -> str:

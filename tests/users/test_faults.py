@@ -159,7 +159,11 @@ def test_staying_after_everything_is_answered_is_too_late() -> None:
     brief = a_talk((ASKED, TOLD), more[0])
     counted = a_verdict(judged, 1, 5).model_copy(update={"rubric": "lexical-1"})
 
-    assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 5)])) == [(3, "left_late"), (4, "left_late")]
+    late = [(3, "left_late"), (4, "left_late")]
+
+    assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 5)], turns=3)) == late
+    # Where more turns can be taken, people take them.
+    assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 5)], turns=9)) == []
     assert kinds(a_run(brief, scores=[a_verdict(brief, 1, 5)])) == []
     assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 4)])) == []
     assert kinds(a_run(judged, scores=[counted])) == []

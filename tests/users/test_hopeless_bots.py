@@ -77,16 +77,20 @@ def held(bot: str, *options: str) -> dict[str, Conversation]:
 
 
 @pytest.mark.parametrize(
-    ("bot", "ended", "turns"),
-    [("asks", Ended.GAVE_UP, 3), ("repeats", Ended.GAVE_UP, 4), ("asks_twice", Ended.SATISFIED, 3)],
+    ("bot", "most", "ended", "turns"),
+    [
+        ("asks", 9, Ended.GAVE_UP, 3),
+        ("repeats", 9, Ended.GAVE_UP, 4),
+        ("asks_twice", 3, Ended.SATISFIED, 3),
+    ],
 )
 def test_customers_with_and_without_a_model_agree(
-    bot: str, ended: Ended, turns: int, server: OpenAIServer
+    bot: str, most: int, ended: Ended, turns: int, server: OpenAIServer
 ) -> None:
     """A third answer that gives nothing new ends a patience of three; a desk that asks first keeps them."""
-    offline = held(bot, "--offline")
+    offline = held(bot, "--turns", str(most), "--offline")
     server.reply = customer
-    played = held(bot)
+    played = held(bot, "--turns", str(most))
 
     for language in ("ja", "en"):
         for conversation in (offline[language], played[language]):

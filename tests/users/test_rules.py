@@ -5,10 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from simulator.core import shelves
-from simulator.core.types import Answer, Next, Persona, Reaction, Response, Turn
+from simulator.core.types import Answer, Habits, Next, Persona, Reaction, Response, Turn
 from simulator.users.rules import SHARES, cues_of, reactions_to, ruled, says_again, style_of
 
-CALM, ANGRY, PERSON = (shelves.persona(name) for name in ("calm", "angry", "demands_person"))
+CALM, ANGRY, PERSON = (
+    shelves.persona(name).model_copy(update={"habits": Habits()})
+    for name in ("calm", "angry", "demands_person")
+)
 # Of a language in which people do what a persona sets.
 AS_SET = dict.fromkeys((*SHARES, "fragments"), 1.0) | {"detail": 0.0, "figures": 0.0}
 TELLS = shelves.persona("verbose")
