@@ -133,7 +133,11 @@ class PhraseUser:
             before = course[-1].feeling if course else self.persona.feeling
             move = -2 if repeated and got not in _LEAVES else _FELT[got]
             feeling = max(-2, min(2, before + move))
-            leaves = "stay" if got == "answered" and at + 2 <= self.wanted else _LEAVES.get(got, "stay")
+            leaves = _LEAVES.get(got, "stay")
+            if got == "answered" and at + 2 <= self.wanted:
+                leaves = "stay"
+            elif self.wanted and got in ("nothing", "declined") and _is_served(course):
+                leaves = "satisfied"  # what else they asked can wait
             said = Reaction(got=got, feeling=feeling, next=leaves)
             reaction = ruled(self.persona, [*course, said], repeated=repeated, wanted=self.wanted)
             course.append(reaction.model_copy(update={"overruled": None}))  # there is no model to overrule
@@ -172,7 +176,11 @@ class PhraseUser:
             text = next(filter(None, lines), None)
         elif asks_back(turns[-1].answer.text, case.language):
             text = self._plain(case, turns, "asked")
-        text = text or self._unused(case, turns, (last, Situation.USELESS, Situation.PARTLY))
+        is_served = course[-1].got == "answered"
+        others = () if is_served else (Situation.USELESS, Situation.PARTLY)
+        text = text or self._unused(case, turns, (last, *others))
+        if text is None and is_served:
+            return self._leave(case, turns, "satisfied", "thanks", say("left_satisfied"))
         if text is None:
             return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
         return Utterance(text=text, reason=say(f"met_{last}"))
@@ -230,6 +238,10 @@ class PhraseUser:
                 draw = stable_int(self.seed, case.id, self.persona.id, len(turns), situation)
                 return left[draw % len(left)]
         return None
+
+
+def _is_served(course: Sequence[Reaction]) -> bool:
+    return any(reaction.got == "answered" for reaction in course)
 
 
 @cache

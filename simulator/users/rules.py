@@ -127,7 +127,7 @@ def ruled(
     Who was handed over, has all or is out of patience leaves, and nobody else: but a first full answer does
     not content who asks for a person, who doubts at this turn (`pushback`, `change_of_mind`), or who asks
     something else, as often as they like in the first `wanted` turns, and who is only told where to ask may
-    stay. A part is enough for who had one before. Where
+    stay. A part is enough for who had one before, and anything for who had all. Where
     no further line can be said (`is_last`) nobody is kept who gives up, or is content with a part. Where
     nobody said what was `got`, the choice stands. The feeling moves as far as the answer allows. One that
     only `repeated` what was said before gives nothing, unless that was all, and annoys.
@@ -168,8 +168,8 @@ def _next(
         asks_on = turn <= wanted or not (earlier and earlier[-1].got == "answered")
         asks_more = last.next == "stay" and not is_last and asks_on
         return "stay" if doubts or wants_person or asks_more else "satisfied"
-    # A part is enough for who had one before, or can say no more.
-    is_enough = last.got == "partly" and (is_last or bool(had & {"partly", "answered"}))
+    # A part is enough for who had one before, or can say no more; who had all came for nothing else.
+    is_enough = "answered" in had or (last.got == "partly" and (is_last or "partly" in had))
     if (last.next == "satisfied" and is_enough) or (last.next == "gave_up" and is_last):
         return last.next
     return "gave_up" if is_out_of_patience(persona, [*earlier, last]) else "stay"
