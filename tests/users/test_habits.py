@@ -174,6 +174,26 @@ def test_who_takes_more_turns_asks_on_after_a_full_answer() -> None:
     assert cues_of(CALM, served, 1, AS_SET, wanted=4)["answered"] == ("settled",)
 
 
+@pytest.mark.parametrize(("turns", "held"), [(3, 1), (9, 4)])
+def test_phrases_go_on_as_long_and_leave_content_with_what_was_answered(turns: int, held: int) -> None:
+    """Without a model, too: further questions, and no complaint where the first was answered."""
+    row = "fees,What does it cost to cancel Home 1 Giga?,en,The fee is 4800 yen."
+    Path("cases.csv").write_text(f"id,question,language,reference\n{row}\n", encoding="utf-8")
+    bot = """
+def answer(query):
+    if len(query.history) > 5:
+        return "I am sorry, I cannot tell you that."
+    return f"The fee is 4800 yen, as page {len(query.history) + 1} says."
+"""
+    Path("bot.py").write_text(bot, encoding="utf-8")
+    main(["--offline", "--cases", "cases.csv", "--adapter", "bot.py:answer", "--persona", "calm",
+          "--turns", str(turns)])  # fmt: skip
+    (talk,) = open_run().conversations
+
+    assert (talk.ended, len(talk.turns)) == ("satisfied", held)
+    assert not {turn.user for turn in talk.turns} & {*shelves.persona("calm").en.phrases["pressing"]}
+
+
 def shown(name: str, wanted: int, seed: int) -> PersonaUser:
     """A customer whose prompt is only looked at."""
     seed = seed * 997**3 % 2**31

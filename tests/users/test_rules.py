@@ -48,6 +48,9 @@ def course(*got: Response | None, next_: Next = "stay", feeling: int = 0) -> lis
         (CALM, ["partly", "partly"], "satisfied", "satisfied"),
         (CALM, ["partly", "partly"], "gave_up", "stay"),
         (CALM, ["answered", "nothing"], "handed_over", "stay"),
+        # Who had all may leave with it, whatever became of what else they asked.
+        (CALM, ["answered", "declined"], "satisfied", "satisfied"),
+        (CALM, ["answered", "declined"], "stay", "stay"),
         (CALM, ["nothing", "nothing"], "gave_up", "stay"),
         (CALM, ["nothing", "nothing", "nothing"], "stay", "gave_up"),
         (CALM, ["nothing", "nothing", "asked_back", "nothing"], "stay", "gave_up"),
