@@ -22,11 +22,11 @@ from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
-from simulator.grading.rubric import JudgeName
 from simulator.lab.judging.calibration import LabelComparison, compare
 from simulator.lab.judging.calibration_report import with_interval
 from simulator.lab.judging.figures import TRIVIAL, Scorer
 from simulator.lab.judging.rows import GradedRow, grade_rows, score_name
+from simulator.lab.judging.stored import JudgeName
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (

@@ -30,7 +30,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -330,25 +330,6 @@ class ReplySchema:
             "expect": bool(context.case.expect),
         }
         return next((need for need in self.needs if not has[need]), None)
-
-
-class JudgeName(NamedTuple):
-    """`turn.completeness`: a judge, and the part of its verdict that is compared ("" for the grade)."""
-
-    judge: str
-    field: str = ""
-
-    @classmethod
-    def of(cls, name: str) -> "JudgeName":
-        """Only judges of the shelf have parts; a file's name keeps its dots."""
-        # mine.py:strict and ./turn.v2.toml are whole names.
-        if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
-            return cls(name)
-        judge, _unused, field = name.partition(".")
-        return cls(judge, field)
-
-    def __str__(self) -> str:
-        return f"{self.judge}.{self.field}" if self.field else self.judge
 
 
 class Rubric(ReplySchema):

@@ -406,7 +406,7 @@ class ReportContext:
                 "Reviewers call the same answer good and bad. What does the desk want here? Write a rule into"
                 " Expectation on the page, or into the sheet's Summary, for `learn` to try: {questions}"
             )
-            yield Line(text.format(questions=questions), "soft")
+            yield Line(text.format(questions=questions), "alarm")
 
     @cached_property
     def contested(self) -> tuple[DeskQuestion, ...]:

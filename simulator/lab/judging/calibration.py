@@ -22,10 +22,10 @@ from simulator.core.replies import share_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
-from simulator.grading.rubric import JudgeName, Rubric
+from simulator.grading.rubric import Rubric
 from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, figures_json, measure
 from simulator.lab.judging.rows import GradedRow, GraderKind, RowGrade, grade_rows, row_grades, score_name
-from simulator.lab.judging.stored import Calibration
+from simulator.lab.judging.stored import Calibration, JudgeName
 from simulator.models.pricing import Ledger
 from simulator.results import judge_records
 from simulator.results.judge_records import CheckedLabels

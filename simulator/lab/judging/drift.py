@@ -22,11 +22,10 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
-from simulator.grading.rubric import JudgeName
 from simulator.lab.judging.drawn import drawn_mean
 from simulator.lab.judging.rows import grade_rows, row_grades
 from simulator.lab.judging.settings import JudgingSettings
-from simulator.lab.judging.stored import Calibration, Drift
+from simulator.lab.judging.stored import Calibration, Drift, JudgeName
 from simulator.lab.judging.trust import drift_notes
 from simulator.results import judge_records
 from simulator.results.draws import Draws, interval

@@ -8,7 +8,7 @@ They lie beside the records of `results/judge_records.py`, and are bound to a ru
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -29,6 +29,25 @@ Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
 Expectation = Literal["falls", "stays", "reported"]
 # Sums of grades in floating point: what is as near as this is the same.
 SAME = 1e-9
+
+
+class JudgeName(NamedTuple):
+    """`turn.completeness`: a judge, and the part of its verdict that is compared ("" for the grade)."""
+
+    judge: str
+    field: str = ""
+
+    @classmethod
+    def of(cls, name: str) -> "JudgeName":
+        """Only judges of the shelf have parts; a file's name keeps its dots."""
+        # mine.py:strict and ./turn.v2.toml are whole names.
+        if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
+            return cls(name)
+        judge, _unused, field = name.partition(".")
+        return cls(judge, field)
+
+    def __str__(self) -> str:
+        return f"{self.judge}.{self.field}" if self.field else self.judge
 
 
 class Drift(Value):

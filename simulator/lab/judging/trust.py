@@ -27,9 +27,8 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Language, Results, Value
-from simulator.grading.rubric import JudgeName
 from simulator.lab.judging.figures import ENOUGH_ROWS
-from simulator.lab.judging.stored import BiasRow, Drift, bias_for, calibration_for, short_number
+from simulator.lab.judging.stored import BiasRow, Drift, JudgeName, bias_for, calibration_for, short_number
 from simulator.report.judges import by_rule
 from simulator.report.tables import signed
 from simulator.results import judge_records

@@ -9,8 +9,8 @@ import pytest
 
 from simulator.core.errors import UnknownName
 from simulator.core.settings import Settings
-from simulator.grading.rubric import JudgeName
 from simulator.lab.judging.rows import grade_rows, row_grades
+from simulator.lab.judging.stored import JudgeName
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import LabelFile, judge_settings, read_labels, sample_rows
 from tests.grading.test_whole_conversations import verdict
