@@ -589,31 +589,23 @@ class Outcomes(NamedTuple):
 
 def outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow]) -> Outcomes:
     """What became of the rows of the review; those that this run closed before count, too."""
-    counts = Outcomes(Counter(), Counter(), Counter())
-    closed = {
-        key: row.cells.get("assignee", "")
-        for key, row in archive.items()
-        if row.cells.get("closed") == review.run and row.cells.get("outcome") == "right"
-    }
-    for row in merged.archived:
-        closed.pop(row.key, None)
-        if row.cell("outcome").text == "right":
-            closed[row.key] = row.cell("assignee").text
-    counts.closed.update(owner for key, owner in closed.items() if key.startswith(f"{review.name}/"))
-    waiting = {key: row.cells for key, row in archive.items() if row.cells.get("outcome") == "not_asked"}
-    for row in merged.archived:
-        waiting.pop(row.key, None)
-        if row.cell("outcome").text == "not_asked":
-            waiting[row.key] = {"assignee": row.cell("assignee").text}
-    counts.not_asked.update(
-        cells.get("assignee", "") for key, cells in waiting.items() if key.startswith(f"{review.name}/")
-    )
+    archived = {key: row.cells for key, row in archive.items()}
+    archived |= {row.key: {key: cell.text for key, cell in row.cells.items()} for row in merged.archived}
+    of_review = [cells for key, cells in archived.items() if key.startswith(archive_key(review, ""))]
     fixed_again = title_of(review.column("state"), "fixed_again")
-    rows = (merged_row.row for merged_row in merged.rows)
-    counts.fixed_again.update(
-        row.cell("assignee").text for row in rows if row.cell("state").text == fixed_again
+    return Outcomes(
+        closed=_owners(c for c in of_review if (c.get("outcome"), c.get("closed")) == ("right", review.run)),
+        fixed_again=_owners(
+            {"assignee": line.row.cell("assignee").text}
+            for line in merged.rows
+            if line.row.cell("state").text == fixed_again
+        ),
+        not_asked=_owners(cells for cells in of_review if cells.get("outcome") == "not_asked"),
     )
-    return counts
+
+
+def _owners(rows: Iterable[Mapping[str, str]]) -> Counter[str]:
+    return Counter(cells.get("assignee", "") for cells in rows)
 
 
 def closing_line(sheets: Iterable[Worksheet]) -> Message | None:
