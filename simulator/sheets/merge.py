@@ -109,14 +109,13 @@ class SheetNote(NamedTuple):
 class EditedSheet(NamedTuple):
     """A worksheet as people left it; rows and columns count from 1.
 
-    `titles` are all titles by their column, `columns` the known columns by key, `others` those that people
-    added, by title. `ever` has the keys of all columns that it once had: people may have deleted some.
+    `columns` are the known columns by key, `others` those that people added, by title. `ever` has the keys of
+    all columns that it once had: people may have deleted some.
     """
 
     tab: str
     header: int
     columns: Mapping[str, int]
-    titles: Mapping[int, str] = {}
     ever: frozenset[str] = frozenset()
     others: Mapping[str, int] = {}
     rows: Sequence[PulledRow] = ()
@@ -255,7 +254,7 @@ def edited_sheet(
             )
             key = ""
         rows.append(PulledRow(key=key, number=number, cells=cells, others=added))
-    return EditedSheet(tab, header, columns, titles, ever, others, rows, tuple(notes))
+    return EditedSheet(tab, header, columns, ever, others, rows, tuple(notes))
 
 
 def _named(titles: Mapping[int, str], places: Iterable[int]) -> dict[str, int]:

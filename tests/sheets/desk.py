@@ -87,6 +87,10 @@ class Workbook:
             [(title, place)] = name.destinations
             return title, int(place.rpartition("$")[2])
 
+    def headings(self) -> list[str]:
+        """The titles of the columns as they stand."""
+        return [str(cell.value) for cell in openpyxl.load_workbook(self.path)[TITLE][1]]
+
     def has_sheet(self, title: str) -> bool:
         """Whether the workbook has a worksheet."""
         return title in openpyxl.load_workbook(self.path).sheetnames
@@ -137,6 +141,9 @@ class GoogleSheet:
         )
         assert link is not None
         return self.server.book(KEY).sheet_by_id(int(link[1])).title, int(link[2])
+
+    def headings(self) -> list[str]:
+        return [title for title in self.mari.rows(TITLE)[0] if title]
 
     def add_sheet(self, title: str) -> None:
         self.server.robot().open_by_key(KEY).add_worksheet(title, 5, 5)

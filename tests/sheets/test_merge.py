@@ -14,11 +14,6 @@ def rows(team: Team, name: str = "review") -> dict[str, PulledRow]:
     return {row.key: row for row in team.edited().rows[name]}
 
 
-def titles(team: Team) -> list[str]:
-    """The titles of the columns as they stand."""
-    return [title for _, title in sorted(team.edited().sheets["review"].titles.items())]
-
-
 def test_the_teams_cells_stay_and_the_programs_are_new(team: Team) -> None:
     """What stands in the program's columns is the report's, also where people corrected it."""
     team.report(review())
@@ -62,7 +57,7 @@ def test_columns_of_ones_own_stay(team: Team) -> None:
 
     usual = ["キー", "質問", "回答1", "回答2", "採点への意見", "コメント", "確認日", "点"]
     place = 8 if isinstance(team, Workbook) else 4
-    assert titles(team) == [*usual[:place], "優先度", *usual[place:]]
+    assert team.headings() == [*usual[:place], "優先度", *usual[place:]]
     assert [row.others for row in rows(team).values()] == [{}, {"優先度": "高"}, {}]
 
 
@@ -84,7 +79,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
     for question in ("変わった", "また"):
         team.report(review(question=question, turns=2))
 
-        assert titles(team) == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
+        assert team.headings() == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
         assert "確認: there is no column judge_is" in (str(note.text) for note in team.edited().notes)
 
