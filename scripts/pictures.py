@@ -5,6 +5,7 @@ What an editor completes is asked of a language server, where there is one (scri
 """
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -79,33 +80,37 @@ def pages(browser: Browser, page: Path, language: Language) -> None:
 
 async def worked_on(runs: Path, run: str, language: Language) -> None:
     """The page of `open` with something said of the worst answer."""
-    async with Pages(runs) as served, async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        tab = await browser.new_page(viewport=SIZE)
-        await tab.add_init_script("localStorage.setItem('rehearsal name', 'Mari')")
-        await tab.goto(served.address(run))
-        await tab.wait_for_selector(".work-ready")
-        for key in ("n", "1", "a"):
-            await tab.keyboard.press(key)
-        await tab.keyboard.insert_text(RIGHT[language])
-        await tab.wait_for_selector(".work-now .work-difference:not([hidden])")
-        # The bar stays at the foot of the window, and would stand across a picture of a part of the page.
-        await tab.add_style_tag(content=".work-bar { display: none }")
-        await tab.locator(".work-now").screenshot(path=DOCS / f"open.{language}.png")
-        await tab.keyboard.press("Escape")
-        await tab.keyboard.press("g")
-        await tab.locator(".work-asked button").first.wait_for()
-        await tab.keyboard.press("Enter")
-        await tab.locator(".work-pair").first.wait_for()
-        await tab.locator(".work-pair").first.screenshot(path=DOCS / "pictures" / f"again.{language}.png")
-        phone = await browser.new_page(viewport=PHONE, device_scale_factor=2)
-        await phone.add_init_script("localStorage.setItem('rehearsal name', 'Mari')")
-        await phone.goto(served.address(run))
-        await phone.wait_for_selector(".work-ready")
-        await phone.keyboard.press("n")
-        await phone.wait_for_selector(".work-now .work-said")
-        await phone.screenshot(path=DOCS / "pictures" / f"open-420.{language}.png")
-        await browser.close()
+    # Ask again loads the bot from where the run was started.
+    with contextlib.chdir(STORY):
+        async with Pages(runs) as served, async_playwright() as playwright:
+            browser = await playwright.chromium.launch(
+                executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+            )
+            tab = await browser.new_page(viewport=SIZE)
+            await tab.add_init_script("localStorage.setItem('rehearsal name', 'Mari')")
+            await tab.goto(served.address(run))
+            await tab.wait_for_selector(".work-ready")
+            for key in ("n", "1", "a"):
+                await tab.keyboard.press(key)
+            await tab.keyboard.insert_text(RIGHT[language])
+            await tab.wait_for_selector(".work-now .work-difference:not([hidden])")
+            # The bar stays at the foot of the window, and would stand across a picture of a part of the page.
+            await tab.evaluate("document.querySelector('.work-bar').style.display = 'none'")
+            await tab.locator(".work-now").screenshot(path=DOCS / f"open.{language}.png")
+            await tab.keyboard.press("Escape")
+            await tab.keyboard.press("g")
+            await tab.locator(".work-asked button").first.wait_for()
+            await tab.keyboard.press("Enter")
+            await tab.locator(".work-pair").first.wait_for()
+            await tab.locator(".work-pair").first.screenshot(path=DOCS / "pictures" / f"again.{language}.png")
+            phone = await browser.new_page(viewport=PHONE, device_scale_factor=2)
+            await phone.add_init_script("localStorage.setItem('rehearsal name', 'Mari')")
+            await phone.goto(served.address(run))
+            await phone.wait_for_selector(".work-ready")
+            await phone.keyboard.press("n")
+            await phone.wait_for_selector(".work-now .work-said")
+            await phone.screenshot(path=DOCS / "pictures" / f"open-420.{language}.png")
+            await browser.close()
 
 
 def sheet(workbook: Path, title: str, area: str, picture: Path) -> None:

@@ -81,7 +81,7 @@ LABELS: Mapping[str, Message | str] = {
     "asking": _("Asking …"),
     "again_at": _("Asked again, {when}", when="{when}"),
     "again_before": _("In this run"),
-    "again_none": _("no further answer"),
+    "again_none": _("Nothing more was said."),
     "again_same": _("The same answer."),
     "running": _("In progress: {n} of {of} conversations.", n="{n}", of="{of}"),
     "show": _("Show what is new"),
