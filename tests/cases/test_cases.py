@@ -65,7 +65,7 @@ CASES = st.lists(
 
 def as_cells(case: Case) -> dict[str, str]:
     """A case as one table row, its lists as JSON; an attack comes with a persona, never from a file."""
-    values = case.model_dump(mode="json", exclude={"attack"})
+    values = case.model_dump(mode="json", exclude={"attack", "details"})
     return {
         key: ""
         if value is None
