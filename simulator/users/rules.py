@@ -228,6 +228,8 @@ def cues_of(
         # Said of every answer alike, so that the same stands once.
         useful = answered = (*useful, "more")
         useless = useless if habit in _AFTER_NOTHING else (*useless, "more")
+    # What else they asked can wait.
+    useless = ("settled",) if wanted and had_all and not duty else useless
     useless = ("last_chance",) if ends["nothing"] else useless
     return {
         "answered": answered,
