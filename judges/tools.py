@@ -1,4 +1,4 @@
-"""Tools: whether the bot called the tools that the case names, and none that it must not call."""
+"""Tools: whether the bot called the tools that the question names, and none that it must not call."""
 
 import re
 from fnmatch import fnmatchcase

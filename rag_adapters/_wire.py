@@ -57,7 +57,7 @@ class Environment:
             if name not in os.environ:
                 variables = ", ".join(f"${variable}" for variable in dialogue)
                 msg = _(
-                    "${name} is not set in the environment, and the dialogue fills only {variables}.",
+                    "${name} is not set in the environment, and the conversation fills only {variables}.",
                     name=name,
                     variables=variables,
                 )

@@ -650,7 +650,7 @@ def _load(entry: EntryPoint) -> Plugin | Message:
             return plugin
         why = _("it is {type}, not a simulator.plugins.Plugin", type=type(plugin).__name__)
     return _(
-        "Plug-in {name} ({value}) is left out: {why}. Mend or uninstall its package.",
+        "Plug-in {name} ({value}) is left out: {why}. Fix or uninstall its package.",
         name=entry.name,
         value=entry.value,
         why=why,

@@ -400,7 +400,7 @@ def test_the_action_takes_arguments_with_blanks(workflow: Workflow) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"BOT": "none.py:answer"}, "error: none.py: there is no such file"),
+        ({"BOT": "none.py:answer"}, "error: none.py: no such file"),
         ({"ARGUMENTS": "--persona angyr"}, "Did you mean angry?"),
         ({"ARGUMENTS": "--set 'prompt=a"}, "error: arguments: ValueError: No closing quotation"),
     ],

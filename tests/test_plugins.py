@@ -147,7 +147,7 @@ def test_a_broken_package_is_one_line_and_stops_nothing(packages: Path, code: st
 
     done = program(packages, *RUN[:-2], "--json")
 
-    line = f"Plug-in desk (desk_plugin:PLUGIN) is left out: {why}. Mend or uninstall its package."
+    line = f"Plug-in desk (desk_plugin:PLUGIN) is left out: {why}. Fix or uninstall its package."
     assert done.stderr.splitlines().count(line) == 1
     assert "Traceback" not in done.stderr
     assert json.loads(done.stdout)["turns"] > 0

@@ -1,4 +1,4 @@
-"""One word for one thing in Japanese: the glossary of CONTRIBUTING, held against all that people read.
+"""One word for one thing, in both languages: the glossary of CONTRIBUTING, held against all that people read.
 
 Read are the catalogue (what the program says), README and the pages of docs/. Prompts are not: their words
 were measured with models.
@@ -51,12 +51,62 @@ RIGHT = (
     r"資料の裏づけ（|正解例との一致（",
 )
 
+# The same in English, and turns of phrase that documentation does without.
+ENGLISH = {
+    "customer": r"personas?",
+    "answer, message": r"turns?",
+    "needs review": r"red|reds",
+    "reference answer": r"(?:right|correct|expected|gold(?:en)?) answers?",
+    "article": r"knowledge base|documents",
+    "simple scoring (no AI)": r"stand-ins?|lexical (?:judge|scoring)",
+    "serious": r"major|grave(?:st)?|severe",
+    "who, no one": r"whoever|nobody",
+    "next to, also": r"besides?",
+    "said, given": r"told",
+    "your": r"of (?:its|their|your|our) own",
+    "no longer": r"no more(?= (?:read|counted|computed|shown|used))",
+    "missing": r"there is no such|names nobody",
+}
+# Where they are right: names of options, fields, settings and files, and their values; the cells that are
+# red; LangChain's and lm_eval's documents; "in turn".
+ENGLISH_RIGHT = (
+    r"`[^`]*`|--[\w-]+(?:[ =][\w,{}/.-]+)?|\{\w+[^}]*\}|\[\w[\w.]*\]|[\w/]*\b(?:docs|personas)/[\w{}./-]*",
+    r"'turn >= [^']*'|turn\.completeness|: turn,claims|REHEARSAL_TURNS=5|\(turns = 5\)|as = \"turns\"",
+    r"conversation, turn(?:, reviewer| and grade)|history, turns or answers|^turn (?=\S* ?is not a whole)",
+    r"red cells?|severity: major|texts, mappings or documents|extra 'documents'|\bin turn\b",
+    r"documents of a task|^Measured by lm_eval.*|^documents$|Documents that could not",
+)
+
 
 def others(text: str) -> list[str]:
     """Every word that stands instead of one of the glossary, with that one."""
     for right in RIGHT:
         text = re.sub(right, "", text)
     return [f"{hit[0]} -> {word}" for word, other in OTHER.items() for hit in re.finditer(other, text)]
+
+
+def english_others(text: str) -> list[str]:
+    """The same of an English text."""
+    for right in ENGLISH_RIGHT:
+        text = re.sub(right, "", text, flags=re.MULTILINE)
+    return [
+        f"{hit[0]} -> {word}"
+        for word, other in ENGLISH.items()
+        for hit in re.finditer(rf"\b(?:{other})\b", text, re.IGNORECASE)
+    ]
+
+
+def sentences(language: str) -> list[str]:
+    """What a catalogue makes of the program's sentences; in English those of the source, too."""
+    said: list[str] = []
+    for path in {LOCALES / language, LOCALES / "ja"}:
+        with (path / "LC_MESSAGES" / f"{DOMAIN}.po").open("rb") as file:
+            for message in read_po(file):
+                texts = [message.string] if path.name == language else []
+                texts += [message.id] if language == "en" else []
+                for text in texts if message.id else ():
+                    said += [text] if isinstance(text, str) else text or ()
+    return said
 
 
 def glossary(page: str) -> list[list[str]]:
@@ -100,17 +150,27 @@ def test_every_other_word_of_the_glossary_is_looked_for(page: str) -> None:
 
 def test_the_program_says_one_thing_with_one_word() -> None:
     """Every sentence of the Japanese catalogue, its signs too."""
-    with (LOCALES / "ja" / "LC_MESSAGES" / f"{DOMAIN}.po").open("rb") as file:
-        catalogue = read_po(file)
-    said = [
-        text
-        for m in catalogue
-        if m.id
-        for text in ([m.string] if isinstance(m.string, str) else m.string or ())
-    ]
+    said = sentences("ja")
 
     assert len(said) > 1000
     assert [(text, found) for text in said if (found := others(text) + re.findall(SIGN, text))] == []
+
+
+@pytest.mark.parametrize("sentence", ["2 red turns.", "A persona of its own.", "The right answer is told."])
+def test_another_english_word_is_found(sentence: str) -> None:
+    """In a sentence that somebody might write; names of options and fields pass."""
+    assert english_others(sentence)
+    assert (
+        english_others("--persona angry: `red`, docs/personas.md, [red], {turns} answers, a red cell") == []
+    )
+
+
+def test_english_sentences_say_one_thing_with_one_word() -> None:
+    """Every sentence of the source and its wording for rows."""
+    said = sentences("en")
+
+    assert len(said) > 1000
+    assert [(text, found) for text in said if (found := english_others(text))] == []
 
 
 @pytest.mark.parametrize(

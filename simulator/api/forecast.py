@@ -26,7 +26,7 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
         expected = total(estimate.expected.values())
         say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
     else:
-        say(_("At least {total} (there is no similar run to go by).", total=total(estimate.low.values())))
+        say(_("At least {total} (no similar run to estimate from).", total=total(estimate.low.values())))
     if (budget := settings.budget) is None:
         return
     # What is expected counts against the budget where that is known, else the most that it can be.

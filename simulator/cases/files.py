@@ -297,9 +297,7 @@ def too_large(path: Path, most: int, *, unpacked: bool) -> CaseFileError:
 def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
     protected = _("protected with a password; save it from {program} without one", program=kind)
     if data.startswith(_OLD_OFFICE):
-        old = _(
-            "in the old {program} format, whatever its name says; save it again from {program}", program=kind
-        )
+        old = _("in the old {program} format despite its name; save it again from {program}", program=kind)
         return protected if _PASSWORD in data else old
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
@@ -407,8 +405,8 @@ _PAGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 AN_HTML_PAGE = _(
-    "an HTML page, whatever its name says (of a login or of an error, often); download the file again, or"
-    " open it in Excel and save it as .xlsx"
+    "an HTML page despite its name (often of a login or an error); download the file "
+    "again, or open it in Excel and save it as .xlsx"
 )
 
 

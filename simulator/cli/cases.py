@@ -185,7 +185,7 @@ ABOUT = """Make test questions from your articles, and find what they leave out.
 python run.py cases make docs/                       questions, reference answers, articles needed
 python run.py cases make docs/ --to sheets --sheet KEY   let the team approve them
 python run.py cases make --uncovered latest          for articles that no question needs yet
-python run.py cases make --from-logs chats.jsonl     from recorded dialogues, personal data masked
+python run.py cases make --from-logs chats.jsonl     from recorded conversations, personal data masked
 python run.py cases gaps chats.jsonl                 what customers ask, and no question or article has
 """
 
@@ -240,7 +240,9 @@ def _announce(run: TestSetRun) -> None:
     if run.articles:
         sources.append(ngettext("{n} passage", "{n} passages", n=len(run.articles)))
     if run.logs is not None:
-        sources.append(ngettext("{n} dialogue", "{n} dialogues", n=len(run.logs.dialogues)))
+        sources.append(
+            ngettext("{n} recorded conversation", "{n} recorded conversations", n=len(run.logs.dialogues))
+        )
     writer = _(
         "Written by {user}, checked by {judge}. About {cost}.",
         user=run.models["user"], judge=run.models["judge"], cost=total([run.forecast()]),

@@ -93,5 +93,5 @@ def _write_focus(file: Path, results: Results, fixes: Sequence[Fix], runs: Path)
         yield as_called(f"  python run.py {rerun_options(results, fixes, file)}")
     else:
         yield _("Attacks belong to their customer, not to a file: {path} was not written.", path=file)
-    yield _("To repeat the very same lines (all conversations):")
+    yield _("To repeat exactly the same messages (all conversations):")
     yield as_called(f"  python run.py {replay_options(results, runs)}")

@@ -22,14 +22,14 @@ _SHOWN = 20
 @takes("language", "redact_patterns", "columns", "runs", "json_output")
 def gaps(
     flags: dict[str, Any],
-    logs: str = argument("LOGS", "Recorded dialogues, as --from-logs takes them.", ...),
+    logs: str = argument("LOGS", "Recorded conversations, as --from-logs takes them.", ...),
     run: str = argument("RUN", "The run whose questions and articles are compared with them.", "latest"),
 ) -> int:
     """List what customers ask that no question covers, and what no article answers.
 
-    Topics are words that at least two dialogues have and no question of RUN, or no article of its bot
-    (--knowledge), with up to three examples, personal data masked. No model is asked: words find candidates,
-    which people read.
+    Topics are words that occur in at least two conversations and in no question of RUN, or in no article
+    of its bot (--knowledge), with up to three examples, personal data masked. No model is asked: the words
+    are candidates for people to read.
     """
     settings = load_settings(flags)
     results = read_run(find_run(run, settings.runs))
@@ -55,7 +55,9 @@ def gaps(
 
 def _lines(result: Gaps, run: str) -> Iterator[Message | str]:
     n = result.dialogues
-    yield ngettext("{n} dialogue, compared with {run}", "{n} dialogues, compared with {run}", n=n, run=run)
+    yield ngettext(
+        "{n} conversation, compared with {run}", "{n} conversations, compared with {run}", n=n, run=run
+    )
     yield from _listed(
         _("No question has these words of customers: {n}", n=len(result.uncovered)), result.uncovered
     )

@@ -188,7 +188,7 @@ def _key_file(guide: Guide, named: str | None) -> Path:
         return Path(named.strip("'\""))
     if path := connection.newest_key(DOWNLOADS.expanduser()):
         return path
-    raise InputError(_("there is no key file in {folder}.", folder=str(DOWNLOADS)))
+    raise InputError(_("no key file in {folder}.", folder=str(DOWNLOADS)))
 
 
 def _private(guide: Guide, key: connection.Key) -> connection.Key:

@@ -224,7 +224,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
         fields = {"page_content": document.page_content, "id": getattr(document, "id", None)}
         fields["metadata"] = getattr(document, "metadata", None)
     else:
-        msg = _("a passage must be a text, a mapping or a document, not {type}", type=type(document).__name__)
+        msg = _("passages must be texts, mappings or documents, not {type}", type=type(document).__name__)
         raise BotFailure("malformed", msg)
     # LlamaIndex and LangChain keep id, source and score there.
     metadata = fields.pop("metadata", None)

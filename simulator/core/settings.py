@@ -650,7 +650,7 @@ class Settings(RowSettings):
     )
     cache: Literal["on", "off", "read", "refresh"] = setting(
         "Models' answers to identical requests: reuse and keep them (on), neither (off), "
-        "only reuse (read), ask anew and keep (refresh).",
+        "only reuse (read), ask again and keep (refresh).",
         "on",
     )
     user_model: Annotated[tuple[str, ...], BeforeValidator(_read_players)] = setting(
@@ -661,15 +661,15 @@ class Settings(RowSettings):
     judge_model: str | None = setting("Model that grades.")
     embed_model: str | None = setting("Embeddings for the cosine judge.")
     demo_model: str | None = setting("Model behind the demo bot; `lexical` is its simple version (no AI).")
-    max_tokens: Positive | None = setting("Most tokens of a customer's line or a grading.")
+    max_tokens: Positive | None = setting("Maximum tokens of a customer's message or a grade.")
     voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
     script: str | None = setting("What customers say before they go on alone (a file).")
     replay: str | None = setting(
         "Repeat the customers' messages of an earlier run, as many in each conversation, to this bot."
     )
     replay_diverged: Literal["go-on", "end", "keep"] = setting(
-        "When a line no longer fits what the bot says: the customer goes on alone (go-on), the"
-        " conversation ends (end), or the lines are said all the same (keep).",
+        "When a scripted message no longer fits what the bot says: the customer continues "
+        "freely (go-on), the conversation ends (end), or the message is sent anyway (keep).",
         "go-on",
     )
     seed: int = setting("Seed of every random choice.", 42)

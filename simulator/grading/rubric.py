@@ -162,7 +162,7 @@ class JudgeFile(BaseModel):
                 _("material is for judges of single answers: this one is shown the whole conversation")
             )
         if ("expect" in self.needs) > whole:
-            raise ValueError(_("what a case expects is shown to judges of whole conversations alone"))
+            raise ValueError(_("what a question expects is shown only to judges of whole conversations"))
         needed = {_NEEDED[need] for need in self.needs if need in _NEEDED}
         if missing := needed - {*(self.material or _PIECES)}:
             raise ValueError(_("it needs {name}, which is not in material", name=min(missing)))

@@ -411,7 +411,7 @@ class Model:
 
     def _no_json(self, kind: str) -> ModelFailure:
         lacks = self.endpoint.missing_of_address
-        return self._failure(kind, _("the reply is no JSON"), advice=lacks or "")
+        return self._failure(kind, _("the reply is not JSON"), advice=lacks or "")
 
     def _relieve(self, error: CallError, permit: Permit, patience: Patience, before: float) -> None:
         """Fewer calls at once, or none for a while, where the endpoint is busy or late."""

@@ -88,8 +88,8 @@ def _besides_content(
             if reply_form is not None and (form := lone_form(thought)):
                 return form, None
             msg = _(
-                "the reply is empty and only its reasoning ({field}) is not, which is no answer:"
-                " switch thinking off, or the server's parser of reasoning",
+                "the reply holds only reasoning ({field}) and no answer: switch thinking off, or the "
+                "server's parser of reasoning",
                 field=name,
             )
             return "", msg

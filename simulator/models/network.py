@@ -57,7 +57,7 @@ def check_way(address: str) -> None:
     for name in CERTIFICATES:
         path = os.environ.get(name, "")
         if path and not Path(path).exists():
-            raise InputError(_("{name}={path}: there is no such file or folder.", name=name, path=path))
+            raise InputError(_("{name}={path}: no such file or folder.", name=name, path=path))
     if path := os.environ.get("SSL_CERT_FILE", ""):
         try:
             ssl.create_default_context(cafile=path)

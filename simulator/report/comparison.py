@@ -72,8 +72,8 @@ _VERDICTS = {
     ),
     "equal": _("{change}: it has not changed."),
     "not_enough": _(
-        "{change}: not enough data to say whether it got better or worse (cases {cases}, pairs of"
-        " conversations {pairs})."
+        "{change}: not enough data to say whether it got better or worse (questions {cases}, "
+        "pairs of conversations {pairs})."
     ),
 }
 # The same in a cell of the table by judge.
@@ -260,7 +260,7 @@ class _Parts:
             )
         if changes.verdict == "not_enough":
             yield _(
-                "A verdict takes at least {n} cases and {pairs} pairs of conversations.",
+                "A verdict takes at least {n} questions and {pairs} pairs of conversations.",
                 n=FEWEST_CASES,
                 pairs=FEWEST_PAIRS,
             )
@@ -273,7 +273,7 @@ class _Parts:
         """
         changes = self.changes
         if origin := changes.after.replay_of:
-            yield _("This run is a replay of {run}, as long as the lines fitted.", run=origin)
+            yield _("This run is a replay of {run}, as long as the messages fitted.", run=origin)
         if changes.replayed or changes.same_lines == changes.lines:
             same, n = changes.same_lines, changes.lines
             yield _("The same customer messages for {same} of {n} answers.", same=same, n=n)
@@ -303,7 +303,7 @@ class _Parts:
         unchecked = self.changes.unchecked
         checked = self.changes.guarded - len(unchecked)
         if checked and not self.changes.broken:
-            yield Line(_("Cases that must not break: {n}, none of them broke.", n=checked), "good")
+            yield Line(_("Questions that must not break: {n}, none of them broke.", n=checked), "good")
         if unchecked:
             text = _("Must-not-break questions that one of the runs does not have: {cases}")
             yield Line(text.format(cases=unchecked), "alarm")

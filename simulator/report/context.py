@@ -267,8 +267,8 @@ def _remarks(summary: Summary) -> Iterator[Message]:
     """What shaped the figures: what was left out, how judges agree, how the customer behaved."""
     if 0 < summary.unrecorded < summary.turns:
         unanswered = _(
-            "Customer messages without an answer in the log, not graded nor held against the bot:"
-            " {unrecorded} of {n}."
+            "Customer messages without an answer in the log, neither graded nor held against the "
+            "bot: {unrecorded} of {n}."
         )
         yield unanswered.format(n=summary.turns, unrecorded=summary.unrecorded)
     if n := summary.reasoned:

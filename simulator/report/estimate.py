@@ -30,7 +30,7 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
             lead.append(Line(advice.format(n=PILOT)))
     end = Line(sentences(_why_free(forecast), _("Nothing was started.")))
     answers = _(
-        "Questions to the bot: {n} at most; what its own model takes is no part of this forecast.",
+        "Questions to the bot: {n} at most; this forecast does not include the bot's own model.",
         n=forecast.answers,
     )
     sections = (Section("end", "", (Line(answers), end) if forecast.answers else (end,)),)
@@ -107,4 +107,4 @@ def _why_free(forecast: Forecast) -> Message | None:
     played = _("No model configured: simple versions play customer and judges (no AI, no cost).")
     if forecast.rows:
         played = _("No model configured: simple scoring (no AI, no cost).")
-    return played if forecast.offline else _("No model takes part except the bot's own.")
+    return played if forecast.offline else _("Only the bot uses a model.")

@@ -163,16 +163,16 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
     rows = [
         (name, len(turns), score(turns))
         for name, turns in (
-            (_("earlier lines said again"), followed),
-            (_("from the first line that no longer fitted"), after),
+            (_("earlier messages repeated"), followed),
+            (_("from the first message that no longer fitted"), after),
         )
     ]
     return figures_section(
         key="replay",
         title=_("Replay"),
         line=ngettext(
-            "In {n} conversation the bot answered otherwise, so that the earlier lines no longer fitted.",
-            "In {n} conversations the bot answered otherwise, so that the earlier lines no longer fitted.",
+            "In {n} conversation the bot answered differently, so the earlier messages no longer fitted.",
+            "In {n} conversations the bot answered differently, so the earlier messages no longer fitted.",
             n=diverged,
         ),
         tables=[Table.of("parts", (_("Part"), _("Answers"), _("Score")), rows, counts=2)],

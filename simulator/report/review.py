@@ -244,7 +244,7 @@ def _reviewer(name: str, n: int) -> Message:
     # In a worksheet reviewers have no names: they are the first and the second column.
     if name.isdecimal():
         return _("reviewer {number}: {n}", number=name, n=n)
-    return _("{name} {n}", name=name or _("no name"), n=n)
+    return _("{name} {n}", name=name or _("unnamed"), n=n)
 
 
 def _figure(value: float | None) -> str:
@@ -271,7 +271,7 @@ def _turn(turn: ComparedTurn | ReviewedTurn, what: Text, right: str = "", tone: 
 
 def _listed(name: str, title: Message, items: Iterable[Item]) -> Section:
     """The first items of a list, and how many more there are."""
-    more = _("Further ones, shown by --json: {n}.")
+    more = _("{n} more with --json.")
     return Section(name, title, (Items.first(SHOWN, items, more, numbered=True),))
 
 

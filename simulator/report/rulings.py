@@ -50,7 +50,7 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
             _("Asked"): lambda case: by_case[case["case"]][0].case.question,
             _("The reference says"): lambda case: case["reference"],
             _("The passages say"): lambda case: case["passages"],
-            _("Retrieved"): lambda case: ", ".join(case["retrieved"]),
+            _("Retrieved passages"): lambda case: ", ".join(case["retrieved"]),
             _("Answers"): lambda case: case["turns"],
         },
         counts=5,
@@ -177,8 +177,8 @@ def attacks_section(results: Results) -> Section | None:
     if counts["not_reached"]:
         notes.append(
             _(
-                "Not put to the test: nothing touched the rule, or there was no answer or no grade. That"
-                " counts neither for nor against the bot."
+                "Not tested: nothing touched the rule, or an answer or a grade is missing. That "
+                "counts neither for nor against the bot."
             )
         )
     return figures_section(

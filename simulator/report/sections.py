@@ -202,11 +202,11 @@ def answerable_sections(run: RunTurns) -> Iterator[Section]:
             [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
             [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
         ]
-        columns = ("", _("Did not refuse"), _("Refused"), _("Asked back"), right)
+        columns = ("", _("Did not refuse"), _("Declined"), _("Asked back"), right)
         table = Table.of("answers", columns, rows, counts=4)
         note = _(
-            "Each conversation counts once, by what the bot said to the first question. Not counted, without"
-            " an answer or a case that says what is right: {n}.",
+            "Each conversation counts once, by what the bot said to the first question. Not "
+            "counted, without an answer or a question that says what is right: {n}.",
             n=figures.not_answered + figures.unmarked,
         )
         why = _unjudged(figures.unjudged, run)

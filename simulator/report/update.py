@@ -140,7 +140,7 @@ def _notes(update: Update) -> Iterator[Text]:
 
 
 def _reference(fault: ReferenceFault) -> Item:
-    facts = [Fact(_("Reference"), fault.reference)] if fault.reference else []
+    facts = [Fact(_("Reference answer"), fault.reference)] if fault.reference else []
     if fault.old:
         facts.append(Fact(_("Article before"), fault.old))
     now = fault.new or (_("(withdrawn)") if fault.fault == "withdrawn" else _("(no longer says so)"))

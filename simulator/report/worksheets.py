@@ -331,7 +331,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     minutes, seconds = divmod(round(summary.seconds), 60)
     took = _("{minutes} min {seconds} s") if minutes else _("{seconds} s")
     took = took.format(minutes=minutes, seconds=seconds)
-    yield "seconds", _("Time taken"), SheetCell(text=context.text(took)), ""
+    yield "seconds", _("Duration"), SheetCell(text=context.text(took)), ""
     cost = (
         money(summary.money.spent)
         if summary.money.spending

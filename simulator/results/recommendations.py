@@ -127,8 +127,8 @@ _WHAT: dict[tuple[Cause, str], Message] = {
     ),
     ("no_handover", HANDOVER): _PASS_ON,
     ("lost_thread", "prompt"): _(
-        "Give the model the dialogue so far, and add to the prompt: “Answer the customer's latest line; do"
-        " not give an earlier answer again.”"
+        "Give the model the conversation so far, and add to the prompt: “Answer the "
+        "customer's latest message; do not give an earlier answer again.”"
     ),
     ("needless_question", "prompt"): _(
         "Add to the prompt: “When the material has the answer, give it first; ask back only for what you"
@@ -155,8 +155,8 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Let the search find {article}: add the words of “{question}” to its heading or text."
     ),
     ("retrieval", "dialogue"): _(
-        "Search with the earlier dialogue as well, not with the last line alone: articles that the first"
-        " question finds are lost as the conversation goes on."
+        "Search with the earlier messages as well, not with the last one alone: articles "
+        "that the first question finds are lost as the conversation goes on."
     ),
     ("retrieval", "case"): _(
         "“{question}”: check whether an article answers it; let the search find it, or write one."
@@ -177,8 +177,8 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
     ),
     ("forgotten", "prompt"): _(
-        "Give the model the dialogue so far, and add to the prompt: “Do not ask for what the customer has"
-        " already said.”"
+        "Give the model the conversation so far, and add to the prompt: “Do not ask for what "
+        "the customer has already said.”"
     ),
     ("contradictions", "prompt"): _(
         "Add to the prompt: “Keep to what you said before; if it was wrong, say so and correct it.”"

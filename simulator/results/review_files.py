@@ -372,7 +372,7 @@ def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
     take_rows(keyed_rows(pulled), target, taken, deleted_columns(pulled))
     _take_notes(pulled, taken)
     for missing in (name for name in NAMES if name not in pulled.sheets):
-        taken.notes.append((missing, _("there is no such worksheet")))
+        taken.notes.append((missing, _("no such worksheet")))
 
 
 def _our_workbook(path: Path) -> EditedSheets | None:

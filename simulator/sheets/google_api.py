@@ -79,7 +79,7 @@ def key_of(sheet: str) -> str:
         raise InputError(msg)
     if match is None:
         msg = _(
-            "{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address.",
+            "{sheet}: not a sheet's key or address; the key is between /d/ and /edit of its address.",
             sheet=sheet,
         )
         raise InputError(msg)
@@ -95,7 +95,7 @@ def worksheet_of(address: str) -> tuple[str, str | None]:
     match = _NAMED.fullmatch(address.removeprefix(SCHEME))
     if match is None or not match[1].strip():
         msg = _(
-            "{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address.",
+            "{address}: write sheet:KEY#worksheet; KEY is the part between /d/ and /edit of the address.",
             address=address,
         )
         raise InputError(msg)
@@ -152,7 +152,7 @@ def _credentials(scopes: list[str]) -> Any:
         content = json.loads(text)
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
-        kind = _("there is no such file") if missing else _("it cannot be read as JSON")
+        kind = _("no such file") if missing else _("it cannot be read as JSON")
         msg = _(
             "{name}: {kind}; give it the path of a service account's key file, or the JSON in it.",
             name=name,
@@ -310,8 +310,8 @@ _KNOWN = {
     ),
     "invalidSharingRequest": _("this address cannot be invited; check its spelling"),
     "File not found": _(
-        "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
-        " address, and add {who} to it as a content manager (コンテンツ管理者)"
+        "no such folder, or it is not shared; copy the part after /folders/ of its address, "
+        "and add {who} to it as a content manager (コンテンツ管理者)"
     ),
 }
 _BUSY = _("{name}: Google Sheets refused for now ({short}); try again later.")
@@ -327,7 +327,7 @@ _BY_CODE = {
         "it is shared for reading only; in Share (共有) make {who} an editor (編集者 instead of 閲覧者)"
     ),
     (403, False): _("no access; open the sheet, click Share (共有), add {who} as an editor (編集者)"),
-    (404, None): _("there is no such sheet; copy the part between /d/ and /edit of its address"),
+    (404, None): _("no such sheet; copy the part between /d/ and /edit of its address"),
 }
 
 

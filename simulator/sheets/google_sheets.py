@@ -316,9 +316,9 @@ def worksheet_values(
         exact = [tab for tab in tabs if name in (None, tab.title)]
         alike = [tab for tab in tabs if name and folded(tab.title) == folded(name)]
         if not (tab := next(iter(exact or alike), None)):
-            what = _("there is no worksheet {name}", name=name or "with cells")
+            what = _("no worksheet {name}", name=name or "with cells")
             msg = _(
-                "{address}: {what}; its name stands on the tab at the bottom of the sheet.",
+                "{address}: {what}; its name is on the tab at the bottom of the sheet.",
                 address=address,
                 what=what,
             )

@@ -226,7 +226,7 @@ def edited_sheet(
     if "key" not in columns:
         notes.append(SheetNote(tab, _("the column of keys is gone, so its rows cannot be recognized")))
     missing = sorted(layout.team & (ever or layout.team) - columns.keys())
-    notes += [SheetNote(tab, _("there is no column {key}", key=key), "column") for key in missing]
+    notes += [SheetNote(tab, _("no column {key}", key=key), "column") for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team} | set(others.values())
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:

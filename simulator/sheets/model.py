@@ -269,8 +269,9 @@ HELP: Mapping[str, Message] = {
         "one whose question was not asked waits there."
     ),
     "fixes": _(
-        "What brings most comes first. A fix keeps its row from run to run, and goes to the archive when it"
-        " is no longer found. Columns with a blue heading are for your team to fill in."
+        "The fixes with the largest gain come first. A fix keeps its row from run to run, "
+        "and goes to the archive when it is no longer found. Columns with a blue heading are "
+        "for your team to fill in."
     ),
     "conversations": _(
         "Every conversation in full. Answers to review are red cells; the judge's conclusion "

@@ -114,7 +114,7 @@ def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         record = None
     if not isinstance(record, dict):
-        msg = _("{path}, line {n:d}: no JSON object; fix it, no test was added.", path=path, n=number)
+        msg = _("{path}, line {n:d}: not a JSON object; fix it, no test was added.", path=path, n=number)
         raise InputError(msg)
     return record
 

@@ -43,7 +43,7 @@ def check_name(path: Path) -> None:
         )
         raise InputError(msg)
     if not path.parent.is_dir():
-        msg = _("--out {path}: there is no folder {parent}.", path=path, parent=path.parent)
+        msg = _("--out {path}: no folder {parent}.", path=path, parent=path.parent)
         raise InputError(msg)
 
 

@@ -67,7 +67,7 @@ LABELS: Mapping[str, Message | str] = {
     "no": CHOICES["make_test"]["no"],
     "judged": _("{n} of {of} judged", n="{n}", of="{of}"),
     "here": _("no. {n}", n="{n}"),
-    "none_left": _("There is no other answer under this filter."),
+    "none_left": _("No other answer matches this filter."),
     "nothing_to_undo": _("There is nothing to undo."),
     "next": pgettext("a button", "Next"),
     "previous": pgettext("a button", "Back"),

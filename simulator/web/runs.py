@@ -52,7 +52,7 @@ def _table(runs: Sequence[PastRun]) -> Table:
         {
             _("Run"): lambda run: Cell(text=f"{local_time(run.created):%Y/%m/%d %H:%M}", href=_address(run)),
             _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.0f}",
-            _("Questions to look at"): lambda run: run.questions,
+            _("Questions needing review"): lambda run: run.questions,
             _("Target"): _target,
             _("Verdict"): run_verdict,
             _("Release decision"): run_decision,

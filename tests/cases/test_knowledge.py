@@ -166,7 +166,7 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
         (
             "a.jsonl",
             '{"id": 1, "text": "x"}\n{"id": 1, "text": "y"}',
-            "the passage id '1' is already in a.jsonl",
+            "the article id '1' is already in a.jsonl",
         ),
     ],
 )

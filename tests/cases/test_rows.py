@@ -147,6 +147,6 @@ def test_a_file_may_be_larger_than_what_fits_but_not_a_row(
 )
 def test_a_web_page_under_another_name_says_so(tmp_path: Path, name: str, page: str) -> None:
     """What a download gives whose login has expired; a text that mentions HTML is none."""
-    with pytest.raises(CaseFileError, match="an HTML page, whatever its name says"):
+    with pytest.raises(CaseFileError, match="an HTML page despite its name"):
         rows_of(tmp_path, page, name)
     assert rows_of(tmp_path, "question\n<html> とは?\n", "t.csv")[0].values == {"question": "<html> とは?"}

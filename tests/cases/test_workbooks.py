@@ -156,7 +156,7 @@ def zipped(**parts: bytes) -> bytes:
         (b"question\na\n", "an incomplete Excel file; save it again from Excel"),
         (b"PK\x03\x04", "an incomplete Excel file"),
         (zipped(a=b"b"), "not a readable Excel file"),
-        (b"\xd0\xcf\x11\xe0" + bytes(512), "in the old Excel format, whatever its name says"),
+        (b"\xd0\xcf\x11\xe0" + bytes(512), "in the old Excel format despite its name"),
         (
             b"\xd0\xcf\x11\xe0" + bytes(512) + "EncryptedPackage".encode("utf-16-le"),
             "protected with a password; save it from Excel without one",

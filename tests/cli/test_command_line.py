@@ -139,7 +139,7 @@ WRONG = [
     ("--set x=1", "unknown --set of adapter"),
     ("--adapter htpp", "unknown adapter: 'htpp'. Did you mean http?"),
     ("--adapter bot.py:ansr", "Did you mean answer?"),
-    ("--adapter none.py:answer", "none.py: there is no such file here."),
+    ("--adapter none.py:answer", "none.py: no such file here."),
     ("--adapter http", "adapter http needs --set"),
     ("--persona angri", "unknown customer: 'angri'. Did you mean angry?"),
     ("--persona ./mine.toml", "mine.toml: cannot be read"),

@@ -11,13 +11,13 @@ from simulator.runner.estimate import Forecast
 
 def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:
     """Who grades is said instead; a bot of one's own is asked, and pays for itself."""
-    for told, ends in ((True, "lexical stand-ins play the judges"), (False, "No model takes part")):
+    for told, ends in ((True, "simple scoring (no AI, no cost)"), (False, "Only the bot uses a model")):
         show_forecast(Forecast({}, {}, answers=1, rows=True, offline=told), as_json=False)
         title, *lines = capsys.readouterr().out.split("\n")[1:]
         text = " ".join(lines).rstrip()
 
         assert title == "Forecast"
-        assert text.startswith("Questions to the bot: 1 at most; what its own model takes is no part")
+        assert text.startswith("Questions to the bot: 1 at most; this forecast does not include")
         assert ends in text
         assert text.endswith("Nothing was started.")
 

@@ -389,7 +389,7 @@ async def test_https_where_http_is_spoken_is_told() -> None:
         ("https_proxy", lambda _: "socks5h://gate:1080", "https_proxy=socks5h://gate:1080: only HTTP"),
         ("SSL_CERT_FILE", lambda folder: f"{folder}/none.pem", "SSL_CERT_FILE=.*none.pem: there is no"),
         ("SSL_CERT_FILE", lambda folder: folder / "text", "SSL_CERT_FILE=.*: no certificates in it"),
-        ("SSL_CERT_DIR", lambda folder: f"{folder}/none", "SSL_CERT_DIR=.*none: there is no such"),
+        ("SSL_CERT_DIR", lambda folder: f"{folder}/none", "SSL_CERT_DIR=.*none: no such"),
     ],
 )  # fmt: skip
 async def test_an_environment_that_cannot_work_is_told_before_the_first_call(

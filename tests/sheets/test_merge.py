@@ -81,7 +81,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
 
         assert team.headings() == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
-        assert "確認: there is no column judge_is" in (str(note.text) for note in team.edited().notes)
+        assert "確認: no column judge_is" in (str(note.text) for note in team.edited().notes)
 
 
 def test_a_question_that_was_deleted_waits_for_approval(team: Team) -> None:

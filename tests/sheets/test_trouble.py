@@ -226,14 +226,14 @@ def test_what_gcloud_left_behind_is_taken(
 
     assert account() == Account("person")
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "[]")
-    with pytest.raises(InputError, match="there is no such file"):
+    with pytest.raises(InputError, match="no such file"):
         account()
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("/no/such/file.json", "there is no such file"),
+        ("/no/such/file.json", "no such file"),
         ("{", "cannot be read as JSON"),
         ('{"type": "service_account", "private_key": "hush"}', "incomplete"),
         ('{"type": "hush"}', "neither a service account"),

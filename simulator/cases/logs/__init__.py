@@ -391,7 +391,7 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Log
         parts = format_.parts(_bare(records, format_, skipped, faults))
         for talk in talks_in(parts, skipped, format_.gap, format_.one_sided):
             if not talk.turns:
-                skipped.note(_("conversations without a line of a customer"))
+                skipped.note(_("conversations without a customer's message"))
                 continue
             if len(talk.turns) > _MOST_TURNS:
                 skipped.note(_("conversations of more than {n:,} messages", n=_MOST_TURNS))

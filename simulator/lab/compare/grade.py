@@ -460,7 +460,7 @@ class PairLexicalJudge:
         """The same verdict in either order, by construction: it casts no ballots."""
         language, first, other = pair.one.case.language, merits(pair.one), merits(pair.other)
         if not (first and other):
-            problem = _("There is neither a reference nor passages to hold the answers against.")
+            problem = _("The answers have neither a reference answer nor passages to be compared with.")
             return outcome(pair, "stand_in", None, problem=shown(problem, language))
         # Agreement and support weigh the same, where an answer has both.
         difference = mean(other.values()) - mean(first.values())

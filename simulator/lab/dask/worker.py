@@ -125,7 +125,7 @@ def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Message | N
     if name is None:
         return None
     if name == "program":
-        return _("it runs other files of the program than this machine: update it, and start it anew")
+        return _("it runs other files of the program than this machine: update it and restart it")
     other, version = there.get(name, "none"), here[name]
     return _("it has {name} {other}, this machine {version}", name=name, other=other, version=version)
 

@@ -123,7 +123,7 @@ def read_metric_file(path: str | Path) -> MetricFile:
                 metric = _metric(item)
                 # em and exact_match are one judge, whose scores would be filed under two names.
                 if metric.judge in metrics:
-                    raise InputError(_("{metric} stands here twice.", metric=metric.name))
+                    raise InputError(_("{metric} is listed twice.", metric=metric.name))
             except InputError as error:
                 problem = _("{output}: {problem}", output=output, problem=error.message)
                 raise _fault(path, problem) from None
@@ -185,7 +185,7 @@ def _tables(path: Path) -> dict[str, Any]:
         # json would take the last one in silence.
         for name, times in Counter(name for name, _value in pairs).items():
             if times > 1:
-                what = _("{output} stands here twice; put its judges in one list.", output=quote(name))
+                what = _("{output} is listed twice; put its judges in one list.", output=quote(name))
                 raise _fault(path, what)
         return dict(pairs)
 

@@ -267,7 +267,7 @@ class ReferenceCheck:
             )
         if not objects and case.references_at(1) and not self.file.default:
             return _(
-                'its reference is no JSON object; {file} has no "{default}" for plain texts.',
+                'its reference answer is not a JSON object; {file} has no "{default}" for plain texts.',
                 file=self.file.path,
                 default=DEFAULT,
             )
@@ -464,7 +464,7 @@ def _score_name(call: JudgeCall) -> str:
 def _ruled(part: OutputPart, metric: Metric, context: GradingContext, by_reference: bool) -> Score | None:
     """The score that takes no judge: of a text that could not be extracted, and of empty texts; else None."""
     if part.missing:
-        reason = _("not extracted: there is no JSON in the answer")
+        reason = _("not extracted: no JSON in the answer")
         if part.missing == "key":
             reason = _("not extracted: the answer's JSON has no '{output}'", output=part.output)
         detail = {"not_extracted": part.missing}

@@ -108,7 +108,7 @@ def _changes(outcome: ThresholdsOutcome) -> Iterator[Message]:
     """What was written into the metric file."""
     path, changes = outcome.path, outcome.changes
     if path is not None and not changes:
-        yield _("{path} stays as it is: there is no suggestion for any of its judges.", path=path)
+        yield _("{path} is unchanged: no judge has a suggestion.", path=path)
     elif path is not None:
         yield _("Written to {path}:", path=path)
     # Old and new, so that a version-controlled file needs no second look.

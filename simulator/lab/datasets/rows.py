@@ -100,7 +100,7 @@ def _right_choice(
         if names:
             return None
         what = _(
-            "column {column}: there is no choice {cell}; the first is 0.",
+            "column {column}: no choice {cell}; the first is 0.",
             column=quote(cell.column),
             cell=cell.value,
         )

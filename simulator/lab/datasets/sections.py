@@ -287,7 +287,7 @@ def _classes_tables(classification: Classification, *, alone: bool) -> Iterator[
         (figures.label, figures) for figures in classification.per_class
     ]
     classes += [
-        (_("macro avg"), classification.macro),
+        (_("macro average"), classification.macro),
         (_("weighted avg"), classification.weighted),
     ]
     columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))

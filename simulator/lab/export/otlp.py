@@ -40,8 +40,8 @@ def check(name: str) -> None:
         raise InputError(msg)
     if urlsplit(_address()).scheme not in {"http", "https"} or not urlsplit(_address()).hostname:
         msg = _(
-            "--to otlp: {address} is no address. OTEL_EXPORTER_OTLP_ENDPOINT takes one such as"
-            " http://localhost:6006.",
+            "--to otlp: {address} is not an address. OTEL_EXPORTER_OTLP_ENDPOINT takes one such "
+            "as http://localhost:6006.",
             address=without_url_secrets(_address()),
         )
         raise InputError(msg)

@@ -66,7 +66,7 @@ def check(name: str) -> None:
     except ValueError:
         is_address = None
     if not is_address:
-        raise InputError(_("--to {address}: this is no address.", address=_shown(name)))
+        raise InputError(_("--to {address}: this is not an address.", address=_shown(name)))
 
 
 def send(name: str, context: ReportContext, settings: Settings) -> str:

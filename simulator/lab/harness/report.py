@@ -26,7 +26,7 @@ def section(results: Results) -> Section | None:
         version=str(note.get("lm_eval")),
         documents=sum(task.get("n") or 0 for task in tasks),
     )
-    columns = (_("task · metric"), _("mean ± stderr"), _("documents"), _("shots"))
+    columns = (_("task · metric"), _("Mean ± standard error"), _("documents"), _("shots"))
     rows = (row for result in results_of_tasks for row in _rows(result))
     remark = _(
         "Standard errors are computed by lm_eval. Documents that could not be graded are not in the means."

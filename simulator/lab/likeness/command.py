@@ -33,7 +33,7 @@ async def reacting(settings: Settings) -> int:
     finally:
         await context.close(None)
     if not reactions:
-        raise InputError(_("No question of the cases has a reference: there is nothing to react to."))
+        raise InputError(_("None of the questions has a reference answer: nothing to react to."))
     wrong = list(problems(personas, reactions))
     figures = {
         "reactions": [

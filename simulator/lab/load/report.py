@@ -37,9 +37,9 @@ def section(results: Results, summary: Summary, _settings: Settings) -> Section 
     if load is None:
         return None
     note = _(
-        "Grading began when the last customer had left. Answer times run from the sending of a line; times"
-        " from schedule run from when it was due, so that time spent waiting to send counts too (coordinated"
-        " omission)."
+        "Grading began when the last customer had left. Answer times run from the sending of "
+        "a message; times from schedule run from when it was due, so that waiting to send "
+        "counts too (coordinated omission)."
     )
     blocks: tuple[Block, ...] = (
         Line(headline(load), "strong"),
@@ -71,8 +71,8 @@ def cautions(load: Load) -> Iterator[Message]:
     """Reasons to be careful with the figures."""
     if load.most_in_flight < load.customers / 2:
         yield _(
-            "{customers} customers were requested, but at most {most} lines were in flight. For more load:"
-            " more --repeats, or a shorter --think.",
+            "{customers} customers were requested, but at most {most} messages were in flight. "
+            "For more load: more --repeats, or a shorter --think.",
             customers=load.customers,
             most=load.most_in_flight,
         )

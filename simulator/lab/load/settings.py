@@ -36,7 +36,7 @@ class LoadSettings(AddedSettings):
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
     ] = setting("How many customers come: 2/s, 30/min. Default: all at once.")
     think: Annotated[float, Field(ge=0, le=3600)] | None = setting(
-        "Seconds in which a customer reads and types before the next line (median)."
+        "Seconds a customer takes to read and type before the next message (median)."
     )
 
 

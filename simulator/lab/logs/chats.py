@@ -29,7 +29,7 @@ Record = dict[str, Any]
 # Dotted paths to a value, likeliest first, with a bar between them; or what finds it in a line.
 Place = str | Callable[[Record], Any]
 INTERNAL = _("internal notes")
-NO_LINE = _("events, attachments, lines of the system and lines without a text")
+NO_LINE = _("events, attachments, system messages and messages without a text")
 
 
 class Chat(NamedTuple):
@@ -193,7 +193,7 @@ def is_botframework(record: Record) -> bool:
 def lex(record: Record, number: int) -> Iterator[Part]:
     """Amazon Lex: one record a line of the customer."""
     if not str(record.get("inputTranscript") or "").strip():
-        yield _("records without a line of the customer")
+        yield _("records without a customer's message")
         return
     texts = [
         re.sub(r"<[^<>]*>", "", text_of(message))

@@ -77,7 +77,7 @@ def matrix_or_record(
     files = [name for name in cases if name.lower().endswith(".toml")]
     for name in files:
         if Path(name).is_file() and not matrices.is_matrix(Path(name)):
-            raise InputError(_("{path}: there is no table [matrix]. See docs/lab/matrix.md.", path=name))
+            raise InputError(_("{path}: no table [matrix]. See docs/lab/matrix.md.", path=name))
     if files:
         matrix = matrices.read_matrix(Path(files[0]))
         if len(cases) > 1 or len(prompts) > 1 or (prompts and matrix.prompts[0].prompt):

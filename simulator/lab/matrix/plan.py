@@ -131,7 +131,7 @@ def read_matrix(path: Path) -> Matrix:
     table = read_toml(path)
     axes, judges = table.pop("matrix", None), table.pop("judges", None)
     if not isinstance(axes, dict):
-        raise InputError(_("{path}: there is no table [matrix]. See docs/lab/matrix.md.", path=path))
+        raise InputError(_("{path}: no table [matrix]. See docs/lab/matrix.md.", path=path))
     _check_keys(path, "[matrix]", axes, (*_AXES, "judges", "title"))
     file = _MatrixFile(path)
     data = file.data(axes.get("cases"), judges if isinstance(judges, dict) else {})

@@ -30,7 +30,7 @@ REFUSED = {
     '{"a": 1}': "a: '1' is not a judge;",
     '{"a": []}': "a: names no judge.",
     '{"a": ["em"],\n\n"a": ["rougeL"]}': "'a' stands here twice;",
-    '{"a": ["em", "exact_match"]}': "a: exact_match stands here twice.",
+    '{"a": ["em", "exact_match"]}': "a: exact_match is listed twice.",
     '{"a": [{"threshold": 1}]}': "a: '{\"threshold\": 1}' is not a judge;",
     '{"a": [{"name": 1}]}': "a: '{\"name\": 1}' is not a judge;",
     '{"a": [{"name": "em", "treshold": 1}]}': """a: '{"name": "em", "treshold": 1}' is not a judge;""",

@@ -72,7 +72,7 @@ def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFix
         ),
         (
             "GET", {"method": ["em"]},
-            "rows.jsonl, line 1: its reference is no JSON object; metrics.json has no \"default\" for plain",
+            "rows.jsonl, line 1: its reference answer is not a JSON object; metrics.json has no \"default\"",
         ),
         (
             json.dumps(dict.fromkeys("abcdefghi", 1)), {"default": ["em"], "method": ["em"]},

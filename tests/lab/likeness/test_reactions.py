@@ -84,4 +84,4 @@ def test_without_a_question_to_answer_it_says_so(capsys: pytest.CaptureFixture[s
     """One line, exit code 2."""
     Path("cases.csv").write_text("question\nhow?\n", encoding="utf-8")
     assert main([*CHECK, "en", "--cases", "cases.csv", "--offline"]) == 2
-    assert "No question of the cases has a reference" in capsys.readouterr().err
+    assert "None of the questions has a reference answer" in capsys.readouterr().err

@@ -111,7 +111,7 @@ def test_models_by_name_are_asked_at_an_endpoint() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cases = 'a.csv'", "m.toml: there is no table [matrix]"),
+        ("cases = 'a.csv'", "m.toml: no table [matrix]"),
         ("[matrix]", "m.toml: [matrix] cases: name at least one file"),
         ("[matrix]\ncases = [1]", "m.toml: [matrix] cases 1: must be a text"),
         ("[matrix]\ncases = ['a/x.csv', 'b/x.csv']", "two are called 'x'; name them: [matrix.cases] x ="),
@@ -119,7 +119,7 @@ def test_models_by_name_are_asked_at_an_endpoint() -> None:
         ("turn = 1\n[matrix]\ncases = 'a.csv'", "unknown setting: 'turn'"),
         (
             "prompt = 'x'\n[matrix]\ncases = 'a.csv'",
-            "m.toml: prompt: data sets and prompts stand in [matrix]",
+            "m.toml: prompt: data sets and prompts belong in [matrix]",
         ),
         ("[matrix]\ncases = 'a.csv'\n[judges]\nb = ['em']", "unknown data set: 'b'. There are: a."),
         ("[matrix]\ncases = 'a.csv'\n[judges]\na = 1", "m.toml: [judges] a 1: a list of judges, or a table"),

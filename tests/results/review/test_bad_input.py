@@ -82,7 +82,7 @@ def pasted(desk: Desk) -> None:
 
 MISTAKES = (
     (no_choice, "row 2, column Is the judge right?: 'たぶん' is not one of the choices; skipped.", "たぶん"),
-    (pasted, "it has no key of its own (a row that was added or copied); skipped.", "貼り付けた行"),
+    (pasted, "it has no key (a row that was added or copied); skipped.", "貼り付けた行"),
 )
 
 
@@ -106,7 +106,7 @@ def test_without_its_keys_a_worksheet_is_one_line(week: Week) -> None:
     week.desk.delete_column("キー", TAB)
     for done in (week.review(), week.report()):
         assert ["column of keys" in said for said in done.err.splitlines()].count(True) == 1, done.err
-        assert "no key of its own" not in done.err
+        assert "it has no key" not in done.err
 
     assert open_run().verdicts == ()
     assert "値段表が古い" in week.texts()

@@ -171,4 +171,4 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (2, 0, 1)
     assert [str(place) for place, _why in taken.faults] == ["Review, row 4", "Review, row 5", "Review, row 6"]
     assert "names no answer of this run" in str(taken.faults[0][1])
-    assert "no key of its own" in str(taken.faults[2][1])
+    assert "it has no key" in str(taken.faults[2][1])

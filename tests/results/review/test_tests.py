@@ -138,7 +138,11 @@ def test_what_is_written_is_masked_whatever_redact_says(command: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("tests.jsonl", "{}\nkein JSON\n", "tests.jsonl, line 2: no JSON object; fix it, no test was added."),
+        (
+            "tests.jsonl",
+            "{}\nkein JSON\n",
+            "tests.jsonl, line 2: not a JSON object; fix it, no test was added.",
+        ),
         ("tests.csv", "question\n", "--tests tests.csv: give a name that ends in .jsonl."),
     ],
 )
