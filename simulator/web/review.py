@@ -34,6 +34,8 @@ Typed = Annotated[str, StringConstraints(max_length=LONGEST)]
 Name = Annotated[str, StringConstraints(max_length=80)]
 # What stays whole in a difference: figures, and words that are parted by blanks. All else is a sign each.
 _PIECE = re.compile(r"\d+(?:[.,]\d+)*|[A-Za-zÀ-ɏ']+|.", re.DOTALL)
+# Texts that share less (0..1) are two texts, and the signs that they happen to share mean nothing.
+_ALIKE = 0.3
 _CHANCE = re.compile(r"[ぁ-ゖー、。,.\s]{1,2}")
 # Pieces; what is longer is not compared sign by sign, which would take seconds.
 _MOST_PIECES = 4_000
@@ -313,10 +315,13 @@ def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:
     pieces = _PIECE.findall(before), _PIECE.findall(after)
     if max(map(len, pieces)) > _MOST_PIECES:
         pieces = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    matcher = SequenceMatcher(None, *pieces, autojunk=False)
     blocks = [
         ("".join(pieces[0][start:end]), "".join(pieces[1][begin:stop]))
-        for _kind, start, end, begin, stop in SequenceMatcher(None, *pieces, autojunk=False).get_opcodes()
+        for _kind, start, end, begin, stop in matcher.get_opcodes()
     ]
+    if matcher.ratio() < _ALIKE:
+        blocks = [(before, after)]
     # A kana or comma that both happen to have between two long changes is one of the changes.
     long = [False, *(old != new and max(len(old), len(new)) > 3 for old, new in blocks), False]
     same = [
