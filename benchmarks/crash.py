@@ -321,7 +321,7 @@ def comment(workbook: Path) -> None:
     """Somebody writes beside the first answer."""
     sheet = read_edited(workbook).sheets["review"]
     with Person(workbook) as person:
-        person.type(sheet.tab, 2, sheet.titles[sheet.columns["comment"]], "私見")
+        person.book[sheet.tab].cell(2, sheet.columns["comment"]).value = "私見"
 
 
 def commented(folder: Path) -> bool:
