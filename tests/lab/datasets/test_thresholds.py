@@ -142,4 +142,4 @@ def test_labels_of_wrong_answers_only_are_refused(suggest: Command) -> None:
     code, _, err = suggest(labelled(dict.fromkeys(WRONG, False), times=1), "--judges", "rougeL")
 
     assert code == 2
-    assert "no right answer has a score" in err
+    assert "no good answer has a score" in err

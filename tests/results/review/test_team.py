@@ -200,7 +200,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert again["agreement"] == shown["agreement"]
 
     labels = run("review", "latest", "--export", "labels.jsonl")
-    assert f"({len(sample(results))} turns)" in labels.err
+    assert f"({len(sample(results))} answers)" in labels.err
     rehearsal = run(*ASKED, "--cases", f"sheet:{KEY}")
     assert rehearsal.code == 0
     same = answers(results)
@@ -210,7 +210,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert mended
     assert set(asked) == {conversation.case.id for conversation in results.conversations}
     assert all(text in asked[case].references_at(1) for case, text in mended.items())
-    assert any(f"the right answer of {case} (run {results.run.id})" in rehearsal.err for case in mended)
+    assert any(f"the reference answer of {case} (run {results.run.id})" in rehearsal.err for case in mended)
 
 
 def test_a_review_in_a_workbook(run: Any) -> None:
@@ -234,7 +234,7 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     assert "そのうち新しい記入は0件です" in again.out.replace("\n", "")
     asked = run(*ASKED, "--cases", str(sent))
     assert asked.code == 0
-    assert "what the team reviewed is now the right answer" in asked.err
+    assert "what the team reviewed is now the reference answer" in asked.err
 
 
 def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
