@@ -101,6 +101,7 @@ OUR_ERRORS = "simulator.cli.our_errors"
 _WITHOUT_VERDICT = ("list", "history", "open", "fixes", "compare", "--version")
 # What the system says where nothing more can be written.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_LANGUAGE = "REHEARSAL_LANGUAGE"
 # With --help nothing is read but options.
 _HELP = frozenset({"--help", "-h", "--help-all"})
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every answer.
@@ -137,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name_pages_in(FOLDER)
     plugins.offer()
     _ready_streams()
-    with unread_streams() as unread:
+    with _language(arguments), unread_streams() as unread:
         try:
             with _stoppable():
                 code = _run(_with_default_command(arguments))
@@ -150,6 +151,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.DONE
         message = _("its output was not read to the end, so the result was not shown.")
         return _say(message, ExitCode.INCOMPLETE, arguments)
+
+
+@contextmanager
+def _language(arguments: Sequence[str]) -> Iterator[None]:
+    """Says everything in the language that `--language` names, errors in the options included."""
+    names, before = [word.partition("=") for word in arguments], os.environ.get(_LANGUAGE)
+    for (name, equals, value), following in zip(names, [*arguments[1:], ""], strict=True):
+        if name == "--language" and (value if equals else following) in ("ja", "en"):
+            os.environ[_LANGUAGE] = value if equals else following
+    try:
+        yield
+    finally:
+        os.environ.pop(_LANGUAGE, None)
+        os.environ.update({} if before is None else {_LANGUAGE: before})
 
 
 def _complete() -> int:

@@ -382,10 +382,12 @@ def _joined(parts: list[str], language: Language) -> str:
 
 
 def language_of(environment: Mapping[str, str]) -> Language:
-    """The language of the terminal, found as other programs find it: Japanese in a Japanese locale.
+    """The language of the terminal: that of the setting `language`, else Japanese in a Japanese locale.
 
     The first that is set of LC_ALL, LC_MESSAGES and LANG counts: {"LC_ALL": "C", "LANG": "ja_JP"} is English.
     """
+    if (named := environment.get("REHEARSAL_LANGUAGE")) in ("ja", "en"):
+        return "ja" if named == "ja" else "en"
     locales = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
     return "ja" if (next(filter(None, locales), "")).lower().startswith(("ja", "japanese")) else "en"
 

@@ -35,3 +35,18 @@ def test_errors_are_said_in_japanese(
     assert said.startswith("エラー：")
     assert told in said
     assert not re.search(r"[a-z]+ [a-z]+ [a-z]+ [a-z]+", said.replace("python run.py", ""))
+
+
+@pytest.mark.parametrize("arguments", [("--language", "ja"), ("--language=ja",)])
+def test_a_japanese_run_is_japanese_from_the_first_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    """Whatever the locale, and errors of options, too; afterwards the locale counts again."""
+    monkeypatch.setenv("LC_ALL", "C")
+
+    assert main([*arguments, "--persona", "calm", "--limit", "1", "--offline"]) == 0
+    assert "会話" in capsys.readouterr().err.splitlines()[0]
+    assert main([*arguments, "--turns", "0"]) == 2
+    assert capsys.readouterr().err.startswith("エラー：")
+    assert main(["--turns", "0"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
