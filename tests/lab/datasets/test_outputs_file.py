@@ -29,7 +29,7 @@ REFUSED = {
     '{"a": [["em"]]}': """a: '["em"]' is not a judge;""",
     '{"a": 1}': "a: '1' is not a judge;",
     '{"a": []}': "a: names no judge.",
-    '{"a": ["em"],\n\n"a": ["rougeL"]}': "'a' stands here twice;",
+    '{"a": ["em"],\n\n"a": ["rougeL"]}': "'a' is listed twice;",
     '{"a": ["em", "exact_match"]}': "a: exact_match is listed twice.",
     '{"a": [{"threshold": 1}]}': "a: '{\"threshold\": 1}' is not a judge;",
     '{"a": [{"name": 1}]}': "a: '{\"name\": 1}' is not a judge;",
