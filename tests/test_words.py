@@ -5,6 +5,7 @@ were measured with models.
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from babel.messages.pofile import read_po
 from simulator.core.messages import DOMAIN, LOCALES
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md"))
 
 # What stands instead of a word of the glossary, by that word.
 OTHER = {
@@ -75,6 +77,11 @@ ENGLISH_RIGHT = (
     r"conversation, turn(?:, reviewer| and grade)|history, turns or answers|^turn (?=\S* ?is not a whole)",
     r"red cells?|severity: major|texts, mappings or documents|extra 'documents'|\bin turn\b",
     r"documents of a task|^Measured by lm_eval.*|^documents$|Documents that could not",
+)
+# On the pages, too: the judge `turn` and names of code; files and titles of links; what LangChain calls so.
+ENGLISH_PAGES_RIGHT = (
+    r"\*\*turn\*\*|default: turn,|--judge turn,|persona=|r\['red'\]|^\| customer \(persona in code\).*",
+    r"\(?personas\.(?:ja\.)?md|LangChain documents",
 )
 
 
@@ -173,15 +180,25 @@ def test_english_sentences_say_one_thing_with_one_word() -> None:
     assert [(text, found) for text in said if (found := english_others(text))] == []
 
 
-@pytest.mark.parametrize(
-    "page", ["README.ja.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.ja.md"))]
-)
-def test_the_pages_do_too(page: str) -> None:
-    """Outside of code: names of files, fields and what a bot says stay as they are."""
+def found_on(page: str, find: Callable[[str], list[str]]) -> list[tuple[str, list[str]]]:
+    """The lines of a page with another word, outside of code: names of files and fields stay as they are."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    text = re.sub(
-        r"^```(?:csv|toml|python|json|yaml|jsonl)\n.*?^```", "", text, flags=re.MULTILINE | re.DOTALL
-    )
-    found = [(line, wrong) for line in text.splitlines() if (wrong := others(line))]
+    code = r"^```(?:csv|toml|python|json|yaml|jsonl)\n.*?^```"
+    lines = re.sub(code, "", text, flags=re.MULTILINE | re.DOTALL).splitlines()
+    return [(line, words) for line in lines if (words := find(line))]
 
-    assert found == []
+
+@pytest.mark.parametrize("page", ["README.ja.md", *(page for page in PAGES if page.endswith(".ja.md"))])
+def test_the_pages_do_too(page: str) -> None:
+    """With the words of the Japanese glossary."""
+    assert found_on(page, others) == []
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(page for page in PAGES if not page.endswith(".ja.md"))]
+)
+def test_the_english_pages_do_too(page: str) -> None:
+    """With those of the English one."""
+    right = "|".join(ENGLISH_PAGES_RIGHT)
+
+    assert found_on(page, lambda line: english_others(re.sub(right, "", line))) == []
