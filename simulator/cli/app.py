@@ -29,6 +29,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -156,8 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @contextmanager
 def _language(arguments: Sequence[str]) -> Iterator[None]:
     """Says everything in the language that `--language` names, errors in the options included."""
-    names, before = [word.partition("=") for word in arguments], os.environ.get(_LANGUAGE)
-    for (name, equals, value), following in zip(names, [*arguments[1:], ""], strict=True):
+    before = os.environ.get(_LANGUAGE)
+    for option, following in pairwise([*arguments, ""]):
+        name, equals, value = option.partition("=")
         if name == "--language" and (value if equals else following) in ("ja", "en"):
             os.environ[_LANGUAGE] = value if equals else following
     try:
