@@ -168,7 +168,7 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
         say(_("Texts are kept as recorded; --redact masks names, telephone numbers and the like."))
     size = _size(settings, context, plan)
     if not context.models():
-        say(sentences(size, _("Only the bot uses a model.")))
+        say(sentences(size, _("Apart from the bot, no model is used.")))
         return
     if context.offline:
         reason = _("Offline as requested") if settings.offline else _("No model configured")

@@ -107,4 +107,4 @@ def _why_free(forecast: Forecast) -> Message | None:
     played = _("No model configured: simple versions play customer and judges (no AI, no cost).")
     if forecast.rows:
         played = _("No model configured: simple scoring (no AI, no cost).")
-    return played if forecast.offline else _("Only the bot uses a model.")
+    return played if forecast.offline else _("Apart from the bot, no model is used.")

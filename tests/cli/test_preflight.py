@@ -11,7 +11,10 @@ from simulator.runner.estimate import Forecast
 
 def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:
     """Who grades is said instead; a bot of one's own is asked, and pays for itself."""
-    for told, ends in ((True, "simple scoring (no AI, no cost)"), (False, "Only the bot uses a model")):
+    for told, ends in (
+        (True, "simple scoring (no AI, no cost)"),
+        (False, "Apart from the bot, no model is used"),
+    ):
         show_forecast(Forecast({}, {}, answers=1, rows=True, offline=told), as_json=False)
         title, *lines = capsys.readouterr().out.split("\n")[1:]
         text = " ".join(lines).rstrip()

@@ -131,7 +131,7 @@ STORY = (
     ("「リハーサル」を作りました", "“Rehearsal” was made"),
     (
         "まだです：lead：そのアドレスの人は招待できません。",
-        "not yet: lead: nobody can be invited",
+        "not yet: lead: this address cannot be invited",
     ),
     (f"{LEAD} が書き込めます", f"{LEAD} can write into it"),
     ("つながりました。", "Connected."),
@@ -223,7 +223,7 @@ def test_an_account_without_a_drive_takes_a_sheet_that_is_shared_with_it(
     assert refused.code == 2
     assert refused.err.count("\n") == 1
     assert "no room at all as with service accounts" in refused.err
-    assert "no room for files of its own (storageQuotaExceeded)" in done.out
+    assert "no room for files (storageQuotaExceeded)" in done.out
     assert f"a. Open https://sheets.new, press Share, add {ROBOT} as an editor." in done.out
     assert f"not yet: sheet {'K' * 44}: no access" in done.out
     assert (done.code, done.err) == (0, "")

@@ -45,7 +45,7 @@ def test_offline_it_works_at_once(command: Any) -> None:
     assert list(shown["judges"]) == JUDGES
     assert shown["conversations"]["planned"] == shown["conversations"]["finished"] == 3
     assert shown["calls"] == {}
-    assert "lexical stand-ins play customer and judges" in done.err
+    assert "simple versions (no AI, no cost) play customer and judges" in done.err
     assert {path.name for path in Path(shown["store"]).parent.iterdir()} == {
         "run.sqlite", "run.lock", "report.html",
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) ->
     done = command("--adapter", "down.py:answer", "--language", "ja", "--limit", "1")
 
     assert done.code == 3
-    assert "The bot never answered: " in done.err
+    assert "ボットから一度も回答がありません" in done.err
     assert "cut" in done.err
     assert "python run.py doctor --adapter down.py:answer" in done.err
     assert "ボットが一度も回答しませんでした" in done.out

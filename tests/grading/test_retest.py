@@ -250,7 +250,7 @@ def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk
     assert "retest" not in found["judges"]["rouge_l"]
     assert isclose(found["judges"]["turn"]["mean"], mean, abs_tol=1e-4)
     assert isclose(found["judges"]["turn"]["stderr"], error, abs_tol=1e-4)
-    assert "red only where they are red both times" in (folder / "report.md").read_text(encoding="utf-8")
+    assert "need review only if both grades say so" in (folder / "report.md").read_text(encoding="utf-8")
     assert "graded again: " in (folder / "report.html").read_text(encoding="utf-8")
     assert any("graded twice 6, changed 6" in cell for cell in cells)
 
