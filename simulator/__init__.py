@@ -1,11 +1,10 @@
-"""A rehearsal from Python: what runs one, and what bots, judges and adapters of your own are written with.
+"""The public names: calls that run a rehearsal, and types for your bots, judges and adapters.
 
-    from simulator import rehearse             has customers talk with a bot, like the commands
+    from simulator import rehearse             has customers talk with a bot, as the command does
     from simulator import Answer, Score        what a bot and a judge may return
 
-These are the public names (`dir(simulator)`); everything below may change. To import them loads no engine:
-the first call does (simulator/api/). What judges and adapters on the shelves are written with besides is in
-simulator/extending.py.
+`dir(simulator)` lists them; other modules may change. Importing them loads no engine, the first call does
+(simulator/api/). Further helpers for judges and adapters are in simulator/extending.py.
 """
 
 from simulator.api import (

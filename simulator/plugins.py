@@ -1,8 +1,7 @@
-"""What a room of the lab, or a package of a third party, may add to the program.
+"""What a room of the lab, or another package, may add to the program.
 
-A room is a folder of `simulator/lab/` with a `plugin.py`, and is named in `LAB` below with the words and
-settings that ask for it: only then is it imported. A package of a third party names its plug-in in the
-entry-point group `rehearsal.plugins`:
+A room is a folder of `simulator/lab/` with a `plugin.py`. `LAB` below lists its commands and settings, and
+only these import it. Another package names its plug-in in the entry-point group `rehearsal.plugins`:
 
     # pyproject.toml of the package
     [project.entry-points."rehearsal.plugins"]
@@ -42,7 +41,7 @@ entry-point group `rehearsal.plugins`:
 
 Then `rehearsal greetings --name Ann`, `rehearsal --judges turn,greets` and `--target "greeted >= 0.9"` work,
 reports have the section, `list` shows the judge and `doctor` the package. Only the command line and the
-Python API ask this module; what the other parts of the program need of a plug-in they are given.
+Python API import this module; they hand the other packages what these need of plug-ins.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
@@ -83,7 +82,7 @@ Part = TypeVar("Part")
 
 
 class Engine(Protocol):
-    """Holds the conversations of a run, as `runner.run.perform` does in this process."""
+    """Holds the conversations of a run in other processes; `runner.run.perform` does so in this one."""
 
     async def __call__(  # noqa: PLR0917 - the same as of the local engine
         self,
@@ -95,53 +94,59 @@ class Engine(Protocol):
         new_runner: "RunnerFactory | None" = None,
         closing: "Closing | None" = None,
     ) -> tuple[Path, Message | str | None]:
-        """Returns the path of the run file, and why the run stopped early, None if it did not."""
+        """Returns the path of the run file, and why the run stopped early; None if it did not."""
         ...
 
 
 class Division(NamedTuple):
-    """The conversations of a plan that this run holds, and notes of its run file: JSON by their keys."""
+    """The conversations that this run holds, in the plan's order, and notes for its run file: JSON by key."""
 
     conversations: "Sequence[Conversation]"
     notes: Mapping[str, str]
 
 
 class Dividing(Protocol):
-    """Picks a part of a plan; None where this run holds all of it."""
+    """Picks the part of a plan that this run holds."""
 
     def __call__(self, settings: Settings, plan: "Sequence[Conversation]", /) -> Division | None:
-        """`plan` is the whole one, in its order."""
+        """Returns the part of `plan`, which is the whole one; None for all of it."""
         ...
 
 
 class Preparing(Protocol):
-    """Makes what a run does before its first conversation; None where there is nothing to do."""
+    """Prepares a run before its first conversation."""
 
     def __call__(self, context: "RunContext", notes: "Mapping[str, JsonValue]") -> "Preparation | None":
-        """`notes` are those of the run file, empty for a new run."""
+        """Returns what to do with the open run file; None for nothing.
+
+        `notes` are those of the run file, empty for a new run.
+        """
         ...
 
 
 class SectionBuilder(Protocol):
-    """Makes a section of every report of a run; None where the run has nothing for it."""
+    """Makes a section of every report of a run."""
 
     def __call__(self, results: "Results", summary: "Summary", settings: Settings, /) -> "Section | None":
-        """Figures of a section stand in `--json` under its key; `settings` are those of this report."""
+        """Returns the section; None if the run has nothing for it.
+
+        `--json` has its figures under its key. `settings` are those of the report.
+        """
         ...
 
 
 class RemarkBuilder(Protocol):
-    """Says what to know before relying on a run's figures."""
+    """Warns of what to know before relying on a run's figures."""
 
     def __call__(self, results: "Results", /) -> "Iterable[Line]":
-        """Lines, of the tone "alarm" or "soft"."""
+        """Returns lines of the tone "alarm" or "soft", in the order to show them."""
         ...
 
 
 class Printed(NamedTuple):
-    """What a run prints to standard output in place of its summary, and remarks for standard error.
+    """What a run prints instead of its summary: `text` to standard output, `remarks` to standard error.
 
-    `is_ungraded` where nothing was to be graded yet: without a target that is no failure.
+    `is_ungraded` means that there was nothing to grade yet, which without a target is no failure.
     """
 
     text: str
@@ -151,11 +156,12 @@ class Printed(NamedTuple):
 
 @dataclass(frozen=True)
 class Destination:
-    """Where `--to` sends a run: `send` does it, and returns a line that says where to.
+    """Where `--to` sends a run.
 
-    It is given the name as it was typed, all that reports are made from, and the settings. `check` is given
-    the name and raises InputError for what will not work, before anything is paid. What `send` raises is one
-    line: an InputError (exit code 2) for something to mend, another RehearsalError (3) for what may pass.
+    `send` gets the name as typed, what reports are made from, and the settings; it returns a line that says
+    where the run is now. It raises InputError (exit code 2) for what the user can fix, another RehearsalError
+    (3) for what may pass. `check` gets the name before anything is paid, and raises InputError for one that
+    will not work.
     """
 
     send: "Callable[[str, ReportContext, Settings], str]"
@@ -163,48 +169,48 @@ class Destination:
 
 
 class RequestBatches(Protocol):
-    """Models whose requests go to their provider in batches: within a day, at a part of the price."""
+    """Models that send their requests in batches: answered within a day, at a lower price."""
 
     at_once: int
-    """How many turns are graded together."""
+    """How many turns to grade at the same time."""
 
     def __call__(
         self, endpoint: "Endpoint", connections: "Connections", ledger: "Ledger", **options: Any
     ) -> "Model":
-        """The model at an endpoint, as `models.client.Model` is made."""
+        """Returns the model at an endpoint; arguments are those of `models.client.Model`."""
         ...
 
     async def close(self, *, finished: bool) -> None:
-        """Lets go of what is open; `finished` where every reply that was waited for has been used."""
+        """Closes what is open; `finished` if all replies have come and were used."""
         ...
 
     def interrupted(self) -> Message:
-        """What becomes of the requests that are under way when somebody stops waiting."""
+        """Says what becomes of open requests when the user stops waiting."""
         ...
 
     def cancel(self, endpoint: "Endpoint | None") -> Message:
-        """Cancels what an earlier grading left under way; says what became of it."""
+        """Cancels the open requests of an earlier grading, and says what became of them."""
         ...
 
 
 class Batching(Protocol):
-    """Makes the batches of one grading; `share` is what they cost of the usual price."""
+    """Makes the batches of one grading."""
 
     @property
     def share(self) -> float:
-        """0.5 for half the price."""
+        """Their price as a share of the usual one: 0.5 for half."""
         ...
 
     def __call__(self, file: "RunFile", /) -> RequestBatches:
-        """`file` is that of the run, in which stands what is under way."""
+        """Returns the models; `file` is the run file, which records open requests."""
         ...
 
 
 class Evaluation(Protocol):
-    """Evaluates several data sets, prompts or bots beside each other."""
+    """Evaluates several data sets, prompts or bots, and compares them."""
 
     def __call__(self, files: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]) -> int | None:
-        """Returns the exit code; None where the command line means a single run."""
+        """Returns the exit code; None if the command line means a single run."""
         ...
 
 
@@ -212,13 +218,13 @@ class Comparing(Protocol):
     """Has a judge pick the better answer of two runs, turn by turn."""
 
     def __call__(self, runs: Sequence[str], settings: Settings) -> dict[str, Any]:
-        """`runs` are two names of runs; returns what `compare --json` prints."""
+        """Returns what `compare --json` prints; `runs` are the names of two."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subcommands:
-    """A command with subcommands, such as `thresholds suggest`; `about` is its page of help."""
+    """A command with subcommands, such as `thresholds suggest`. `about` is its help."""
 
     about: str
     commands: Mapping[str, Callable[..., int]]
@@ -226,20 +232,37 @@ class Subcommands:
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """What one room or package adds; everything but the name may be left out.
+    """What a room or package adds.
 
-    A command is a function whose parameters are its options (as Typer reads them, or with
-    `cli.options.takes`), whose docstring is its help and whose result is the exit code. A judge is a function
-    as docs/judges.md describes it, or the path of a rubric in TOML. `readers` are formats of logs, `figures`
-    what a target may name beside judges, `engine` what holds the conversations of a run in other processes.
-    `settings` are options, variables and keys of rehearsal.toml (`core.settings.AddedSettings`); a room has
-    them in its settings.py, which imports nothing else of it. `outputs` are those that the answers of a run
-    are graded by, `choosing` how a prompt's choices are weighed, `panel` the models that grade as well,
-    `choice_rows` reads rows of multiple-choice questions. `arguments` are what judges may ask for as a
-    parameter. `destinations` are further names of --to, or beginnings of addresses: `https` is asked for by
-    `--to https://...`. `batching` grades a run by a provider's batch API. `check` raises InputError for
-    settings that cannot be used together, before anything is read; `settled` returns the settings as its run
-    has them. `printed` is None for a run that prints its summary.
+    Only `name` is required. A function that returns None adds nothing to that run.
+
+        commands       by name: a function whose parameters are its options (as Typer reads them, or with
+                       `cli.options.takes`), whose docstring is its help, and which returns the exit code
+        judges         by name: a function (docs/judges.md), or the path of a rubric in TOML
+        readers        formats of logs
+        settings       options, variables and keys of rehearsal.toml; a room has them in its settings.py,
+                       which imports nothing else of the room
+        figures        what a target may name: values from 0 to 1 (more is better), each with the id of its
+                       case; the figure is their mean
+        sections       of reports, in order
+        remarks        warnings about a run's figures, in order
+        engine         holds the conversations of a run in other processes
+        dividing       picks the part of a plan that this run holds
+        runner         makes the runner of a run
+        preparation    prepares a run before its first conversation
+        check          raises InputError for settings that do not go together, before anything is read
+        settled        returns the settings as the run has them
+        outputs        what the answers of a run are graded by, and their thresholds
+        choosing       how the choices of a prompt are weighed
+        panel          further models that grade
+        choice_rows    reads rows of multiple-choice questions
+        arguments      parameters that judges may ask for, by name
+        destinations   further names of --to, or beginnings of addresses: `https` for `--to https://...`
+        batching       grades a run by a provider's batch API
+        printed        what a run prints instead of its summary
+        evaluation     evaluates several data sets, prompts or bots
+        comparing      compares two runs in pairs
+        reacting       plays each customer with bots of known kinds, and returns the exit code
     """
 
     name: str
@@ -271,14 +294,22 @@ class Plugin:
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What asks for a room of the lab.
+    """When a room of the lab is imported.
 
-    Words of the command line, each with the first line of its help; settings that are set, and
-    `arguments` that a judge asks for; names of --to; judges, and figures of a target, by name; notes of a
-    run, and `graded`, judges by the last part of their names, that its reports show. `folder` is where it
-    keeps what they show of any run. `remarks` where it looks at every run with customers that a model
-    judged, `lines` where it looks at all in which customers said so many after the first ones. `readers`
-    where it reads logs.
+    A run or a command that has one of these needs it.
+
+        commands       its commands, each with the first line of its help
+        settings       settings that are set
+        arguments      parameters that a judge asks for
+        destinations   names of --to
+        judges         names of judges
+        figures        names in a target
+        notes          notes of a run that its reports show
+        graded         judges whose grades its reports show, by the last part of their names
+        folder         a folder that its reports read, if there is one
+        readers        True: whenever logs are read
+        remarks        True: for every run with customers that a model judged
+        lines          for every run with so many customers' lines after the first ones; None: for none
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -295,7 +326,7 @@ class Room:
     lines: int | None = None
 
     def shows(self, results: "Results", settings: Settings, lines: int) -> bool:
-        """Whether its sections may have something to say of this run."""
+        """Whether it may show something of this run; `lines` as in `reporting`."""
         return (
             any(note in results.notes for note in self.notes)
             or any(is_set(settings, name) for name in self.settings)
@@ -358,7 +389,7 @@ LAB: Mapping[str, Room] = {
 
 
 def words() -> dict[str, str]:
-    """The commands of all plug-ins, each with the first line of its help."""
+    """Returns the commands of all plug-ins, each with the first line of its help."""
     offered = {word: about for room in LAB.values() for word, about in room.commands.items()}
     for plugin in third_party():
         for word, command in plugin.commands.items():
@@ -368,9 +399,9 @@ def words() -> dict[str, str]:
 
 
 def command(word: str) -> Callable[..., int] | Subcommands | None:
-    """The command that a plug-in has for this word; None where none has one.
+    """Returns the command of that name; None if no plug-in has it.
 
-    Raises InputError for a command of a room that is not there.
+    Raises InputError for a command of a room that is not installed.
     """
     for name, room in LAB.items():
         if word in room.commands:
@@ -379,9 +410,9 @@ def command(word: str) -> Callable[..., int] | Subcommands | None:
 
 
 def asked_by(settings: Settings) -> tuple[Plugin, ...]:
-    """The plug-ins that a run with these settings needs.
+    """Returns the plug-ins that a run with these settings needs.
 
-    Raises InputError for a setting, or a figure of the target, of a room that is not there.
+    Raises InputError for a setting, or a figure of the target, of a room that is not installed.
     """
     asked, targeted = [], {condition.name for condition in target_conditions(settings.target)}
     for name, room in LAB.items():
@@ -393,9 +424,9 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
 
 
 def destination(name: str) -> Destination | None:
-    """Where `--to NAME` sends a run by a plug-in; None where no plug-in has the name.
+    """Returns the destination `--to NAME` of a plug-in; None if no plug-in has it.
 
-    Raises InputError for one of a room that is not there.
+    Raises InputError for one of a room that is not installed.
     """
     kind = name.partition("://")[0]
     for room, asked in LAB.items():
@@ -405,14 +436,14 @@ def destination(name: str) -> Destination | None:
 
 
 def check(settings: Settings) -> None:
-    """Raises InputError for settings of plug-ins that cannot be used together, or whose room is not there."""
+    """Raises InputError for settings of plug-ins that do not go together, or whose room is not installed."""
     for plugin in asked_by(settings):
         if plugin.check:
             plugin.check(settings)
 
 
 def engine_of(settings: Settings) -> Engine | None:
-    """What holds the conversations of a run in other processes; None where this one does."""
+    """Returns what holds the conversations of a run in other processes; None if this one does."""
     engines = (plugin.engine(settings) for plugin in asked_by(settings) if plugin.engine)
     return next(filter(None, engines), None)
 
@@ -420,10 +451,10 @@ def engine_of(settings: Settings) -> Engine | None:
 def reporting(
     results: "Results", settings: Settings, *, is_judged: bool = False, lines: int = 0
 ) -> tuple[Plugin, ...]:
-    """The plug-ins that have something to say of a run in its reports, made with these settings.
+    """Returns the plug-ins that may show something in the reports of a run, made with these settings.
 
-    A room that is not there is left out: a run is read without it. `lines` are those that customers said
-    after the first ones.
+    A room that is not installed is left out. `is_judged`: a model judged the run. `lines` is how many lines
+    customers said after their first ones.
     """
     is_talk = is_judged and not results.run.asks_once
     rooms = (
@@ -435,24 +466,24 @@ def reporting(
 
 
 def printed(results: "Results", settings: Settings) -> Printed | None:
-    """What a run prints in place of its summary; None where no plug-in prints it in another way."""
+    """Returns what a run prints instead of its summary; None if it prints that."""
     made = (p.printed(results) for p in reporting(results, settings) if p.printed)
     return next(filter(None, made), None)
 
 
 class AddedByPlugins:
-    """The settings of plug-ins, for `core.settings.offer_settings`; those of a room without its rest."""
+    """The settings of plug-ins, for `core.settings.offer_settings`; imports only the settings of a room."""
 
     @cache  # noqa: B019 - there is one
     def models(self) -> tuple[type[AddedSettings], ...]:
-        """Those of rooms that are there, and of third parties."""
+        """Returns those of installed rooms and of other packages."""
         lab = Path(__file__).with_name("lab")
         rooms = (name for name in LAB if (lab / name / "settings.py").is_file())
         ours = tuple(_part_of_room(name, "settings").SETTINGS for name in rooms)
         return (*ours, *(plugin.settings for plugin in third_party() if plugin.settings))
 
     def missing(self, name: str) -> InputError | None:
-        """What is said of a setting of a room that is not there; None for any other name."""
+        """Returns the error for a setting of a room that is not installed; None for any other name."""
         return missing_setting(name)
 
 
@@ -460,14 +491,14 @@ class Judges:
     """The judges of plug-ins, for the shelf (`core.shelves.offer_judges`)."""
 
     def names(self) -> tuple[str, ...]:
-        """Those of rooms that are there, and of third parties."""
+        """Returns those of installed rooms and of other packages."""
         rooms = (name for key, room in LAB.items() if _is_there(key) for name in room.judges)
         return (*rooms, *(name for plugin in third_party() for name in plugin.judges))
 
     def source(self, name: str) -> Path | Callable[..., Any] | None:
-        """The function or the rubric's file; None where no plug-in has that judge.
+        """Returns the function or the rubric's path; None if no plug-in has that judge.
 
-        Raises InputError for one of a room that is not there.
+        Raises InputError for one of a room that is not installed.
         """
         for key, room in LAB.items():
             if name in room.judges:
@@ -479,16 +510,16 @@ class GradingAdditions:
     """What plug-ins add to the grading of a run (`grading.offered.offer_grading`)."""
 
     def outputs(self, settings: Settings) -> "Outputs | None":
-        """Those of the first plug-in that has any for this run."""
+        """Returns those of the first plug-in that has any for this run; None without."""
         plugins = (plugin.outputs(settings) for plugin in asked_by(settings) if plugin.outputs)
         return next(filter(None, plugins), None)
 
     def models(self, settings: Settings) -> Sequence[str]:
-        """Those of all plug-ins."""
+        """Returns the further models of all plug-ins, in order."""
         return [model for plugin in asked_by(settings) if plugin.panel for model in plugin.panel(settings)]
 
     def arguments(self, settings: Settings, names: Collection[str]) -> Mapping[str, str | Sequence[str]]:
-        """The values of all plug-ins that have one of these parameters; those of a room by its table."""
+        """Returns the values of these parameters, as far as plug-ins have them."""
         rooms = (_room(key) for key, room in LAB.items() if not {*room.arguments}.isdisjoint(names))
         return {
             name: value(settings)
@@ -499,7 +530,7 @@ class GradingAdditions:
 
 
 def offer() -> None:
-    """Makes known to the rest of the program what plug-ins have; said by whoever starts the program."""
+    """Registers what plug-ins add. Call it when a program starts, before settings are read."""
     offer_judges(Judges())
     offer_settings(AddedByPlugins())
     offer_grading(GradingAdditions())
@@ -512,7 +543,7 @@ def offer() -> None:
 
 @cache
 def _formats() -> tuple[Format, ...]:
-    """The formats of logs that plug-ins read; a room that is not there reads none."""
+    """Returns the formats of logs that plug-ins read."""
     rooms = filter(None, (_room(name) for name, room in LAB.items() if room.readers))
     return tuple(format_ for plugin in (*rooms, *third_party()) for format_ in plugin.readers)
 
@@ -522,7 +553,7 @@ def _choice_rows() -> ChoiceRows | None:
 
 
 def _figures() -> Mapping[str, GateFigure]:
-    """Those of rooms by their table, for a room is made only when a target names one of its figures."""
+    """Returns figures by name; a room is imported only when one of its figures is computed."""
     rooms = {
         name: partial(_room_figure, key, name)
         for key, room in LAB.items()
@@ -543,9 +574,9 @@ def _choosing(settings: Settings) -> Choosing | None:
 def evaluated(
     files: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any], *, is_several: bool
 ) -> int | None:
-    """The exit code of a matrix; None where the command line means a single run.
+    """Runs a matrix and returns its exit code; None if the command line means a single run.
 
-    Raises InputError where several are asked for (`is_several`), and the room of matrices is not there.
+    Raises InputError if it has several files, prompts or models (`is_several`) and the room is not installed.
     """
     room = (
         _asked("matrix", _("evaluate with several files, prompts or models"))
@@ -556,22 +587,22 @@ def evaluated(
 
 
 def reacting() -> Callable[[Settings], Coroutine[Any, Any, int]]:
-    """What plays each persona with bots of known kinds. Raises InputError where that room is not there."""
+    """Returns what plays each customer with bots of known kinds. Raises InputError without that room."""
     return _part(_asked("likeness", "doctor --customers").reacting)
 
 
 def batching() -> Batching:
-    """What has a run graded in batches. Raises InputError where that room is not there."""
+    """Returns what grades a run in batches. Raises InputError without that room."""
     return _part(_asked("export", "grade --batch").batching)
 
 
 def comparing() -> Comparing:
-    """What compares two runs in pairs. Raises InputError where that room is not there."""
+    """Returns what compares two runs in pairs. Raises InputError without that room."""
     return _part(_asked("compare", "compare").comparing)
 
 
 def missing(asked: Message | str, room: str) -> InputError:
-    """What is said where somebody asks for a room that is not there."""
+    """Returns the error for something that needs a room that is not installed."""
     return InputError(
         _(
             "{asked} belongs to the lab ({room}), which is not installed here: it takes the folder"
@@ -583,7 +614,7 @@ def missing(asked: Message | str, room: str) -> InputError:
 
 
 def missing_setting(name: str) -> InputError | None:
-    """What is said of a setting of a room that is not there; None for any other name."""
+    """Returns the error for a setting of a room that is not installed; None for any other name."""
     room = next((key for key, room in LAB.items() if name in room.settings), None)
     return missing(flag(name), room) if room and not _is_there(room) else None
 
@@ -606,7 +637,7 @@ def _is_there(name: str) -> bool:
 
 @cache
 def _room(name: str) -> Plugin | None:
-    """The plug-in of a room; None where its folder is not there."""
+    """Returns the plug-in of a room; None if the room is not installed."""
     if not _is_there(name):
         return None
     plugin: Plugin = _part_of_room(name, "plugin").PLUGIN
@@ -618,18 +649,18 @@ def _part_of_room(name: str, part: str) -> Any:
 
 
 def third_party() -> tuple[Plugin, ...]:
-    """The plug-ins of installed packages, but for those that are broken."""
+    """Returns the plug-ins of installed packages, without broken ones."""
     return tuple(plugin for plugin in _loaded() if isinstance(plugin, Plugin))
 
 
 def faults() -> tuple[Message, ...]:
-    """What is wrong with plug-ins that are broken, a line each."""
+    """Returns what is wrong with broken plug-ins, one line each."""
     return tuple(fault for fault in _loaded() if isinstance(fault, Message))
 
 
 @cache
 def _loaded() -> tuple[Plugin | Message, ...]:
-    """The plug-ins of installed packages; one that is broken is left out, and said in a line."""
+    """Loads the plug-ins of installed packages; of a broken one prints and returns what is wrong."""
     entries = [_load(entry) for entry in entry_points(group=GROUP)]
     for fault in entries:
         if isinstance(fault, Message):

@@ -55,14 +55,15 @@ Source: TypeAlias = str | Path | Iterable[Mapping[str, Any]] | None
 
 
 class RunResults:
-    """A run that is over: its figures, its red turns, its conversations, and its reports.
+    """A finished run: its figures, the answers that need review, its conversations and reports.
 
-    The run file at `path` stays; `stopped` says why the run ended early, in English, None where it did not.
-    Figures are worked out at the first look, and are those of the report.
+    `path` is the run file. `stopped` says in English why the run ended early; None if it did not. Figures are
+    those of the report, computed when first read. Reading them raises RunFileError if the file cannot be
+    read.
     """
 
     def __init__(self, path: Path, settings: Settings, stopped: Message | str | None = None) -> None:
-        """Reads the run when it is first looked at."""
+        """Reads nothing yet."""
         self.path, self._settings = path, settings
         self.stopped = None if stopped is None else shown(stopped, "en")
 
@@ -78,7 +79,7 @@ class RunResults:
 
     @property
     def score(self) -> float | None:
-        """The mean over conversations, 0 to 1; None where nothing could be graded."""
+        """The mean over conversations, 0 to 1; None if nothing was graded."""
         return self._context.summary.scores.score
 
     @property
@@ -88,25 +89,28 @@ class RunResults:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the target was reached: False also where that is undecided, None without a target.
+        """Whether the target was reached: False also if that is undecided, None without a target.
 
-        So `assert result.passed` fails without a target, too.
+        `assert result.passed` therefore fails without a target, too.
         """
         return self._context.gate.passed
 
     @property
     def reasons(self) -> list[str]:
-        """What keeps the run from passing, gravest first, in English."""
+        """What keeps the run from passing, in English, most serious first; empty if it passed."""
         return [shown(finding.message, "en") for finding in self._context.gate.findings]
 
     @property
     def red(self) -> "tuple[RedTurn, ...]":
-        """The turns that people should read, gravest first: question, answer, reason, marks."""
+        """The answers that need review, most serious first, each with question, reason and marks."""
         return tuple(self._context.summary.red.answers)
 
     @property
     def causes(self) -> dict[tuple[str, int], str]:
-        """Why each red turn is red, by conversation and turn: a sentence, with how sure that is."""
+        """The cause of each answer that needs review, by conversation and turn (from 1).
+
+        A sentence that also says how sure it is.
+        """
         context = self._context
         return {key: context.text(context.cause_sentence(*key)) for key in context.causes}
 
@@ -116,28 +120,29 @@ class RunResults:
         return self._context.results.conversations
 
     def to_frame(self) -> "DataFrame":
-        """A pandas DataFrame with a row for each turn; see `Results.to_frame`."""
+        """Returns a pandas DataFrame with a row for each turn; see `Results.to_frame`."""
         return self._context.results.to_frame()
 
     def as_dict(self) -> dict[str, Any]:
-        """The object of --json."""
+        """Returns what `--json` prints."""
         return self._outputs.json_object
 
     def report(self, path: str | Path) -> Path:
-        """Writes the report as .html, .md, .json, .csv, .xlsx or .xml (JUnit), whatever the suffix says.
+        """Writes the report in the format of the suffix, and returns its path.
 
-        It is a copy of what `--to` writes beside the run: a workbook has what people wrote in earlier ones.
-        Raises InputError for another suffix, and for a place that cannot be written.
+        Suffixes: .html, .md, .json, .csv, .xlsx, .xml (JUnit). The file is the one that `--to` writes into
+        the run's folder: a workbook has what people wrote in earlier ones. Raises InputError for another
+        suffix, and for a path that cannot be written.
         """
         self._outputs.write(Path(path))
         return Path(path)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, what has changed since the last run, and the red answers."""
+        """What a notebook shows: the verdict, the change since the last run, the answers that need review."""
         return self._outputs.notebook()
 
     def __repr__(self) -> str:
-        """The score, the verdict and the number of red turns."""
+        """Score, verdict and the number of answers that need review."""
         return (
             f"RunResults({str(self.path)!r}, score={self.score}, passed={self.passed}, red={len(self.red)})"
         )
@@ -147,26 +152,32 @@ RunName: TypeAlias = RunResults | str | Path
 
 
 def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]) -> RunResults:
-    """Has customers talk with the bot, grades every turn, and returns the run.
+    """Has customers talk with the bot, grades every answer, and returns the run.
 
-    `bot` is a function of a question, or of question and history, that returns a text, or a text and its
-    passages (docs/bots.md); an object with `invoke`; or the name of an adapter. `cases` is a file, a list
-    of objects with the columns of one, or a list of `Case`. Raises RehearsalError; on Ctrl-C what is done is
-    stored.
+    `bot` is a function that takes a question, or question and history, and returns a text, or a text and its
+    passages (docs/bots.md); an object with `invoke`; or the name of an adapter. `cases` is a file, a list of
+    mappings with its columns (docs/questions.md), or a list of `Case`. None for either takes that of
+    rehearsal.toml, else the bundled one. Options are those of the command line.
+
+    Raises InputError for what you can fix, RehearsalError otherwise, and KeyboardInterrupt on Ctrl-C: what is
+    done is stored.
     """
     return _quietly(lambda: _made("dialogue", bot, cases, options))
 
 
 def evaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RowOptions]) -> RunResults:
-    """Asks each row of a data set once, grades the answers, and returns the run; see `rehearse`."""
+    """Asks the bot each row of a data set once, grades the answers, and returns the run.
+
+    Arguments and errors are those of `rehearse`; `evaluate("recorded", cases)` grades recorded answers.
+    """
     return _quietly(lambda: _made("single_turn", bot, cases, options))
 
 
 def grade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -> RunResults:
-    """Grades a finished run with more judges, without any new conversation, and returns it.
+    """Grades a finished run with the judges given, without new conversations, and returns it.
 
-    `run` is a result, or what names a run on the command line: an id, its start, "latest", a path. With
-    `again` grades that are there are replaced. Raises RehearsalError.
+    `run` is a `RunResults`, a path, "latest", or an id or its beginning. Grades that the run has are kept;
+    `again` replaces them. Raises InputError if there is no such run, and RehearsalError otherwise.
     """
 
     def work() -> RunResults:
@@ -179,11 +190,11 @@ def grade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -
 
 
 def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None = None) -> dict[str, Any]:
-    """Whether the bot got better from one run to a later one, and what broke; asks no model.
+    """Compares two runs: whether the bot got better or worse, and what broke. Asks no model.
 
-    Returns what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them. No
-    page is written. Names are looked up in the folder `runs`. Raises InputError where the two have no
-    question in common.
+    `before` and `after` name runs as in `grade`, in the folder `runs` (None: that of the settings). Returns
+    what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them; writes no
+    page. Raises InputError if both are the same run, or have no question in common.
     """
 
     def work() -> dict[str, Any]:
@@ -196,11 +207,11 @@ def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None 
 
 
 def review(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
-    """Stores what people say about a run, and holds its judge against it; asks no model.
+    """Stores people's opinions on a run, and measures its judge by them. Asks no model.
 
-    `source` is a workbook of `--to xlsx`, a file of blind grades, "sheet" or its address, or a list of dicts
-    with the columns conversation, turn, reviewer, grade (1 to 5) and comment; without it only what was stored
-    before is read. Returns what `review --json` prints. Raises InputError where nothing of it fits the run.
+    `source` is a workbook of `--to xlsx`, a file of blind grades, "sheet" or the address of one, or a list of
+    mappings with the columns conversation, turn, reviewer, grade (1 to 5) and comment; None reads only what
+    is stored. Returns what `review --json` prints. Raises InputError if nothing in it belongs to the run.
     """
 
     def work() -> dict[str, Any]:
@@ -219,9 +230,9 @@ def learn(
 ) -> dict[str, Any]:
     """Learns rules of the desk from people's labels, tries them on labels kept aside, and writes desk.toml.
 
-    Of all labelled runs of the folder, or of those that are named; `source` is read first, as `review` reads
-    it, or a file of labelled answers. Returns what `learn --json` prints: `accepted`, `why`, `clauses` and
-    the figures behind them. Raises InputError for labels that are too few, or of one kind.
+    `run` names one run or several; empty means all labelled runs of the folder. `source` is read first: what
+    `review` takes, or a file of labelled answers. Returns what `learn --json` prints: `accepted`, `why`,
+    `clauses` and the figures behind them. Raises InputError if labels are too few, or all good or all bad.
     """
 
     def work() -> dict[str, Any]:
@@ -240,8 +251,8 @@ def learn(
 def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
-    Both are results, or what names a run on the command line: an id, its start, "latest", a path.
-    Returns what `compare --json` prints. Raises InputError where the two have no turn in common.
+    `first` and `second` name runs as in `grade`. Returns what `compare --json` prints. Raises InputError if
+    the two have no turn in common.
     """
 
     def work() -> dict[str, Any]:
@@ -251,7 +262,11 @@ def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> d
 
 
 def open_run(run: str = "latest", runs: str = "runs") -> Results:
-    """A run by its id, the beginning of one, `latest` or its path; RunFileError if there is none."""
+    """Returns the conversations and grades of a stored run.
+
+    `run` is "latest", a path, or an id or its beginning, looked up in the folder `runs`. Raises RunFileError
+    if there is none, or if it cannot be read.
+    """
     from simulator.storage import run_file
 
     return run_file.read_run(run_file.find_run(run, Path(runs)))
@@ -260,41 +275,41 @@ def open_run(run: str = "latest", runs: str = "runs") -> Results:
 async def arehearse(
     bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]
 ) -> RunResults:
-    """`rehearse`, awaited."""
+    """Runs `rehearse` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: rehearse(bot, cases, **options))
 
 
 async def aevaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RowOptions]) -> RunResults:
-    """`evaluate`, awaited."""
+    """Runs `evaluate` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: evaluate(bot, cases, **options))
 
 
 async def agrade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -> RunResults:
-    """`grade`, awaited."""
+    """Runs `grade` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: grade(run, again=again, **options))
 
 
 async def adiff(
     before: RunName, after: RunName = "latest", *, runs: str | Path | None = None
 ) -> dict[str, Any]:
-    """`diff`, awaited."""
+    """Runs `diff` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: diff(before, after, runs=runs))
 
 
 async def areview(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
-    """`review`, awaited."""
+    """Runs `review` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: review(run, source, runs=runs))
 
 
 async def alearn(
     run: RunName | Sequence[RunName] = (), source: str | Path | None = None, **options: Unpack[RunOptions]
 ) -> dict[str, Any]:
-    """`learn`, awaited."""
+    """Runs `learn` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: learn(run, source, **options))
 
 
 async def acompare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
-    """`compare`, awaited."""
+    """Runs `compare` on a thread: same arguments, result and errors."""
     return await asyncio.to_thread(lambda: compare(first, second, **options))
 
 

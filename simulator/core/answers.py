@@ -174,10 +174,11 @@ def joined(content: Any) -> Any:
 
 
 def passages_of(documents: Any) -> tuple[Passage, ...]:
-    """One document or several as passages; what has no id of its own is numbered from 1.
+    """Converts one document or several, best first, to passages; those without an id are numbered from 1.
 
-    A document may be a text, a mapping, an object with `page_content` and `metadata`, a Passage, or
-    a pair of one of these and its retrieval score. Raises BotFailure when it is none of them.
+    A document is a text, a mapping, an object with `page_content` and `metadata`, a `Passage`, or a pair of
+    one of these and its retrieval score. None and blank text give no passages. Raises BotFailure for anything
+    else.
     """
     if documents is None or (isinstance(documents, str) and not documents.strip()):
         return ()

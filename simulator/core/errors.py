@@ -62,9 +62,9 @@ class Failure(BaseModel):
 
 
 class RehearsalError(Exception):
-    """Base of all expected errors; the message is one line that says what to do.
+    """Base of all expected errors. The message is one line that says what to do; `str(error)` is English.
 
-    It is a `Message`, or a `str` where others said it; `str(error)` is English.
+    Pass a `Message`, which is translated, or a `str` for text of another program.
     """
 
     def __init__(self, message: Message | str = "") -> None:
@@ -72,7 +72,7 @@ class RehearsalError(Exception):
 
     @property
     def message(self) -> Message | str:
-        """What is shown to the user, in the user's language."""
+        """The message as it was passed; translated where it is shown."""
         return message_of(self)
 
 
@@ -85,7 +85,7 @@ class Unforeseen(Exception):
 
 
 class InputError(RehearsalError):
-    """Something the user can fix."""
+    """Something that the user can fix: a setting, a file, a key. Commands end with exit code 2."""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> Message | None:
@@ -171,13 +171,13 @@ class BoundaryFailure(RehearsalError):
 
 
 class BotFailure(BoundaryFailure):
-    """The bot under rehearsal gave no usable answer."""
+    """The bot gave no usable answer. That answer gets the lowest grade."""
 
 
 class Transient(BotFailure):
-    """A failure that the same question may not meet again: no connection, HTTP 429 or 5xx.
+    """A failure of the bot that may pass, so that it is asked again: no connection, HTTP 429 or 5xx.
 
-    `wait` is for how many seconds the bot asks to be left alone.
+    `wait` is the seconds to wait before, as the bot asks for; None if it does not say.
     """
 
     def __init__(self, kind: str, message: Message | str, wait: float | None = None) -> None:

@@ -15,9 +15,10 @@ Table: TypeAlias = Mapping[str, object]
 
 
 class RunOptions(TypedDict, total=False):
-    """What all runs take beside a bot and cases; what is left out is at its default.
+    """Options of all runs.
 
-    Defaults are those of rehearsal.toml and the environment, then those that docs/reference.md names.
+    An option left out has the value of the environment, else of rehearsal.toml, else the default in
+    docs/reference.md.
     """
 
     # The bot and its questions
@@ -69,7 +70,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class RehearsalOptions(RunOptions, total=False):
-    """What `rehearse` takes: also who the customers are."""
+    """Options of `rehearse`: those of all runs, and who the customers are."""
 
     persona: Names
     turns: int
@@ -83,7 +84,7 @@ class RehearsalOptions(RunOptions, total=False):
 
 
 class RowOptions(RunOptions, total=False):
-    """What `evaluate` takes: also how the rows of a data set are asked."""
+    """Options of `evaluate`: those of all runs, and how rows of a data set are asked."""
 
     prompt: str
     shots: int

@@ -81,17 +81,17 @@ class Value(BaseModel):
 
 
 class ChatMessage(Value):
-    """One line of a dialogue, with the role names that chat models use."""
+    """One line of a dialogue: `role` is "user" (the customer) or "assistant" (the bot)."""
 
     role: Literal["user", "assistant"]
     content: str
 
 
 class Passage(Value):
-    """A piece of knowledge that the bot retrieved.
+    """A piece of an article that the bot retrieved.
 
-    `id` is what judges cite, and what gold passages are compared with; `source` says where it is from (file,
-    address), for people. `score` is the retriever's own, on whatever scale: it is shown, never computed with.
+    Judges cite `id`, and it is compared with the gold passages of a case. `source` is the file or address,
+    for people. `score` is the retriever's, on any scale, and only shown. None: unknown.
     """
 
     id: str
@@ -125,10 +125,10 @@ class StoredArticle(Value):
 
 
 class ToolCall(Value):
-    """One call of a tool that the bot made on its way to an answer, in the words of bot and tool.
+    """One call of a tool that the bot made for an answer.
 
-    `arguments` are most often JSON, as the model wrote them; `result` is what the tool gave back, None where
-    nobody said.
+    `arguments` are text as the model wrote it, usually JSON. `result` is the text that the tool returned;
+    None if unknown.
     """
 
     name: str
@@ -147,9 +147,10 @@ def token_count(value: Any) -> int:
 
 
 class Usage(Value):
-    """Tokens of one model call, as the provider counted them, reasoning included.
+    """Tokens of one model call, as the provider counted them.
 
-    `tokens_cached` of `tokens_in` came from the endpoint's own cache of the beginnings of prompts.
+    `tokens_out` includes reasoning. `tokens_cached` is the part of `tokens_in` that the provider read from
+    its prompt cache.
     """
 
     model: str = ""
@@ -204,12 +205,11 @@ def usage_told(counted: Any, model: str) -> Usage | None:
 
 
 class Query(Value):
-    """What an adapter receives: stateful bots use `session`, stateless ones `history`.
+    """What a bot or adapter receives: stateful bots use `session`, stateless ones `history`.
 
-    `text` is the customer's line, or a filled-in prompt. `system` is what a prompt says before the dialogue;
-    `choices` are what the answer has to be chosen from. `history` is all that was said before, oldest first,
-    without `text`; `session` is the same for all lines of one conversation and for no other. `case` is the
-    id of the case, by which recorded answers are found.
+    `text` is the customer's line, or a filled-in prompt. `system` is the prompt's text before the dialogue;
+    `choices` are the answers to choose from; both are empty without. `history` is what was said before
+    `text`, oldest first. `session` is unique to the conversation. `case` is the id of the case.
     """
 
     text: str
@@ -222,20 +222,21 @@ class Query(Value):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """The customer's line as the messages in which it was sent, for bots that take several in a row."""
+        """The messages of the customer's line, in order, for bots that take several in a row."""
         return tuple(filter(None, map(str.strip, self.text.splitlines())))
 
 
 class Answer(Value):
-    """What the bot said, what it had retrieved, how long it took and what it cost.
+    """What the bot said, what it retrieved, how long it took and what it cost.
 
-    No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows, and
-    judges of groundedness skip. Where there is an `error`, `text` is empty, and the turn gets the lowest
-    grade. `first_token_seconds` is how long the first words of a streamed answer took. `usage` is what the
-    bot told of its own model: it is shown, and no part of --budget. `logprobs` is the log-likelihood
-    (natural, at most 0) of each of the query's choices, where the endpoint gives it. `reasoning` is how many
-    characters a model thought aloud (<think>...</think>), which are no part of `text`. `tools` are the calls
-    of tools in their order, empty where none was called, None where the bot does not show them.
+    `passages` are in the retriever's order; empty means that nothing was retrieved, or, if `shows_passages`
+    is False, that it is unknown: then judges of groundedness skip. `seconds` is the time until the whole
+    answer, `first_token_seconds` until the first words of a streamed one; None: not measured. `usage` counts
+    the tokens of the bot's model: shown, but not part of --budget. With an `error`, `text` is empty and the
+    answer gets the lowest grade. `logprobs` is the natural log-likelihood (at most 0) of each choice of the
+    query; empty if the endpoint gives none. `reasoning` counts the characters of <think>...</think>, which
+    are not in `text`. `tools` are calls of tools in order; empty: none was called, None: the bot does not
+    show them.
     """
 
     text: str
@@ -270,16 +271,16 @@ class Rule(Value):
 
 
 class Case(Value):
-    """One row of a data set: what a customer comes with, and what a right answer would be.
+    """One row of a data set: a customer's question, and what is known about a good answer.
 
-    Only id, question and language are always there.
+    Required are `id`, `question` and `language`.
 
         question, history    turn 1, and what was said before it
         goal, facts          what the customer wants in the end, and can say of themselves
-        details              what the program made up for a customer without facts (users/details.py)
-        references           right answers by turn: references[0] is for turn 1, and any of them is right
+        details              facts that the program invents for a customer without any (users/details.py)
+        references           reference answers by turn: references[0] is for turn 1, and any of them is right
         passages             ids of the gold passages
-        answerable           False: the bot has no material, and has to say so; None: nobody said
+        answerable           False: no article answers it, and the bot has to say so; None: unknown
         handover             whether a person has to take over
         choices, label       of multiple choice and classification
         script               what the customer says from turn 2 on, line by line
@@ -289,8 +290,8 @@ class Case(Value):
         tools                tools that the bot must call, on whatever turn; `!name` must not be called
         expect               what is expected of the bot in the conversation, in plain sentences
         personas             who asks it: these personas alone, or all but `!name`
-        attack               the rule that an attacker tries to have the bot break
-        tags, values         words to group by; the other columns as text, by header, for prompts to use
+        attack               the rule that an attacker tries to have the bot break; None: no attacker
+        tags, values         words to group by; the other columns as text, by heading, for prompts to use
     """
 
     id: Text
@@ -329,17 +330,17 @@ class Case(Value):
         return value
 
     def references_at(self, turn: int) -> tuple[str, ...]:
-        """The acceptable answers of a turn (1-based); empty when none belong to it."""
+        """Returns the reference answers of a turn (from 1); empty if it has none."""
         return self.references[turn - 1] if 0 < turn <= len(self.references) else ()
 
     @property
     def known(self) -> tuple[str, ...]:
-        """All that the customer can say of themselves, invented details included."""
+        """The facts that the customer can state, invented details included."""
         return (*self.facts.knows, *self.details)
 
     @property
     def is_complaint(self) -> bool:
-        """Whether it must be handed over, and nothing is said of an answer."""
+        """Whether a person has to take over, and `answerable` is None."""
         return self.answerable is None and self.handover == "required"
 
 
@@ -363,11 +364,12 @@ class Reaction(Value):
 
 
 class Turn(Value):
-    """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
+    """A customer's line and the bot's answer.
 
-    `user` is the line as the bot received it. `reaction` is what they made of the answer before it, None in
-    the first turn and where nobody reacts; what they made of this one, `Conversation.reactions` says.
-    `diverged`: of a replay, the first line whose original no longer fitted what the bot said.
+    `index` counts from 1. `user` is the line as the bot received it. `broken_rules` names the guard rules
+    that its discarded first draft broke. `reaction` is the customer's to the answer before this line; None in
+    the first turn, and if there was none (`Conversation.reactions` has that to this answer). `diverged`
+    marks, in a replay, the first line that no longer fitted the bot's answer.
     """
 
     index: Annotated[int, Field(ge=1)]
@@ -379,7 +381,7 @@ class Turn(Value):
 
     @property
     def unrecorded(self) -> bool:
-        """Whether this is a customer line of a log that has no answer to it: nothing to grade."""
+        """Whether a log has no answer to this line, so that there is nothing to grade."""
         return self.answer.error is not None and self.answer.error.kind == "unrecorded"
 
 
@@ -469,10 +471,10 @@ class Conversation(Value):
 
 
 class GradingContext(Value):
-    """All that is put before a judge: one turn, and what came before it.
+    """What a judge receives: a turn, the turns before it, and the case.
 
-    `closing` is what the customer said when leaving (perhaps nothing) after the last turn of a finished
-    conversation, and then the whole conversation is graded; None where this turn is.
+    `earlier` is oldest first. `closing` is None when the turn is graded. When a whole finished conversation
+    is, `turn` is its last one and `closing` what the customer said when leaving, perhaps "".
     """
 
     conversation: str
@@ -484,29 +486,29 @@ class GradingContext(Value):
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """All turns so far, this one included."""
+        """The turns so far, oldest first, this one included."""
         return (*self.earlier, self.turn)
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The acceptable answers of this turn."""
+        """The reference answers of this turn; empty if it has none."""
         return self.case.references_at(self.turn.index)
 
     @property
     def right_answers(self) -> tuple[str, ...]:
-        """The acceptable answers of this turn; where it has none of its own, those to the case's question."""
+        """The reference answers of this turn, else those to the case's question."""
         return self.references or self.case.references_at(1)
 
 
 class Score(Value):
-    """One verdict. `value` is 0..1, `raw` is on `scale`; a skipped or failed one has neither.
+    """One grade of a judge. `value` is 0 to 1, `raw` is on `scale`; None if `state` is skipped or failed.
 
-    Grades from 1 to 5 become fifths (a 3 is 0.6), so that the lowest grade is 0.2 and not 0; other scales go
-    from end to end (`replies.share_of`). `by_rule` grades took no judge: a turn without an answer. A judge
-    may leave `judge`, `conversation` and `turn` to the program. `response` is what the answer does, where the
-    judge says so, also of a turn that it skips. `rubric` is the hash of prompt, reply format
-    and model, so that grades of different rubrics are never mixed; `detail` carries what the judge broke the
-    verdict into.
+    Grades from 1 to 5 become fifths (3 is 0.6, and the lowest 0.2); other scales go from end to end
+    (`replies.share_of`). Leave `judge`, `conversation` and `turn` (from 1) out in your judge: the program
+    fills them in. `severity` is how serious the fault is; None: by the grade. `response` is what the answer
+    does, also if the judge skips it; None: unknown. `detail` has the parts of the grade. `rubric` is the hash
+    of prompt, reply format and model, so that grades of different rubrics are never mixed. `by_rule` marks a
+    grade given without a judge, to a turn without an answer.
     """
 
     judge: str = ""
@@ -525,9 +527,9 @@ class Score(Value):
 
     @property
     def second(self) -> "Score | None":
-        """The judge's verdict when it graded the same once more (--retest); None without one that counts.
+        """The judge's second grade of the same answer (--retest); None if there is none, or if it failed.
 
-        It is no row of its own, or every mean would count the turn twice.
+        Means leave it out, so that no answer counts twice.
         """
         verdict = self.detail.get(RETEST)
         if not isinstance(verdict, dict) or verdict.get("state") == "failed":
@@ -539,7 +541,7 @@ class Score(Value):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is about the whole conversation, and not about the turn that it is stored with."""
+        """Whether it grades the whole conversation, and not only the turn it is stored with."""
         return self.judge.partition("@")[0] == CONVERSATION or WHOLE in self.detail
 
 
@@ -1106,11 +1108,11 @@ Bot = Callable[[Query], Any]
 
 @dataclass(frozen=True)
 class Traits:
-    """How a bot is asked; an adapter sets them on the bot that it connects.
+    """How a bot is asked. An adapter sets `bot.traits` on the bot that it connects.
 
-    `takes` are the parts of a query beside its text that it receives: "system", "history". It has `places`
-    for so many questions at once, and whoever asks waits for one. One that answers `at_once` keeps nobody
-    waiting.
+    `takes` names the parts of a query that the bot receives, other than `text`: "system", "history". `places`
+    is entered for each question and limits how many are asked at the same time; None: no further limit. A
+    bot that answers `at_once`, without waiting for anything, is called without a thread.
     """
 
     takes: frozenset[str] = frozenset()
