@@ -26,10 +26,7 @@ def test_a_misspelt_class_or_keyword_of_who_plays_the_customer_is_found(tmp_path
     text = (ROOT / place).read_text(encoding="utf-8")
     for right, wrong in (
         ("(ReplayUser(", "(ReplayUsers("),
-        (
-            " return PersonaUser(persona, self.prompts, model, seed=seed, turns=",
-            " return PersonaUser(persona, self.prompts, model, seed=seed, turn=",
-        ),
+        ("            turns=most,\n            greeting", "            turn=most,\n            greeting"),
     ):
         assert text.count(right) == 1
         text = text.replace(right, wrong)
