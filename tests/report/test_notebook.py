@@ -18,5 +18,5 @@ def test_the_severity_is_that_of_the_gravest_mark() -> None:
 
     assert any(answer.marks[0].severity != answer.marks[-1].severity for answer in answers)
     assert re.findall(r"<tr[^>]*><td[^>]*>(\w+)</td>", page) == [
-        "Severity", *["Major"] * 5, *["Moderate"] * 3,
+        "Severity", *["Serious"] * 5, *["Moderate"] * 3,
     ]  # fmt: skip

@@ -209,7 +209,7 @@ def test_of_rows_nobody_played_a_customer(command: Command) -> None:
 
     assert (counted.code, ruled.code) == (0, 0)
     assert flat("simple scoring (no AI) graded") in flat(counted.out)
-    assert flat("played the customer") not in flat(counted.out)
+    assert flat("the customers used stock phrases") not in flat(counted.out)
     assert flat("Trial: score") in flat(counted.out)
     assert flat("Passed: score 100") in flat(ruled.out)
 

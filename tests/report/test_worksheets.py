@@ -113,7 +113,7 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
     assert [c.title for c in sheet.column("status").choices][:2] == ["未対応", "対応中"]
 
 
-@pytest.mark.parametrize(("language", "turn"), [("ja", " → 2回目："), ("en", " → turn 2: ")])
+@pytest.mark.parametrize(("language", "turn"), [("ja", " → 2回目："), ("en", " → message 2: ")])
 def test_a_later_turn_says_which_question_it_belongs_to(language: Language, turn: str) -> None:
     """A line like "yes but I need more" says nothing by itself; first lines stand as they are."""
     talks = rehearsed(language).conversations
