@@ -252,10 +252,10 @@ async def test_a_bot_is_told_what_it_takes() -> None:
 
 
 async def test_turns_are_not_lost_silently() -> None:
-    """A bot that is does not receive earlier turns is refused examples that are turns."""
+    """A bot that does not receive earlier messages is refused examples that are turns."""
     text = FULL.replace("$examples\n\n", "").replace("shots = 2", 'shots = 2\nas = "turns"')
 
-    with pytest.raises(InputError, match="does not receive earlier turns"):
+    with pytest.raises(InputError, match="does not receive earlier messages"):
         await asked(lambda query: query, text)
 
 

@@ -173,9 +173,9 @@ def test_addresses(sheet: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("sheet", "words"),
     [
-        ("", "key stands between /d/ and /edit"),
-        ("会話のシート", "key stands between"),
-        ("https://example.com/x", "key stands between"),
+        ("", "key is between /d/ and /edit"),
+        ("会話のシート", "key is between"),
+        ("https://example.com/x", "key is between"),
         ("https://docs.google.com/spreadsheets/d/e/2PACX-1v/pubhtml", "ウェブに公開"),
     ],
 )

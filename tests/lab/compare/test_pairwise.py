@@ -151,7 +151,7 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
 
     assert (result.verdict, turned.verdict) == ("a", "b")
     assert result.ballots == ()
-    assert result.reason.startswith("簡易採点" if language == "ja" else "Lexical stand-in")
+    assert result.reason.startswith("簡易採点" if language == "ja" else "Simple scoring (no AI)")
 
 
 def test_a_run_of_several_models_is_compared_by_one_of_them() -> None:

@@ -85,7 +85,7 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
         (("latest", "--from", "rows.csv"), "no columns conversation, turn and grade"),
         (("latest", "--export", "labels.jsonl"), "no answer of"),
         (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
-        (("latest", "--from", "sheet:!!"), "no sheet's key or address"),
+        (("latest", "--from", "sheet:!!"), "not a sheet's key or address"),
         (("latest", "--form", "x.csv"), "No such option: --form"),
     ],
 )
