@@ -387,7 +387,7 @@ async def test_https_where_http_is_spoken_is_told() -> None:
     [
         ("ALL_PROXY", lambda _: "socks5://me:hunter2@127.0.0.1:1080", "ALL_PROXY=socks5://127.0.0.1:1080: "),
         ("https_proxy", lambda _: "socks5h://gate:1080", "https_proxy=socks5h://gate:1080: only HTTP"),
-        ("SSL_CERT_FILE", lambda folder: f"{folder}/none.pem", "SSL_CERT_FILE=.*none.pem: there is no"),
+        ("SSL_CERT_FILE", lambda folder: f"{folder}/none.pem", "SSL_CERT_FILE=.*none.pem: no such file"),
         ("SSL_CERT_FILE", lambda folder: folder / "text", "SSL_CERT_FILE=.*: no certificates in it"),
         ("SSL_CERT_DIR", lambda folder: f"{folder}/none", "SSL_CERT_DIR=.*none: no such"),
     ],

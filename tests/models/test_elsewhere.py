@@ -53,8 +53,8 @@ async def test_a_form_beside_an_empty_content_is_read(fields: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"content": None, "reasoning_content": f"Maybe {GOOD}, or a 2."}, "only its reasoning"),
-        ({"content": "", "reasoning": "The answer is fine."}, "only its reasoning"),
+        ({"content": None, "reasoning_content": f"Maybe {GOOD}, or a 2."}, "only reasoning"),
+        ({"content": "", "reasoning": "The answer is fine."}, "only reasoning"),
         (called('{"query": "返品"}'), r"only calls of tools \(reply\)"),
         (called(GOOD, GOOD.replace("4", "2")), "more than one verdict"),
         (called(None), r"only calls of tools \(reply\)"),
