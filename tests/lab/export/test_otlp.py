@@ -216,7 +216,7 @@ def test_a_receiver_that_is_away_is_one_line(
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "localhost:4318/v1/traces is no address"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "localhost:4318/v1/traces is not an address"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "speaks http/protobuf alone"),
     ],
 )
