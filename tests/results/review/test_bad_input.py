@@ -10,7 +10,7 @@ import pytest
 from simulator import open_run
 from simulator.report.worksheets import worksheets
 from simulator.sheets import google_api
-from simulator.sheets.excel import Book, write
+from simulator.sheets.excel import Book, newest_first, write
 from tests.commands import Command, Done
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
@@ -33,9 +33,7 @@ class Week:
         """Makes the report, in place or as the next workbook."""
         done = self.run("report", "latest", "--to", *self._where())
         if isinstance(self.desk, Workbook):
-            self.desk.path = max(
-                Path("runs").glob("*/report*.xlsx"), key=lambda path: path.stat().st_mtime_ns
-            )
+            self.desk.path = newest_first(Path("runs").iterdir())[0]
         return done
 
     def review(self) -> Done:

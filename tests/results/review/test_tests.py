@@ -9,6 +9,7 @@ import pytest
 from simulator import open_run
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
+from simulator.sheets.excel import newest_first
 from simulator.sheets.model import COLUMNS, LATER, RED, TABS
 from simulator.storage.words import Edit, save_words
 from simulator.web.review import RunReview
@@ -21,8 +22,7 @@ TESTS = Path("tests.jsonl")
 def workbook(run: Any, key_part: str = "", **texts: str) -> tuple[str, str]:
     """A workbook in which somebody fills in the first red row with that in its key, and the row's key."""
     assert run("report", "latest", "--to", "xlsx").code == 0
-    books = Path("runs", open_run().run.id).glob("report*.xlsx")
-    path = max(books, key=lambda book: book.stat().st_mtime_ns)
+    path = newest_first([Path("runs", open_run().run.id)])[0]
     row = next(r for r in read(path)["review"] if r.key.endswith(RED) and key_part in r.key)
     with Person(path) as person:
         for name, text in texts.items():
@@ -67,7 +67,7 @@ def test_what_the_team_expects_on_the_page_is_in_the_test(run: Any) -> None:
     TESTS.write_text(json.dumps(lines()[0] | {"expect": ["自分の文"]}), encoding="utf-8")
     run("review", "latest", "--from", path)
     run("report", "latest", "--to", "xlsx")
-    newest = max(file.parent.glob("report*.xlsx"), key=lambda book: book.stat().st_mtime_ns)
+    newest = newest_first([file.parent])[0]
     row = next(r for r in read(newest)["review"] if r.key == key)
 
     assert first[-2:] == ["解約金の額を言う", "謝る"]
