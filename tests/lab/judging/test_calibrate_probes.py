@@ -64,7 +64,7 @@ def test_json_is_one_object_and_the_table_goes_to_standard_error(command: Any) -
     assert bias_for("grateful", ["another"]) is None
     assert (shown["calls"], shown["cost_usd"], shown["failed"], shown["source"]) == ({}, 0, 0, "bundled")
     assert "採点の偏り" in done.err
-    assert "simple scoring (no AI, no cost)" in done.err
+    assert "簡易採点（AIなし、費用なし）" in done.err
 
 
 def test_a_sample_does_not_replace_more_pairs_and_a_language_is_added(command: Any) -> None:
@@ -76,7 +76,7 @@ def test_a_sample_does_not_replace_more_pairs_and_a_language_is_added(command: A
 
     assert min(both.pairs.values()) > 2
     assert sum(both.pairs.values()) == sum(row.n for row in both.rows)
-    assert "Not saved for grateful: there is a result from more pairs of the same questions." in done.err
+    assert "grateful の結果は保存しませんでした。同じ質問で、より多くの組の結果がすでにあります。" in done.err
     assert kept() == both
 
 
@@ -117,7 +117,7 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
 
     assert first.code == 0
     assert first.json["calls"] == {"judge": first.json["answers"]}
-    assert f"At most {first.json['answers']} model calls, about " in first.err
+    assert f"最大でモデルの呼び出し{first.json['answers']}回、" in first.err
     assert (again.json["calls"], again.json["rows"]) == ({"judge": 0}, first.json["rows"])
     assert kept("turn").rubric == kept("groundedness").rubric == rubric
     assert run.json["judges"]["turn"]["warnings"][0].startswith("要注意：")
@@ -125,13 +125,13 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
 
 @pytest.mark.usefixtures("server")
 def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In English on standard error, in the language of the probes beside the table."""
+    """On standard error and beside the table, in the language of the command."""
     done = command(*FEW, "turn", "--judge-model", "gpt-4.1")
     monkeypatch.setenv("REHEARSAL_DEMO_MODEL", "llama-3")
     monkeypatch.setenv("REHEARSAL_USER_MODEL", "qwen-3")
     other = command(*FEW, "turn", "--judge-model", "claude-sonnet-4-5", "--json")
 
-    assert "Warning: The judge rates its own family (judge gpt-4.1, bot gpt-" in done.err
+    assert "注意：採点役が自分の系列を採点しています（採点役 gpt-4.1、ボット gpt-" in done.err
     assert "採点役が自分の系列を採点しています" in done.out.replace("\n", "")
     assert other.json["warnings"] == []
 

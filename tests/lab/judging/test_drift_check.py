@@ -50,10 +50,10 @@ def test_offline_a_stand_in_has_not_drifted(command: Any) -> None:
     [drift] = done.json["drift"]
     assert (drift["judge"], drift["n"], drift["shift"], drift["drifted"]) == ("groundedness", 36, 0, False)
     assert done.run.notes == {"drift": [drift]}
-    first, told, *_ = [line for line in done.err.splitlines() if "calibrat" in line]
-    assert first.startswith("--check: first, 36 calibrated answers are graded again")
-    assert told.startswith("Checked for drift. ")
-    assert "grades 36 calibrated answers as it did (0 points on average)." in told
+    first, told, *_ = [line for line in done.err.splitlines() if "校正" in line]
+    assert first.startswith("--check：はじめに、校正のときの回答36件を")
+    assert told.startswith("採点のずれを確かめました。")
+    assert "同じ回答36件に校正時と変わらない点を付けました（平均0点）。" in told
     page = Path("runs", done.run.run.id, "report.html").read_text(encoding="utf-8")
     assert "採点のずれを確かめました。" in page
     assert done.json["judges"]["groundedness"]["calibration"] is None
@@ -68,8 +68,8 @@ def test_a_milder_model_raises_the_alarm(command: Any, server: OpenAIServer) -> 
     page = Path(done.json["store"]).with_name("report.html").read_text(encoding="utf-8")
 
     assert done.json["drift"][0]["drifted"] is True
-    assert "Grades have drifted since calibration. " in done.err
-    assert "moved by +25 points of 100 on average (the same 36 answers)" in done.err
+    assert "採点が校正時からずれています。" in done.err
+    assert "同じ回答36件への点が平均+25点（100点満点）動きました" in done.err
     assert "採点が校正時からずれています。「裏づけ」で" in page
     assert done.json["judges"]["groundedness"]["warnings"][-1] == "校正時から採点がずれています（+25点）"
     assert done.json["calls"]["judge"] == 37
@@ -106,6 +106,6 @@ def test_a_dry_run_announces_it(command: Any, server: OpenAIServer) -> None:
     done = command(*RUN, *CHECK, "--dry-run")
 
     assert done.code == 0
-    assert "36 calibrated answers are graded again by groundedness, without the cache" in done.err
+    assert "校正のときの回答36件を、キャッシュを使わずに groundedness で採点し直します" in done.err
     assert len(server.requests) == asked
     assert not Path("runs").exists()
