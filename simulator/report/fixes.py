@@ -147,9 +147,9 @@ def brief_sections(
         facts = tuple(Fact("", text) for text in (marked, reason, why) if text)
         question = excerpt(asked.get(red.case) or red.question, _QUESTION)
         items.append(Item(question, facts, _tone(red.is_disputed)))
-    title = _("Reddest questions")
+    title = _("Worst questions")
     if len(gravest) > SHOWN:
-        title = _("Reddest questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
+        title = _("Worst questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
     yield Section("reddest", title, (Items(tuple(items), numbered=True),), views=BRIEF | TERMINAL)
     if improvements.fixes:
         figures = (
