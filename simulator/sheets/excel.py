@@ -7,6 +7,7 @@ Whether people saved a workbook shows in its time: the program notes in it when 
 (`rehearsal_written`). From this follows where the next report goes, in a run's folder with
 
     nothing, or report.xlsx as the program left it  -> report.xlsx, written anew
+                                                       with what was saved in earlier runs since
     report.xlsx that somebody saved                 -> report-2.xlsx, with their words, rows and columns
     report.xlsx saved, and report-2.xlsx made of it -> report-2.xlsx anew, with the same words
     report.xlsx open in Excel or LibreOffice        -> the next free number, and a line on stderr
@@ -109,15 +110,20 @@ def save(
     is left alone with a line on stderr, and the report gets the next number.
     """
     folder, started = run_file.parent, time.time_ns()
-    newest = next(filter(None, (_read(path) for path in newest_first([folder]))), None)
+    source: Path | None
+    paths = newest_first([folder])
+    newest = next(filter(None, (_read(path) for path in paths)), None)
     first = 1
-    if newest:
+    if newest and not newest.touched and [path.name for path in paths] == ["report.xlsx"]:
+        # All that it has of the team came from earlier runs, where they may have gone on writing.
+        source, before = _of_earlier_runs([*earlier, folder], started)
+    elif newest:
         before, number = newest.content, _NUMBERED.fullmatch(newest.path.name)
         for note in before.notes:
             say(_("{workbook}, {note:sentence}", workbook=newest.path.name, note=note.text))
         # Behind one that people saved; in the place of one that the program made of it since.
         first = int((number and number[1]) or 1) + newest.touched
-        source: Path | None = newest.path
+        source = newest.path
     else:
         source, before = _of_earlier_runs(earlier, started)
     joined, properties, replaced_cells = _joined(worksheets, before)
