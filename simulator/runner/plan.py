@@ -296,29 +296,35 @@ def _played(
     if models and settings.adapter == "recorded":
         check_one_player(settings)
     by_id = {persona.id: persona for persona in personas}
-    # A log was spoken by whom it was spoken by.
-    chooses = settings.protocol == "dialogue" and settings.adapter != "recorded"
+    # A log was spoken by whom it was spoken by, and rows of a data set by nobody.
+    is_played = settings.protocol == "dialogue" and settings.adapter != "recorded"
 
     def asks(case: Case, persona: str) -> bool:
-        return not chooses or fits(case, by_id[persona])
+        return not is_played or fits(case, by_id[persona])
 
-    plan: Sequence[Conversation] = Plan(
+    def with_details(case: Case, persona: str) -> Case:
+        return detailed(case, by_id[persona], settings.seed) if is_played else case
+
+    plan_of = partial(
+        Plan,
         cases,
         [persona.id for persona in personas],
         settings.repeats,
         seed,
         frequencies=frequencies,
         models=models,
-        detailed=_details_of(settings, personas),
         fits=asks,
     )
-    to_check = cases if chooses else ()
-    unfit = [f"{who}/{case.id}" for case in to_check for who in by_id if not fits(case, by_id[who])]
+    plan: Sequence[Conversation] = plan_of(detailed=with_details)
+    # Drawing details takes longer than all else here.
+    unfit = [talk for talk in plan_of() if not asks(talk.case, talk.persona)] if is_played else []
     message: Message | str = ""
     if unfit:
-        plan = tuple(conversation for conversation in plan if asks(conversation.case, conversation.persona))
+        left_out = {talk.id for talk in unfit}
+        plan = tuple(talk for talk in plan if talk.id not in left_out)
+        pairs = [*dict.fromkeys(f"{talk.persona}/{talk.case.id}" for talk in unfit)]
         text = _("Not asked, because the question does not fit the customer: {pairs}.")
-        message = text.format(pairs=listed(unfit, _LISTED))
+        message = text.format(pairs=listed(pairs, _LISTED))
         if not plan:
             raise InputError(message)
     if seed is None:
@@ -326,14 +332,6 @@ def _played(
     # With few questions not everybody is drawn, and reports list only those who came.
     present = {conversation.persona for conversation in plan}
     return plan, tuple(persona for persona in personas if persona.id in present), message
-
-
-def _details_of(settings: Settings, personas: Sequence[Persona]) -> Callable[[Case, str], Case] | None:
-    """What gives cases their invented details; None where nobody plays a customer."""
-    if settings.protocol != "dialogue" or settings.adapter == "recorded":
-        return None
-    by_id = {persona.id: persona for persona in personas}
-    return lambda case, persona: detailed(case, by_id[persona], settings.seed)
 
 
 def _mix(names: Sequence[str]) -> Mix | None:
