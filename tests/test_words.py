@@ -195,7 +195,11 @@ def test_the_pages_do_too(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", *(page for page in PAGES if not page.endswith(".ja.md"))]
+    "page",
+    [
+        *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "skills/rehearsal/SKILL.md"),
+        *(page for page in PAGES if not page.endswith(".ja.md")),
+    ],
 )
 def test_the_english_pages_do_too(page: str) -> None:
     """With those of the English one."""
