@@ -65,9 +65,9 @@ class RunKind(Value):
 class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
 
-    `cases` are its questions; `questions`
-    counts those that need review, `limited` says that only some of the file's were asked. `gate` is its
-    verdict, by the run's own settings, `release_decision` what the team made of it.
+    `cases` are its questions; `questions` counts those that need review, `limited` says that only some of the
+    file's were asked. `gate` is its verdict, by the run's own settings, `release_decision` what the team made
+    of it.
     """
 
     run: str

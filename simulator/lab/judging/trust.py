@@ -74,7 +74,6 @@ _TRUST: dict[TrustLevel, Message] = {
 # `calibrate --probes` that should not move a judge (`lab/judging`).
 _CHANGES: dict[str, Message] = {
     "padding": _("adding thanks"),
-    "curt": _("answering curtly"),
     "angry": _("an angry customer"),
     "twin": _("the same in the other language"),
     "shuffled": _("another order of passages"),
