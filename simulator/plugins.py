@@ -325,11 +325,20 @@ class Room:
     remarks: bool = False
     lines: int | None = None
 
+    def targeted(self, settings: Settings) -> list[str]:
+        """Returns its figures that the target names."""
+        return [
+            condition.name
+            for condition in target_conditions(settings.target)
+            if condition.name in self.figures
+        ]
+
     def shows(self, results: "Results", settings: Settings, lines: int) -> bool:
         """Whether it may show something of this run; `lines` as in `reporting`."""
         return (
             any(note in results.notes for note in self.notes)
             or any(is_set(settings, name) for name in self.settings)
+            or bool(self.targeted(settings))
             or (self.lines is not None and lines >= self.lines)
             or (bool(self.folder) and Path(self.folder).is_dir())
             or any(judge.rpartition(".")[2] in self.graded for judge in results.scores.judges)
@@ -380,7 +389,7 @@ LAB: Mapping[str, Room] = {
         arguments=("ng_words",),
         judges=("answer_relevancy", "facts", "keigo", "language_match"),
     ),
-    # With fewer lines the figure would be refused as too small.
+    # With fewer lines its section would say that there are too few, and is shown only where it is asked for.
     "likeness": Room(settings=("likeness",), figures=("likeness",), lines=20),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "logs": Room(readers=True),
@@ -414,10 +423,10 @@ def asked_by(settings: Settings) -> tuple[Plugin, ...]:
 
     Raises InputError for a setting, or a figure of the target, of a room that is not installed.
     """
-    asked, targeted = [], {condition.name for condition in target_conditions(settings.target)}
+    asked = []
     for name, room in LAB.items():
         given = [flag(key) for key in room.settings if is_set(settings, key)]
-        given += [f"--target {key}" for key in room.figures if key in targeted]
+        given += [f"--target {key}" for key in room.targeted(settings)]
         if given:
             asked.append(_asked(name, given[0]))
     return (*asked, *third_party())

@@ -165,8 +165,9 @@ def test_a_target_takes_likeness(command: Command) -> None:
         assert condition["value"] == pytest.approx(figure / 100, abs=1e-3)
         assert (condition["decision"] == "passed") is is_met
 
-    few = command(*words, "--limit", "5", "--target", "likeness >= 50", "--max-major", "100")
+    few = command(*words, "--limit", "1", "--target", "likeness >= 50", "--max-major", "100")
     assert "Likeness ≥ 50 cannot be decided: this run has too little for it." in few.out
+    assert "Likeness undecided: it takes 60 lines" in max(Path().rglob("report.html")).read_text("utf-8")
 
 
 @pytest.mark.parametrize(
