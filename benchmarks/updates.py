@@ -20,24 +20,24 @@ the folder is `../shared/data`, or REHEARSAL_BENCH_DATA.
 
 import contextlib
 import csv
-import gzip
 import io
 import json
-import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.customers_data import Row, rows_of
+from benchmarks.lexical_validity import DATA
 from simulator.cli.app import main as run
 from simulator.core.types import Language
 from simulator.text.segments import sentences
 
 ARTICLES = 200
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 class Wording(NamedTuple):
@@ -124,8 +124,7 @@ class Desk(NamedTuple):
     before: dict[str, str]
     after: dict[str, str]
     questions: list[dict[str, str]]
-    concerned: dict[str, str]
-    renamed: tuple[str, ...]
+    concerned: set[str]
 
 
 def desk_of(language: Language) -> Desk:
@@ -151,42 +150,39 @@ def desk_of(language: Language) -> Desk:
             "reference": wording.answers[kind].format(**value),
             "passages": id_,
         })  # fmt: skip
-    after, concerned = dict(before), dict[str, str]()
+    after, concerned = dict(before), set[str]()
 
-    def edit(number: int, old: str, new: str, why: str, *, asked: bool = True) -> None:
+    def edit(number: int, old: str, new: str, *, asked: bool = True) -> None:
         id_, value = f"a{number:03}", values[number]
         old, new = old.format(**value), new.format(**value)
         assert old in after[id_], (id_, old)  # noqa: S101 - a planted change has to be one
         after[id_] = after[id_].replace(old, new)
         if asked:
-            concerned[f"q{number:03}"] = why
+            concerned.add(f"q{number:03}")
 
     def say(number: int, kind: str, new: object, *, asked: bool = True) -> None:
         said = wording.answers[kind]
         now = said.format(**{**values[number], kind: new})
-        edit(number, said, now, kind, asked=asked)
+        edit(number, said, now, asked=asked)
 
     for number in (10, 145):
         say(number, "price", values[number]["price"] + 275)
     say(21, "days", values[21]["days"] + 10)
     say(32, "hours", 23)
     say(43, "phone", "0120-77-4321")
-    edit(54, *wording.denied, "cancel")
+    edit(54, *wording.denied)
     # Another fact than the one that is asked about.
     say(66, "price", values[66]["price"] + 275, asked=False)
-    edit(77, *wording.reworded, "", asked=False)
+    edit(77, *wording.reworded, asked=False)
     del after["a088"]
-    concerned["q088"] = "withdrawn"
+    concerned.add("q088")
     after["moved/b099"] = after.pop("a099")
-    whole = after.pop("a110").split("\n\n")
-    sentences = [
-        part for part in whole[1].replace("。", "。\n").replace(". ", ".\n").splitlines() if part.strip()
-    ]
-    head = whole[0]
-    after["a110-fees"] = f"{head}\n\n{' '.join(sentences[:2])}\n"
-    after["a110-desk"] = f"{head}\n\n{' '.join(sentences[2:])}\n"
+    head, body = after.pop("a110").split("\n\n")
+    parts = sentences(body)
+    after["a110-fees"] = f"{head}\n\n{' '.join(parts[:2])}\n"
+    after["a110-desk"] = f"{head}\n\n{' '.join(parts[2:])}\n"
     after["a900"] = wording.added
-    return Desk(before, after, questions, concerned, ("a099", "a110"))
+    return Desk(before, after, questions, concerned)
 
 
 class PublicSet(NamedTuple):
@@ -217,41 +213,35 @@ _PUBLIC: dict[Language, PublicSet] = {
 def public_desk(language: Language) -> Desk:
     """The first articles of a public set that have a sentence with one figure, every sixteenth changed."""
     source = _PUBLIC[language]
-    before, questions, told = dict[str, str](), list[dict[str, str]](), dict[str, str]()
-    with gzip.open(DATA / source.path, "rt", encoding="utf-8") as file:
-        for line in file:
-            article = json.loads(line)
-            sentence = next(
-                (
-                    text
-                    for text in sentences(article["text"])
-                    if len(source.figure.findall(text)) == 1
-                    and 20 < len(text) < 200
-                    and article["text"].count(text) == 1
-                ),
-                None,
-            )
-            if sentence is None or len(before) == ARTICLES:
-                continue
-            id_, case = f"p{len(before):03}", f"q{len(before):03}"
-            before[id_] = f"# {article['title']}\n\n{article['text']}\n"
-            told[id_] = sentence
-            asked = source.figure.sub(source.asked, sentence).rstrip("。. ")
-            questions.append({
-                "id": case,
-                "question": source.question.format(title=article["title"], sentence=asked),
-                "reference": sentence,
-                "passages": id_,
-            })  # fmt: skip
-    after, concerned = dict(before), dict[str, str]()
-    for number in range(5, 5 + 16 * 11, 16):
-        id_ = f"p{number:03}"
-        now = source.figure.sub(lambda old: str(int(old[0].replace(",", "")) * 3 + 7), told[id_])
-        after[id_] = after[id_].replace(told[id_], now)
-        concerned[f"q{number:03}"] = "figure"
+    before, questions = dict[str, str](), list[dict[str, str]]()
+    articles = _with_one_figure(rows_of(DATA / source.path), source.figure)
+    for number, (title, text, sentence) in enumerate(islice(articles, ARTICLES)):
+        before[f"p{number:03}"] = f"# {title}\n\n{text}\n"
+        asked = source.figure.sub(source.asked, sentence).rstrip("。. ")
+        questions.append({
+            "id": f"q{number:03}",
+            "question": source.question.format(title=title, sentence=asked),
+            "reference": sentence,
+            "passages": f"p{number:03}",
+        })  # fmt: skip
+    after = dict(before)
+    for row in questions[5 : 5 + 16 * 11 : 16]:
+        old = row["reference"]
+        new = source.figure.sub(lambda figure: str(int(figure[0].replace(",", "")) * 3 + 7), old)
+        after[row["passages"]] = before[row["passages"]].replace(old, new)
     del after["p190"]
-    concerned["q190"] = "withdrawn"
-    return Desk(before, after, questions, concerned, ())
+    concerned = {row["id"] for row in questions if before[row["passages"]] != after.get(row["passages"])}
+    return Desk(before, after, questions, concerned)
+
+
+def _with_one_figure(articles: Iterable[Row], figure: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
+    """Title and text of each article that has one, and its first sentence with exactly one figure."""
+    for article in articles:
+        text = article["text"]
+        for sentence in sentences(text):
+            if 20 < len(sentence) < 200 and text.count(sentence) == 1 and len(figure.findall(sentence)) == 1:
+                yield article["title"], text, sentence
+                break
 
 
 def _write(folder: Path, articles: dict[str, str]) -> Path:
@@ -303,7 +293,7 @@ def figures(language: Language, folder: Path, desk: Desk) -> Iterator[dict[str, 
         code, said = _printed(
             "diff", str(runs / first), str(runs / _latest(runs)), "--runs", str(runs), "--json"
         )
-        yield _judged(desk, json.loads(said)["update"], code) | {"bot": name, "language": language}
+        yield _judged(desk, json.loads(said)["update"], code) | {"bot": name}
 
 
 def _judged(desk: Desk, update: dict[str, Any], code: int) -> dict[str, Any]:
@@ -316,13 +306,11 @@ def _judged(desk: Desk, update: dict[str, Any], code: int) -> dict[str, Any]:
     return {
         "code": code,
         "index_is_old": update["index_is_old"],
-        "missed": sorted(desk.concerned.keys() - named),
-        "wrongly_late": sorted(late - desk.concerned.keys()),
+        "missed": sorted(desk.concerned - named),
+        "wrongly_late": sorted(late - desk.concerned),
         "late": len(rows),
         "moved": len(update["moved"]),
         "references": len(update["references"]),
-        "changes": {change["id"]: change["kind"] for change in update["changes"]},
-        "unknown": update["unknown"],
     }
 
 
