@@ -636,7 +636,7 @@ class Settings(RowSettings):
     )
     offline: bool = setting("No model at all: simple versions (no AI) play every role.", False)
     language: Literal["ja", "en", "all"] | None = setting(
-        "Only questions in this language. Default: your terminal's if bundled, else all."
+        "Language of messages and questions. Default: your terminal's; all in your question file."
     )
     concurrency: Count = setting("Conversations held at the same time.", 32)
     calls: Count = setting("Model calls in flight at each endpoint.", 64)

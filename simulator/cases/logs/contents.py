@@ -189,16 +189,16 @@ def what_was_read(layout: LogLayout, records: Iterable[Mapping[str, Any]]) -> Me
     rows = list(records)
     if "role" not in columns:
         return _(
-            "columns recognized by their contents: text {text}, all by customers; if that is "
-"wrong: {columns}",
+            "columns recognized by their contents: text {text}, all by customers; if that is wrong:"
+            " {columns}",
             text=quote(columns["text"]), columns=named(**_usual(columns), role="..."),
         )  # fmt: skip
     words: dict[str, list[str]] = {"user": [], "desk": [], "": []}
     for word in dict.fromkeys(str(row.get(columns["role"]) or "").strip() for row in rows):
         words["desk" if (who := speaker(word)) in ("assistant", "agent") else who].append(word)
     return _(
-        "columns recognized by their contents: conversation {id}, speaker {role} (customer: "
-"{user}; desk: {desk}), text {text}; if that is wrong: {columns}",
+        "columns recognized by their contents: conversation {id}, speaker {role} (customer: {user}; desk:"
+        " {desk}), text {text}; if that is wrong: {columns}",
         id=quote(columns["id"]), role=quote(columns["role"]), user=_some(words["user"]),
         desk=_some(words["desk"]),
         text=quote(columns["text"]), columns=named(**_usual(columns)),
