@@ -26,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -98,7 +99,7 @@ def save(
     run_file: Path,
     language: Language = "ja",
     *,
-    earlier: Iterable[Path] = (),
+    earlier: Sequence[Path] = (),
 ) -> Path:
     """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
 
@@ -173,7 +174,7 @@ def _read(path: Path, names: Sequence[str] = ()) -> _Workbook | None:
     return _Workbook(path, content, touched) if content.sheets else None
 
 
-def _of_earlier_runs(folders: Iterable[Path], now: int) -> tuple[Path | None, EditedSheets]:
+def _of_earlier_runs(folders: Sequence[Path], now: int) -> tuple[Path | None, EditedSheets]:
     """The workbook of earlier runs that was saved last, and what goes on of all that are there.
 
     `folders` are in the order of their runs, oldest first; `now` is in nanoseconds. That of the last run has
@@ -186,10 +187,10 @@ def _of_earlier_runs(folders: Iterable[Path], now: int) -> tuple[Path | None, Ed
     if not (last := next(filter(None, newest), None)):
         return None, EditedSheets({}, properties=joined)
     since = float(last.content.properties.get(_JOINED, 0))
-    later = {path for paths in of_folders for path in paths if path.stat().st_mtime > since} - {last.path}
-    read = [last, *(book for path in later if (book := _read(path, _GO_ON)) and book.touched)]
-    order = newest_first(folder for folder in {book.path.parent for book in read})
-    read = sorted(read, key=lambda book: order.index(book.path))[:_READ]
+    paths = newest_first(folders)
+    later = (_read(path, _GO_ON) for path in paths if path != last.path and path.stat().st_mtime > since)
+    saved = islice((book for book in later if book and book.touched), _READ - 1)
+    read = sorted([last, *saved], key=lambda book: paths.index(book.path))
     for path, content, _touched in read:
         for note in (note for note in content.notes if note.about == "cell"):
             say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
@@ -290,15 +291,15 @@ def _properties(workbook: Any) -> dict[str, str]:
     return {entry.name: str(entry.value) for entry in workbook.custom_doc_props.props}
 
 
-def read_edited(path: Path, names: Sequence[str] = (), workbook: Any = None) -> EditedSheets:
+def read_edited(path: Path, names: Sequence[str] = ()) -> EditedSheets:
     """All known worksheets, or those of these `names`, and the titles of people's own.
 
-    Raises CaseFileError in one line for a file that is not a workbook. `workbook` is the file, opened.
+    Raises CaseFileError in one line for a file that is not a workbook.
     Hidden worksheets are looked at last, so that a visible copy comes before a hidden original.
     """
     from openpyxl.utils import column_index_from_string
 
-    workbook = workbook or open_workbook(path)
+    workbook = open_workbook(path)
     properties = _properties(workbook)
     # The names of a copied worksheet are its own: they count where the original is gone.
     defined = {n: d for sheet in workbook.worksheets for n, d in sheet.defined_names.items()}
