@@ -3,7 +3,7 @@
 From words to a command:
 
     --persona angry          simulate --persona angry      without a command, a rehearsal starts
-    -c mine.toml --turns 2   simulate --turns 2            with REHEARSAL_CONFIG=mine.toml meanwhile
+    -c mine.toml list        list                          with REHEARSAL_CONFIG=mine.toml meanwhile
     --redact --cases x.csv   simulate --redact=on ...      alone, --redact means on
     purge latest --cache     purge latest --replies        an earlier spelling, with a note
 
@@ -29,7 +29,6 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -139,34 +138,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name_pages_in(FOLDER)
     plugins.offer()
     _ready_streams()
-    with _language(arguments), unread_streams() as unread:
+    with _environment(arguments) as words, unread_streams() as unread:
         try:
             with _stoppable():
-                code = _run(_with_default_command(arguments))
+                code = _run(_with_default_command(words))
             sys.stdout.flush()
         except BaseException as error:
             return _say_error(error, arguments)
         if not unread() or code not in (ExitCode.DONE, ExitCode.MISSED):
             return code
-        if {*arguments[:1]} & {*_WITHOUT_VERDICT} or {*arguments} & _HELP:
+        if {*words[:1]} & {*_WITHOUT_VERDICT} or {*words} & _HELP:
             return ExitCode.DONE
         message = _("its output was not read to the end, so the result was not shown.")
         return _say(message, ExitCode.INCOMPLETE, arguments)
-
-
-@contextmanager
-def _language(arguments: Sequence[str]) -> Iterator[None]:
-    """Says everything in the language that `--language` names, errors in the options included."""
-    before = os.environ.get(_LANGUAGE)
-    for option, following in pairwise([*arguments, ""]):
-        name, equals, value = option.partition("=")
-        if name == "--language" and (value if equals else following) in ("ja", "en"):
-            os.environ[_LANGUAGE] = value if equals else following
-    try:
-        yield
-    finally:
-        os.environ.pop(_LANGUAGE, None)
-        os.environ.update({} if before is None else {_LANGUAGE: before})
 
 
 def _complete() -> int:
@@ -416,27 +400,35 @@ def _run(arguments: list[str]) -> int:
     arguments = ["--help" if word == "--help-all" else word for word in arguments]
     command = command_tree()
     try:
-        with _config(arguments) as words, command.make_context(CHECKOUT, words) as context:
+        with command.make_context(CHECKOUT, arguments) as context:
             return int(command.invoke(context) or ExitCode.DONE)
     except typer.Exit as done:
         return done.exit_code
 
 
 @contextmanager
-def _config(arguments: list[str]) -> Iterator[list[str]]:
-    """The words without `-c FILE` or `--config FILE`, which stands in the environment as long as they run."""
-    rest, words, before = list[str](), iter(arguments), os.environ.get(CONFIG)
+def _environment(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """The words without `-c FILE`; it and `--language ja` stand in the environment as long as they run.
+
+    So everything is said in that language, errors in the options included.
+    """
+    rest, words = list[str](), iter(arguments)
+    before = {name: os.environ.get(name) for name in (CONFIG, _LANGUAGE)}
     try:
         for word in words:
-            name, equals, file = word.partition("=")
+            name, equals, value = word.partition("=")
             if name in ("-c", "--config"):
-                os.environ[CONFIG] = file if equals else next(words, "")
-            else:
-                rest.append(word)
+                os.environ[CONFIG] = (value if equals else next(words, "")) or name
+                continue
+            rest.append(word)
+            option, language = (name, value) if equals else (rest[-2:][0], word)
+            if option == "--language" and language in ("ja", "en"):
+                os.environ[_LANGUAGE] = language
         yield rest
     finally:
-        os.environ.pop(CONFIG, None)
-        os.environ.update({} if before is None else {CONFIG: before})
+        for name, text in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if text is None else {name: text})
 
 
 def _read_env_file() -> None:

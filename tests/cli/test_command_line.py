@@ -81,18 +81,26 @@ def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
 
 
 def test_another_file_of_settings(run: Any) -> None:
-    """With -c it stands in for rehearsal.toml, for that command alone; one that is not there is an error."""
+    """With -c, also before the word, it stands in for rehearsal.toml, for that command alone.
+
+    One that is not there, or has no name, is an error.
+    """
     Path(SETTINGS_FILE).write_text('adapter = "nothing.py:answer"\n', encoding="utf-8")
     Path("mine.toml").write_text('adapter = "bot.py:answer"\nlimit = 1\nturns = "x"\n', encoding="utf-8")
-    for words in (("-c", "mine.toml"), ("--config=mine.toml",)):
-        done = run("--offline", *words)
+    for words in (
+        ("--offline", "-c", "mine.toml"),
+        ("--offline", "--config=mine.toml"),
+        ("-c", "mine.toml", "doctor"),
+    ):
+        done = run(*words)
         assert (done.code, done.err.count("\n")) == (2, 1)
         assert "turns in mine.toml: x" in done.err
 
     assert "nothing.py" in run("--offline").err
-    gone = run("--offline", "-c", "gone.toml")
-    assert (gone.code, gone.err.count("\n")) == (2, 1)
-    assert "gone.toml" in gone.err
+    for missing, named in ((["gone.toml"], "gone.toml"), ([], "-c: ")):
+        gone = run("--offline", "-c", *missing)
+        assert (gone.code, gone.err.count("\n")) == (2, 1)
+        assert named in gone.err
 
 
 def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
