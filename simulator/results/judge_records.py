@@ -13,6 +13,7 @@ whole; what cannot be read is skipped, because a report must not fail for it.
 import contextlib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ FOLDER = Path("calibrations")
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
-class JudgeRecord(Value):
+class JudgeRecord(Value, ABC):
     """Something that is known of a judge with one rubric and model."""
 
     judge: str
@@ -35,9 +36,9 @@ class JudgeRecord(Value):
     date: date
 
     @property
+    @abstractmethod
     def identity(self) -> tuple[str, ...]:
         """What tells it from the others of a folder, and is its file name."""
-        raise NotImplementedError
 
 
 class CheckedLabels(JudgeRecord):
