@@ -37,7 +37,7 @@ class ThresholdsOutcome(NamedTuple):
 def thresholds_report(outcome: ThresholdsOutcome) -> Report:
     """The method, the table, notes, and what was written."""
     how = outcome.how
-    method = _("Method: the value that parts right from wrong answers best (balanced accuracy).")
+    method = _("Method: the value that separates good answers from bad ones best (balanced accuracy).")
     if how.method == "quantile":
         method = _(
             "Method: the highest value that at least {percent:g} % of the good answers reach "

@@ -288,7 +288,7 @@ def _classes_tables(classification: Classification, *, alone: bool) -> Iterator[
     ]
     classes += [
         (_("macro average"), classification.macro),
-        (_("weighted avg"), classification.weighted),
+        (_("weighted average"), classification.weighted),
     ]
     columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))
     rows = ((name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support) for name, of in classes)
