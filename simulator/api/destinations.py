@@ -313,8 +313,8 @@ def _worksheets(output: ReportOutput, document: str) -> tuple[Worksheet, ...]:
     cases: Sequence[Case] = ()
     with contextlib.suppress(RehearsalError):  # `review` says what is wrong with the file
         cases = read_cases(tests) if tests.is_file() else ()
-    past, said = past_runs(output.folder.resolve().parent)[0], output.folder / RUN_FILE
-    return worksheets(output.context, past, cases, in_document(said, document))
+    past, _skipped = past_runs(output.folder.resolve().parent)
+    return worksheets(output.context, past, cases, in_document(output.folder / RUN_FILE, document))
 
 
 def _newest_workbook(folder: Path) -> Path | None:

@@ -433,13 +433,12 @@ def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]
 def trends_sheet(context: ReportContext, past: Sequence[PastRun] = ()) -> Worksheet:
     """How every question did in the runs that were graded as this one was, what fell most first."""
     this = PastRun.of(context.results, context.summary, context.gate, context.language)
-    kind = this.kind.model_copy(update={"cases": frozenset(), "customers": frozenset()})
-    alike = [
-        run
-        for run in past
-        if run.kind.model_copy(update={"cases": frozenset(), "customers": frozenset()}) == kind
-        and (run.trial, run.run != this.run, run.created <= this.created) == (this.trial, True, True)
-    ]
+
+    def graded_as(run: PastRun) -> tuple[bool, dict[str, object]]:
+        return run.trial, run.kind.model_dump(exclude={"cases", "customers"})
+
+    earlier = (run for run in past if run.run != this.run and run.created <= this.created)
+    alike = [run for run in earlier if graded_as(run) == graded_as(this)]
     texts, courses = dict[str, str](), dict[str, list[tuple[float, str]]]()
     for run in (*alike, this):
         for case in run.cases:

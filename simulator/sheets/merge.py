@@ -627,7 +627,7 @@ def replaced_lines(merged: Iterable[Merged]) -> Iterator[Message]:
     """The first lines on replaced cells of all worksheets, and how many more there are."""
     lines = [line for plan in merged for line in plan.replaced]
     yield from lines[:_MOST_LINES]
-    if n := len(lines) - _MOST_LINES if len(lines) > _MOST_LINES else 0:
+    if (n := len(lines) - _MOST_LINES) > 0:
         yield ngettext("{n} more cell got a newer word.", "{n} more cells got a newer word.", n=n)
 
 
