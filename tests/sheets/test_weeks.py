@@ -282,9 +282,12 @@ def test_what_is_over_and_comes_back_has_its_words(team: Team) -> None:
 
 
 def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
-    """One that was not asked keeps what it had; no run counts twice."""
+    """One that was not asked keeps what it had; no run counts twice, and none that was graded differently."""
     weeks = [week(FIRST, *WEEK_1), week(SECOND, *WEEK_2), week(THIRD, *WEEK_3)]
     past = [past_run(results) for results in weeks]
+    kind = past[0].kind.model_copy(update={"primary": "cosine"})
+    past.append(past[0].model_copy(update={"run": "other-judge", "kind": kind}))
+    past.append(past[0].model_copy(update={"run": "trial", "trial": not past[0].trial}))
     for run, results in zip((FIRST, SECOND, THIRD), weeks, strict=True):
         team.report(*of_run(results, past), run=run)
 
@@ -293,7 +296,7 @@ def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
         FEE: ("▂█▂", "-80", "3"), CANCEL: ("▂▂█", "80", "3"), MOVING: ("▄▄█", "60", "3"),
         PHONE: ("▄█", "60", "2"), OPENING: ("█▂█", "80", "3"),
     }  # fmt: skip
-    assert sorted(r.key for r in rows(team, "history")) == [FIRST, SECOND, THIRD]
+    assert sorted(r.key for r in rows(team, "history")) == [FIRST, SECOND, THIRD, "other-judge", "trial"]
 
 
 def test_a_fix_says_how_many_of_its_answers_are_disputed(team: Team) -> None:
