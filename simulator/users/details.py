@@ -32,6 +32,8 @@ FILE = PERSONAS / "_details.toml"
 MOST = 6
 # A fact counts as mentioned from this share (0..1) of its content on.
 MENTIONED = 0.6
+# Japanese keyboards type the second.
+_NOT = ("!", "！")
 
 
 class Detail(Value):
@@ -85,8 +87,9 @@ def fits(case: Case, persona: Persona) -> bool:
 
 def is_for(names: Sequence[str], persona: str) -> bool:
     """Whether a list of personas means this one: it is named, or nobody is, and no `!name` excludes it."""
-    named = [name for name in names if not name.startswith("!")]
-    return f"!{persona}" not in names and (not named or persona in named)
+    excluded = {name[1:].strip() for name in names if name.startswith(_NOT)}
+    named = [name for name in names if not name.startswith(_NOT)]
+    return persona not in excluded and (not named or persona in named)
 
 
 @cache

@@ -202,6 +202,7 @@ open,When do you open?,
 young,Is there a student discount?,
 mine,Who are you?,"angry, calm"
 theirs,How long is the waiting time?,!calm
+wide,How far is the next shop?,！ calm
 """
 
 
@@ -219,13 +220,20 @@ def test_customers_ask_what_fits_them(command: Command, tmp_path: Path) -> None:
     by_lot = command(*run, "--persona", "mix.toml")
 
     assert {talk.id for talk in all_of_them.conversations} == {
-        *("elderly/open#1", "calm/open#1", "calm/young#1", "calm/mine#1", "elderly/theirs#1")
+        *(
+            "elderly/open#1",
+            "calm/open#1",
+            "calm/young#1",
+            "calm/mine#1",
+            "elderly/theirs#1",
+            "elderly/wide#1",
+        )
     }
-    pairs = "elderly/young, elderly/mine, calm/theirs"
+    pairs = "elderly/young, elderly/mine, calm/theirs and 1 more"
     assert f"Not asked, because the question does not fit the customer: {pairs}." in named.err
     assert "Not asked" not in by_lot.err
     assert {talk.case.id: talk.persona for talk in by_lot.run.conversations} == {
-        **{"open": "elderly", "young": "calm", "mine": "calm", "theirs": "elderly"}
+        **{"open": "elderly", "young": "calm", "mine": "calm", "theirs": "elderly", "wide": "elderly"}
     }
 
 
