@@ -13,6 +13,7 @@ as plain text, so that nobody's words become links, mentions or headings.
 import json
 import os
 import re
+from contextlib import suppress
 from http.client import HTTPException
 from typing import NamedTuple
 from urllib.error import HTTPError
@@ -38,6 +39,8 @@ _TEAMS = re.compile(r".+\.(?:webhook\.office\.com|logic\.azure\.com|powerplatfor
 _PLAIN = re.compile(r"[!-~]+")
 # The single word with which Slack says what is wrong.
 _WORD = re.compile(r"[a-z_ ]{1,60}")
+# No name, connection, certificate, or HTTP.
+_BROKEN = (OSError, ValueError, HTTPException)
 # What says where a job of continuous integration is seen.
 _JOBS = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL")
 
@@ -79,12 +82,14 @@ def send(name: str, context: ReportContext, settings: Settings) -> str:
         with build_opener(_NoRedirect).open(request, timeout=_SECONDS):
             return _shown(name)
     except HTTPError as error:
-        said = error.read(200).decode("utf-8", "replace").strip()
+        said = ""
+        with suppress(*_BROKEN):
+            said = error.read(200).decode("utf-8", "replace").strip()
         why: Message | str = _("answered with {code}.", code=error.code)
         if _WORD.fullmatch(said):
             why = _("answered with {code}. {said}", code=error.code, said=said)
         is_passing = error.code == 429 or error.code >= 500
-    except (OSError, ValueError, HTTPException) as error:  # no name, connection, certificate, or HTTP
+    except _BROKEN as error:
         why, is_passing = system_error(getattr(error, "reason", error)), True
     msg = _(
         "--to {address}: {why} The run is safe: send it again with `report`.", address=_shown(name), why=why

@@ -110,7 +110,11 @@ def test_what_is_no_address_is_said_before_the_run(command: Command, address: st
     assert not Path("runs").exists()
 
 
-def test_a_server_that_speaks_no_http_is_one_line(command: Command) -> None:
+@pytest.mark.parametrize(
+    "reply",
+    [b"220 mail \x1b[2J\r\n\r\n", b"HTTP/1.1 500 \x1b[2J\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n"],
+)
+def test_a_server_that_speaks_no_http_is_one_line(command: Command, reply: bytes) -> None:
     """As one that is away: exit code 3, and its words are text."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -118,7 +122,7 @@ def test_a_server_that_speaks_no_http_is_one_line(command: Command) -> None:
             connection, _address = listening.accept()
             with connection:
                 connection.recv(65536)
-                connection.sendall(b"220 mail \x1b[2J\r\n\r\n")
+                connection.sendall(reply)
 
         thread = threading.Thread(target=answer)
         thread.start()
