@@ -713,7 +713,7 @@ class Settings(RowSettings):
     redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = setting(
         "What else to mask, as a regular expression: a group or all of it; repeatable.", ()
     )
-    red: RedRules = setting("Which turns are red (table [red] of rehearsal.toml).", RedRules())
+    red: RedRules = setting("Which answers need review (table [red] of rehearsal.toml).", RedRules())
     greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
     to: Annotated[Names, AfterValidator(_reports)] = setting(
         "Reports in addition to report.html: sheets, xlsx, json, csv, junit, markdown, otlp, "
