@@ -210,8 +210,8 @@ class _Parts:
                 said.append(_("But these got worse: {judges}.", judges=judges))
             elif judges:
                 fell = _(
-                    "But these fell: {judges}. Questions that came to need review are no more than those "
-                    "that ceased to, so this alone is no regression."
+                    "But these fell: {judges}. No more questions came to need review than ceased to, so this"
+                    " alone is no regression."
                 )
                 said.append(fell.format(judges=judges))
             if changes.reds.redder:

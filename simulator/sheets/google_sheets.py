@@ -697,9 +697,7 @@ def push(
         if error.reason != PROTECTED:
             raise
         areas = client.persist(lambda: _protected(client, target.key), _("sheet {key}", key=target.key))
-        raise GoogleRefused(
-            _("{error} Protected are: {areas}", error=error, areas=areas), PROTECTED
-        ) from None
+        raise GoogleRefused(_("{error} Protected: {areas}", error=error, areas=areas), PROTECTED) from None
     return PushSummary(work.url, len(work.rows), tuple(work.notes), work.before)
 
 

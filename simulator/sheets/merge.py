@@ -628,7 +628,7 @@ def replaced_lines(merged: Iterable[Merged]) -> Iterator[Message]:
     lines = [line for plan in merged for line in plan.replaced]
     yield from lines[:_MOST_LINES]
     if (n := len(lines) - _MOST_LINES) > 0:
-        yield ngettext("{n} more cell got a newer word.", "{n} more cells got a newer word.", n=n)
+        yield ngettext("{n} more cell was replaced.", "{n} more cells were replaced.", n=n)
 
 
 def lasting(sheet: Worksheet) -> bool:

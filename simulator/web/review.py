@@ -47,7 +47,7 @@ LABELS: Mapping[str, Message | str] = {
     "decision": COLUMNS["decision"].title,
     "approver": COLUMNS["approver"].title,
     "why": COLUMNS["why"].title,
-    "say": _("Your word on this answer"),
+    "say": _("Your view of this answer"),
     "more": _("Reference answer, expectation, comment"),
     "difference": _("Compared with the bot's answer:"),
     "saving": _("Saving …"),
@@ -104,7 +104,7 @@ LABELS: Mapping[str, Message | str] = {
     "decision_saved": _("The decision is saved."),
     "decision_other": _("Not saved. Meanwhile somebody else decided: {what}", what="{what}"),
     "key_judge": _("right, wrong, unsure"),
-    "key_again": _("ask the bot again, after its cost"),
+    "key_again": _("ask the bot again (the cost is shown first)"),
     "key_leave": _("leave a field; what you typed is saved"),
     "key_done": _("leave a field, and on to the next answer"),
 }

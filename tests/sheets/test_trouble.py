@@ -136,8 +136,8 @@ def lock(server: SheetsServer, **area: int) -> None:
         (lambda server: server.store.books.pop(KEY), ("no such sheet", "/d/")),
         (lambda server: server.accounts.revoke(ROBOT), ("refused the credentials", "invalid_grant")),
         (full, ("10 million cells",)),
-        (guarded, ("シートと範囲を保護", ROBOT, f"Protected are: {TITLE}")),
-        (guarded_in_part, ("シートと範囲を保護", ROBOT, f"Protected are: {TITLE}!B1:C9")),
+        (guarded, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}")),
+        (guarded_in_part, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}!B1:C9")),
     ],
 )
 def test_what_people_can_mend_is_one_line(
