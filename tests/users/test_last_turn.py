@@ -85,6 +85,16 @@ def test_who_never_stops_asking_is_content_with_the_second_full_answer(server: O
     assert held.reaction.overruled == "stay"
 
 
+def test_who_never_stops_asking_is_heard_where_more_turns_can_be_taken(server: OpenAIServer) -> None:
+    """Also after the second full answer, as people would."""
+    asks = [{"got": "answered", "next": "stay", "message": text} for text in ("土曜は？", "日曜は？")]
+    leaves = {"got": "nothing", "next": "satisfied", "message": "ありがとうございました。"}
+    held = conversation(server, *asks, leaves, turns=9)
+
+    assert [turn.user for turn in held.turns][1:] == ["土曜は？", "日曜は？"]
+    assert held.ended == Ended.SATISFIED
+
+
 GOOD = """
 def answer(query):
     return "担当者におつなぎします。" if query.history else "ホーム1ギガにも解約金がかかります。"
