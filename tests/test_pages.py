@@ -1,5 +1,6 @@
 """The guides: both languages lead the same way, every link leads somewhere, every command is known."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -105,3 +106,13 @@ def test_the_forecast_is_what_is_said_today(
         _, found, rest = rest.partition(piece)
 
         assert found == piece
+
+
+@pytest.mark.parametrize("page", ["python.md", "python.ja.md"])
+def test_every_key_of_the_json_report_is_named(page: str, command: Command) -> None:
+    """Of the object and of its rows, on the page about Python."""
+    command("--offline", "--limit", "1", "--turns", "1", "--to", "json")
+    report = json.loads(next(Path("runs").glob("*/report.json")).read_bytes())
+    named = set(re.findall(r"`(\w+)`", (ROOT / "docs" / page).read_text(encoding="utf-8")))
+
+    assert {*report, *report["rows"][0]} - named == set()
