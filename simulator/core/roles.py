@@ -486,17 +486,20 @@ def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
     return ""
 
 
+def is_http_address(address: str) -> bool:
+    """Whether an address has a host, and no port that cannot be."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def _check(role: Role, url: str, key: str) -> None:
     """Raises InputError for a mistyped address or key, without showing the key."""
-    try:
-        # Checked before the first call, since a client's own error would show the address with what may be
-        # secret in it.
-        parts = urlsplit(url)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        # No endpoint reads a password there, and nothing behind # is sent.
-        sound = sound and "@" not in parts.netloc and "#" not in url
-    except ValueError:
-        sound = False
+    # Checked before the first call, since a client's own error would show the address with what may be secret
+    # in it. No endpoint reads a password there, and nothing behind # is sent.
+    sound = is_http_address(url) and "@" not in urlsplit(url).netloc and "#" not in url
     if not sound or url != "".join(url.split()):
         msg = _(
             "the {role} model's address '{address}' must look like http://localhost:11434/v1"

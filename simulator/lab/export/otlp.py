@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, encodable, localised, ngettext, safe_text, system_error
+from simulator.core.roles import is_http_address
 from simulator.core.secrets import known_secrets, mask_secrets, without_url_secrets
 from simulator.core.settings import Settings
 from simulator.core.version import __version__
@@ -38,7 +39,7 @@ def check(name: str) -> None:
             " opentelemetry-exporter-otlp-proto-http."
         )
         raise InputError(msg)
-    if urlsplit(_address()).scheme not in {"http", "https"} or not urlsplit(_address()).hostname:
+    if not is_http_address(_address()):
         msg = _(
             "--to otlp: {address} is not an address. OTEL_EXPORTER_OTLP_ENDPOINT takes one such "
             "as http://localhost:6006.",

@@ -25,6 +25,7 @@ from pydantic import JsonValue
 from simulator.core.document import excerpt
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, safe_text, system_error
+from simulator.core.roles import is_http_address
 from simulator.core.settings import Settings
 from simulator.models.exchange import AGENT
 from simulator.report.context import ReportContext, change_text
@@ -63,12 +64,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 def check(name: str) -> None:
     """Raises InputError for what is no address: without a host, with a port that is none, or with blanks."""
-    try:
-        parts = urlsplit(name)
-        is_address = parts.hostname and parts.port != 0 and _PLAIN.fullmatch(name)
-    except ValueError:
-        is_address = None
-    if not is_address:
+    if not (is_http_address(name) and _PLAIN.fullmatch(name)):
         raise InputError(_("--to {address}: this is not an address.", address=_shown(name)))
 
 

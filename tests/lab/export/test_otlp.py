@@ -217,6 +217,8 @@ def test_a_receiver_that_is_away_is_one_line(
     ("name", "value", "said"),
     [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "localhost:4318/v1/traces is not an address"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://[::1", "http://[::1/v1/traces is not an address"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:port", "http://a:port/v1/traces is not an address"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "speaks http/protobuf alone"),
     ],
 )
