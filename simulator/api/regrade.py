@@ -115,7 +115,7 @@ def _grade(
     ledger.record = file.save_call
     by_role = endpoints(settings)
     if batch and by_role["judge"] is None:
-        raise InputError(_("--batch sends grades to a model, and none is set: leave it out, or set a key."))
+        raise InputError(_("--batch is for grading by a model, and none is set: leave it out, or set a key."))
     grading = Grading(settings, Models(by_role, settings, ledger, batch))
     at_once = batch.at_once if batch else settings.calls
     asked_at_once = Models(by_role, settings, ledger) if batch else grading.models

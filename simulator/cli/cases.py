@@ -124,7 +124,7 @@ def make(  # noqa: PLR0917 - one for each option
         "Also add them to the sheet's worksheet of test questions, to be approved; with --sheet.",
     ),
 ) -> int:
-    """Make test questions with reference answers and the articles they need.
+    """Make test questions from your articles, with reference answers and the articles each needs.
 
     A model writes them, and a second request answers each one from its articles without seeing the
     reference answer; questions that fail this check are rejected and listed. About a quarter are out of

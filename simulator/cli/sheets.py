@@ -350,7 +350,7 @@ def _share(guide: Guide, sheet: str, email: str | None) -> None:
     except RehearsalError:  # of an account that may not see it; whoever owns the sheet can open it
         editors = {""}
     others = editors - {client.account.email.lower()}
-    question = _("Address of the reviewer (Enter: only you):")
+    question = _("Address of the reviewer (Enter to skip):")
     while not (email := email or guide.ask(question if others else _("Address of the reviewer:"))):
         if others:
             if names := ", ".join(sorted(others - {""})):

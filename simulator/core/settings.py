@@ -668,8 +668,8 @@ class Settings(RowSettings):
         "Repeat the customers' messages of an earlier run, as many in each conversation, to this bot."
     )
     replay_diverged: Literal["go-on", "end", "keep"] = setting(
-        "When a scripted message no longer fits what the bot says: the customer continues "
-        "freely (go-on), the conversation ends (end), or the message is sent anyway (keep).",
+        "When a repeated or scripted message no longer fits what the bot says: the customer "
+        "continues freely (go-on), the conversation ends (end), or the message is sent anyway (keep).",
         "go-on",
     )
     seed: int = setting("Seed of every random choice.", 42)

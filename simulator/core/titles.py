@@ -145,7 +145,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "satisfied_wrong": _("Satisfied with a wrong or invented answer"),
         "satisfied_unresolved": _("Satisfied without what they came for"),
         "handed_over": _("Handed over"),
-        "turn_limit": _("Limit reached"),
+        "turn_limit": _("Answer limit"),
         "gave_up": _("Gave up"),
         "rag_failed": _("Bot failed"),
         "user_failed": _("Simulator failed"),

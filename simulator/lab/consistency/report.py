@@ -38,7 +38,7 @@ def consistency_line(results: Results) -> Message | None:
         return None
     first = cases[0].clashes[0].found
     return _(
-        "Different customers got different answers to the same question ({n} found; {case} "
+        "Different customers got different facts for the same question ({n} found; {case} "
         'and others): "{one}" / "{other}"',
         n=sum(len(case.clashes) for case in cases),
         case=safe_text(cases[0].case),

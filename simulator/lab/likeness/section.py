@@ -93,7 +93,7 @@ def _head(likeness: Likeness) -> Message:
         )
     low, high = (f"{end:.0f}" for end in likeness.interval)
     return _(
-        "Likeness {value} (95 % interval {low}–{high}): so many of 100 lines of these customers could be a"
+        "Likeness {value} (95 % interval {low}–{high}): that many of 100 lines of these customers could be a"
         " person's; of people's own lines it is {people}.",
         value=f"{likeness.composite:.0f}",
         low=low,

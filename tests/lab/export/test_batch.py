@@ -163,7 +163,7 @@ def test_without_a_model_there_is_nothing_to_send(command: Command, run: None) -
     refused = command("grade", "latest", "--judges", "turn", "--batch", "--offline")
 
     assert (refused.code, grades()) == (2, before)
-    assert "--batch sends grades to a model, and none is set" in refused.error
+    assert "--batch is for grading by a model, and none is set" in refused.error
 
 
 def test_the_budget_is_kept(command: Command, run: None, server: BatchServer) -> None:
