@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.core.shelves import customer_names, persona
-from simulator.core.types import ChatMessage, Conversation, Ended, Facts, Language, Results
+from simulator.core.types import ChatMessage, Conversation, Ended, Facts, Habits, Language, Results
 from simulator.users.faults import customer_faults, inventions
 from simulator.users.offline import filled
 from tests.customer_conversations import (
@@ -120,6 +120,25 @@ def test_another_matter_is_off_goal_unless_straying_is_the_role() -> None:
     assert kinds(a_run(said(line))) == [(2, "off_goal")]
     conversation = said(line).model_copy(update={"persona": "off_topic"})
     assert kinds(a_run(conversation)) == []
+
+
+@pytest.mark.parametrize(
+    ("habit", "line", "fault"),
+    [
+        ("second_matter", "ところで、北海道の旅館で露天風呂のおすすめはどこですか？", "off_goal"),
+        ("language", "Sorry, I don't know how to say this in Japanese", "broke_role"),
+    ],
+)
+def test_a_habit_of_the_persona_is_no_fault(habit: str, line: str, fault: str) -> None:
+    """Of others it is."""
+    results = a_run(said(line))
+    who = persona(results.conversations[0].persona)
+
+    def of(habits: Habits) -> list[tuple[int, str]]:
+        return kinds(results.model_copy(update={"personas": (who.model_copy(update={"habits": habits}),)}))
+
+    assert of(Habits()) == [(2, fault)]
+    assert of(Habits.model_validate({habit: 0.1})) == []
 
 
 def test_repeats_and_lost_roles_are_found_after_the_first_line() -> None:
