@@ -66,7 +66,7 @@ def test_a_review_that_has_only_begun() -> None:
     what = report_of(reviewed_run(vote(FEE, comment="あとで")))
     text = terminal(review_report(what))
 
-    assert "まだ一件も付いていません" in text
+    assert "まだ一件も確かめられていません" in text
     assert "的中率" not in text
     assert "比べられる採点が、まだありません。" in text
     assert "改善点" not in text
