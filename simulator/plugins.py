@@ -244,6 +244,7 @@ class Plugin:
                        which imports nothing else of the room
         figures        what a target may name: values from 0 to 1 (more is better), each with the id of its
                        case; the figure is their mean
+        titles         what people read for a figure; without one its name
         sections       of reports, in order
         remarks        warnings about a run's figures, in order
         engine         holds the conversations of a run in other processes
@@ -271,6 +272,7 @@ class Plugin:
     readers: tuple[Format, ...] = ()
     settings: type[AddedSettings] | None = None
     figures: Mapping[str, GateFigure] = field(default_factory=dict)
+    titles: Mapping[str, Message] = field(default_factory=dict)
     sections: tuple[SectionBuilder, ...] = ()
     remarks: tuple[RemarkBuilder, ...] = ()
     engine: Callable[[Settings], Engine | None] | None = None
@@ -547,7 +549,7 @@ def offer() -> None:
         offer_choosing(_choosing)
         offer_choice_rows(_choice_rows)
     offer_formats(_formats)
-    offer_figures(_figures)
+    offer_figures(_figures, _figure_title)
 
 
 @cache
@@ -570,6 +572,12 @@ def _figures() -> Mapping[str, GateFigure]:
         for name in room.figures
     }
     return rooms | {name: figure for plugin in third_party() for name, figure in plugin.figures.items()}
+
+
+def _figure_title(name: str) -> Message | None:
+    """Returns what people read for a figure; None without a title."""
+    rooms = filter(None, (_room(key) for key, room in LAB.items() if name in room.figures))
+    return next((p.titles[name] for p in (*rooms, *third_party()) if name in p.titles), None)
 
 
 def _room_figure(key: str, name: str, results: "Results") -> Iterable[tuple[float, str]]:

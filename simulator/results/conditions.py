@@ -62,7 +62,7 @@ from simulator.results.findings import (
     too_little,
 )
 from simulator.results.intervals import Clusters, cluster_values, ends_of, lower_bound, p_below, upper_bound
-from simulator.results.offered import further_figures
+from simulator.results.offered import further_figures, further_title
 from simulator.results.red import worst_severity
 from simulator.results.rows import ConversationRow, GradedTurn, RunTurns
 from simulator.storage.results import without_superseded
@@ -97,7 +97,6 @@ _FIGURES: dict[str, Message] = {
     FIRST_WORDS: _("Seconds to the first words (95 %)"),
     "cost_usd": _("Cost"),
     CERTIFIED: _("Certified judge"),
-    "likeness": _("Likeness"),
 }
 _SECONDS = ("p95_seconds", FIRST_WORDS)
 
@@ -538,7 +537,8 @@ def condition_name(condition: Condition) -> Text:
     """What a condition is about: '点数'."""
     if condition.repeats:
         return _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
-    return _FIGURES.get(condition.name) or title("judge", condition.name)
+    name = condition.name
+    return _FIGURES.get(name) or further_title(name) or title("judge", name)
 
 
 def threshold_text(checked: CheckedCondition) -> Text:

@@ -1,6 +1,7 @@
 """The room about customers: how closely they resemble people, whether they react to what a bot answers."""
 
 from simulator.core.document import Section
+from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.likeness.command import reacting
@@ -30,6 +31,7 @@ PLUGIN = Plugin(
     name="likeness",
     settings=LikenessSettings,
     figures={"likeness": by_case},
+    titles={"likeness": _("Likeness")},
     sections=(section,),
     check=check_logs,
     reacting=reacting,
