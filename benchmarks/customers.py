@@ -32,7 +32,7 @@ from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import DEMO, PERSONAS, customer_names, persona
+from simulator.core.shelves import DEMO, PERSONAS, customers, persona
 from simulator.core.types import (
     TURN,
     Answer,
@@ -108,7 +108,7 @@ class Silent:
 
 def played(corpus: Corpus, settings: Settings) -> Path:
     """The run file of one conversation per case, the personas in turn."""
-    names = [name for name in customer_names() if not settings.persona or name in settings.persona]
+    names = [name for name in customers() if not settings.persona or name in settings.persona]
     people = [persona(name) for name in names]
     plan = tuple(
         Conversation(id=f"{who.id}/{case.id}#1", case=case, persona=who.id, repeat=1)
@@ -348,7 +348,7 @@ def prompt_lengths(prompts: UserPrompts, language: Language) -> str:
     turns = (Turn(index=1, user=case.question, answer=Answer(text="...")),)
     users = (
         PersonaUser(persona(name), prompts, None, seed=1, turns=5, greeting="")  # type: ignore[arg-type]
-        for name in customer_names()
+        for name in customers()
     )
     sizes = sorted(len(user.messages(case, turns)[0]["content"]) for user in users)
     return f"{sizes[0]} to {sizes[-1]} characters, median {median(sizes):g}"

@@ -30,7 +30,7 @@ from benchmarks.likeness_people import SETS, Part, Talk, is_there, ladder, talks
 from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings, load_settings
-from simulator.core.shelves import DEMO, customer_names, persona
+from simulator.core.shelves import DEMO, customers, persona
 from simulator.core.types import Case, Conversation, Language
 from simulator.lab.likeness.figures import (
     FILE,
@@ -173,7 +173,7 @@ def desk(question: str, history: list[dict[str, str]], case: str, language: str)
 
 def played(settings: Settings, language: Language, conversations: int | None, everybody: bool) -> Path:
     """The run of ordinary customers, or of all personas, on the bundled questions with `desk`."""
-    names = customer_names() if everybody else [name for name, n in MIX.items() for _each in range(n)]
+    names = [*customers()] if everybody else [name for name, n in MIX.items() for _each in range(n)]
     people = {name: persona(name) for name in names}
     cases = [case for _repeat in range(REPEATS) for case in _cases(language).values()]
     plan = [

@@ -104,9 +104,9 @@ def persona_names() -> list[str]:
     return _toml_names(PERSONAS)
 
 
-def customer_names() -> list[str]:
-    """The personas on the shelf that ask the questions of a file: all but those that bring their own."""
-    return [name for name in persona_names() if not persona(name).goals]
+def customers() -> dict[str, Persona]:
+    """The personas on the shelf that ask the questions of a file, by name: all but those with their own."""
+    return {name: who for name in persona_names() if not (who := persona(name)).goals}
 
 
 def persona(name: str) -> Persona:

@@ -38,7 +38,7 @@ from simulator.cases.cases import (
 )
 from simulator.cases.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
 from simulator.core import shelves
-from simulator.core.errors import InputError
+from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _, language_of, listed
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
@@ -51,7 +51,7 @@ from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.attack import attack_cases
-from simulator.users.details import detailed, fits
+from simulator.users.details import detailed, fits, listed_personas
 from simulator.users.mix import Mix, read_mix
 
 # Without --persona, each case gets one of these, as in the article that this program follows.
@@ -299,6 +299,9 @@ def _played(
     # A log was spoken by whom it was spoken by, and rows of a data set by nobody.
     is_played = settings.protocol == "dialogue" and settings.adapter != "recorded"
 
+    if is_played:
+        _check_listed(cases, by_id)
+
     def asks(case: Case, persona: str) -> bool:
         return not is_played or fits(case, by_id[persona])
 
@@ -332,6 +335,16 @@ def _played(
     # With few questions not everybody is drawn, and reports list only those who came.
     present = {conversation.persona for conversation in plan}
     return plan, tuple(persona for persona in personas if persona.id in present), message
+
+
+def _check_listed(cases: Iterable[Case], played: Iterable[str]) -> None:
+    """Raises UnknownName for a question that names a persona which does not exist."""
+    known = {*shelves.persona_names(), *played}
+    for case in cases:
+        for name in listed_personas(case):
+            if name not in known:
+                hint = _("Name your own with --persona, or put its file into personas/.")
+                raise UnknownName(_("customer of question {id}", id=case.id), name, known, hint)
 
 
 def _mix(names: Sequence[str]) -> Mix | None:
@@ -372,12 +385,10 @@ def _personas(names: Iterable[str]) -> list[Persona]:
 
     Raises InputError if two have one id.
     """
-    all_names = [
-        persona_name
-        for name in names
-        for persona_name in (shelves.customer_names() if name == "all" else [name])
-    ]
-    personas = [shelves.persona(name) for name in dict.fromkeys(all_names)]
+    by_name = dict[str, Persona]()
+    for name in names:
+        by_name |= shelves.customers() if name == "all" else {name: shelves.persona(name)}
+    personas = [*by_name.values()]
     ids = [persona.id for persona in personas]
     for persona in personas:
         if ids.count(persona.id) > 1:

@@ -184,7 +184,7 @@ class TestSetRun:
         """
         if self.logs is None:
             return SavedPersonas([]), ""
-        shelf = {name: shelves.persona(name) for name in shelves.customer_names()}
+        shelf = shelves.customers()
         try:
             kinds = await self.logs.kinds(self._checks, self.prompts, sorted(shelf), self.settings.seed)
         except HOPELESS:

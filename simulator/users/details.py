@@ -85,6 +85,11 @@ def fits(case: Case, persona: Persona) -> bool:
     return is_for(case.personas, persona.id) and not any(word.casefold() in matter for word in words)
 
 
+def listed_personas(case: Case) -> list[str]:
+    """The personas that a case names, wanted or not."""
+    return [name.lstrip("".join(_NOT)).strip() for name in case.personas]
+
+
 def is_for(names: Sequence[str], persona: str) -> bool:
     """Whether a list of personas means this one: it is named, or nobody is, and no `!name` excludes it."""
     excluded = {name[1:].strip() for name in names if name.startswith(_NOT)}

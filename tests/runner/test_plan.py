@@ -41,7 +41,7 @@ def test_named_personas_ask_every_question() -> None:
     assert ids(persona=("calm", "angry"), limit=2) == [
         "calm/fees-01-en#1", "angry/fees-01-en#1", "calm/fees-02-en#1", "angry/fees-02-en#1",
     ]  # fmt: skip
-    everyone = [f"{name}/fees-01-en#1" for name in shelves.customer_names()]
+    everyone = [f"{name}/fees-01-en#1" for name in shelves.customers()]
     assert ids(persona=("all",), limit=1) == everyone
     assert ids(persona=("angry", "all"), limit=1) == everyone
 

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.core.shelves import PERSONAS, customer_names, persona
+from simulator.core.shelves import PERSONAS, customers, persona
 from simulator.core.types import Answer, Failure
 from simulator.runner.plan import read_plan
 from simulator.users.attack import ScriptedAttacker, attack_cases
@@ -120,7 +120,7 @@ def test_without_a_model_the_lines_of_the_goal_are_said_and_nothing_is_judged(co
 
 def test_all_customers_are_not_attackers() -> None:
     """`all` asks the questions of a file, and attackers are named alone."""
-    assert "attackers" not in customer_names()
+    assert "attackers" not in customers()
     assert len(read_plan(Settings(persona=("attackers",))).plan) == len(GOALS)
     with pytest.raises(InputError, match="--persona attackers brings its own questions: name no other"):
         read_plan(Settings(persona=("angry", "attackers")))

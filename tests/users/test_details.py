@@ -244,3 +244,14 @@ def test_where_no_question_fits_one_line_says_so(command: Command, tmp_path: Pat
 
     assert done.code == 2
     assert "does not fit the customer: elderly/" in done.error
+
+
+def test_a_question_for_a_customer_who_does_not_exist_is_named(command: Command, tmp_path: Path) -> None:
+    """A misspelt name is no customer whom the question does not fit: one line, exit code 2."""
+    (tmp_path / "cases.csv").write_text(
+        "id,question,personas\nhours,When do you open?,!eldery\n", encoding="utf-8"
+    )
+    done = command("--cases", "cases.csv", "--adapter", "demo", "--offline", "--persona", "calm")
+
+    assert done.code == 2
+    assert "unknown customer of question hours: 'eldery'. Did you mean elderly?" in done.error

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.core.shelves import customer_names, persona
+from simulator.core.shelves import customers, persona
 from simulator.core.types import ChatMessage, Conversation, Ended, Facts, Habits, Language, Results
 from simulator.users.faults import customer_faults, inventions
 from simulator.users.offline import filled
@@ -242,7 +242,7 @@ def test_given_lines_are_nobodys_fault() -> None:
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-@pytest.mark.parametrize("name", customer_names())
+@pytest.mark.parametrize("name", customers())
 def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> None:
     """Every phrase of every persona, said for the first time."""
     case = a_case(language)

@@ -75,7 +75,7 @@ def test_who_ends_narrates_or_answers_for_the_desk_is_caught(language: Language)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", shelves.customer_names())
+@pytest.mark.parametrize("name", shelves.customers())
 def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
     """Every phrase with questions of the demo, after all phrases before it, the right answer given.
 
@@ -84,7 +84,7 @@ def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
     voice = shelves.persona(name).speaks(language)
     phrases = [phrase for phrases in voice.phrases.values() for phrase in phrases]
     with (shelves.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
-        cases = list(csv.DictReader(file))[shelves.customer_names().index(name) % 10 :: 10]
+        cases = list(csv.DictReader(file))[[*shelves.customers()].index(name) % 10 :: 10]
     judge, refused = GUARDS[language], []
     for case in cases:
         said = [filled(phrase, case["question"]) for phrase in phrases]

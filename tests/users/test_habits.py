@@ -216,7 +216,7 @@ def test_prompts_are_no_longer_than_without_habits(language: Language) -> None:
     again = turn.model_copy(update={"index": 2, "user": "?", "reaction": Reaction(got="partly")})
     sizes = [
         len(player.messages(case, turns)[0]["content"])
-        for name in shelves.customer_names()
+        for name in shelves.customers()
         for seed in range(12)
         for player in (shown(name, 0, seed), shown(name, 9, seed))
         for turns in ((turn,), (turn, again))

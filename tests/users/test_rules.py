@@ -86,7 +86,7 @@ def test_who_leaves_and_who_stays(
 
 def test_the_angry_and_the_hurried_leave_before_the_regular_and_the_old() -> None:
     """After as many useless answers in a row as their own file says."""
-    stand = {name: shelves.persona(name).patience for name in shelves.customer_names()}
+    stand = {name: shelves.persona(name).patience for name in shelves.customers()}
 
     assert (
         stand["angry"]

@@ -24,7 +24,7 @@ def test_the_phrases_of_every_persona_react(language: str, capsys: pytest.Captur
     ended = {who: {pairs[who, bot]["ended"] for bot in BOTS[1:]} for who, _bot in pairs}
 
     assert (code, found["problems"]) == (0, [])
-    assert ended == {who: {"gave_up"} for who in shelves.customer_names()}
+    assert ended == {who: {"gave_up"} for who in shelves.customers()}
     assert pairs["calm", "perfect"]["ended"] == "satisfied"
     assert pairs["demands_person", "perfect"]["ended"] == "handed_over"
     assert pairs["angry", "perfect"]["feelings"] == [-1, 1]
