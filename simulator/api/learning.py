@@ -87,7 +87,10 @@ class Learning:
         by_role = endpoints(settings)
         if by_role["judge"] is None:
             raise InputError(
-                _("learning takes a model as judge: without one words are counted, by no rubric.")
+                _(
+                    "learn needs a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL. Simple scoring"
+                    " (no AI) compares words and has no rubric to improve."
+                )
             )
         self.settings = judge_settings(settings, name, by_model=True)
         self.context = RunContext(self.settings, by_role, (), Ledger.of(self.settings))

@@ -58,7 +58,7 @@ async def probe_judge(settings: Settings) -> ProbedJudge:
     """
     name, by_role = primary_judge(tuple(map(judge_name, settings.judges))), endpoints(settings)
     if by_role["judge"] is None:
-        raise InputError(_("--judge tries a model: without one, words are counted."))
+        raise InputError(_("--judge tries a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL."))
     of_judge = judge_settings(settings.model_copy(update={"cache": "off"}), name, by_model=True)
     context = RunContext(of_judge, by_role, (), Ledger.of(of_judge))
     if not isinstance(context.judges.get(name), Rubric):

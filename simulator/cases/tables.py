@@ -93,6 +93,7 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
     """
     csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
     header: list[str] = []
+    heading = 0
     constants: dict[str, JsonValue] = {}
     named = _NAMED_DELIMITER.fullmatch(next(lines(), ""))
     delimiter = named[1] if named else _delimiter(lines, delimiter, fits)
@@ -107,8 +108,9 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
             check_columns(path, line, len(cells))
         if not header and not fits(cells) and (reader := choice_rows()):
             header, constants = reader.unnamed(path, cells)
+            heading = line
         if not header:
-            header = column_names(path, line, cells)
+            header, heading = column_names(path, line, cells), line
             continue
         if any(map(str.strip, cells[len(header) :])):
             what = _(
@@ -120,7 +122,7 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
             yield RowFault(path, line, what)
             continue
         values: dict[str, JsonValue] = {name: cell for name, cell in zip(header, cells, strict=False) if name}
-        yield Row(line, values | constants, cells=True)
+        yield Row(line, values | constants, heading)
 
 
 def _with_one_heading(rows: Iterator[Cells], fits: Fits) -> Iterator[Cells]:

@@ -113,7 +113,7 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
         values: dict[str, JsonValue] = {
             name: line.texts.get(column, "") for column, name in enumerate(names, 1) if name
         }
-        row = Row(line.number, values, cells=True, sheet=title)
+        row = Row(line.number, values, head.number, title)
         faults = {
             names[column - 1]: what
             for column, what in line.faults.items()

@@ -57,7 +57,8 @@ from simulator.core.messages import (
     verbatim,
     wrap,
 )
-from simulator.core.templates import read_text_file
+from simulator.core.settings import SETTINGS_FILE
+from simulator.core.templates import read_text_file, read_toml
 from simulator.core.version import __version__
 from simulator.shelves import FOLDER
 
@@ -396,6 +397,7 @@ def _run(arguments: list[str]) -> int:
     """
     if not {*_HELP, "--version"} & set(arguments):
         _read_env_file()
+    _take_language()
     EVERYTHING.set("--help-all" in arguments)
     arguments = ["--help" if word == "--help-all" else word for word in arguments]
     command = command_tree()
@@ -429,6 +431,15 @@ def _environment(arguments: Sequence[str]) -> Iterator[list[str]]:
         for name, text in before.items():
             os.environ.pop(name, None)
             os.environ.update({} if text is None else {name: text})
+
+
+def _take_language() -> None:
+    """Puts the `language` of rehearsal.toml into the environment, where no flag or variable says another."""
+    # What is wrong with the file is said by whoever reads its settings.
+    with suppress(InputError):
+        named = read_toml(Path(os.environ.get(CONFIG) or SETTINGS_FILE)).get("language")
+        if named in ("ja", "en"):
+            os.environ.setdefault(_LANGUAGE, named)
 
 
 def _read_env_file() -> None:

@@ -223,7 +223,7 @@ def test_select(tmp_path: Path) -> None:
     [
         (
             "問,正解\na,b\n",
-            "line 2: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
+            "line 1: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
             " of them: question, 質問",
         ),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),

@@ -60,7 +60,7 @@ def test_delimiters(tmp_path: Path, name: str, delimiter: str) -> None:
     """The delimiter is the one that makes sense of the header."""
     text = f'番号{delimiter}質問\n1{delimiter}"a,b;c"\n'
 
-    assert rows_of(tmp_path, text, name) == [Row(2, {"番号": "1", "質問": "a,b;c"}, cells=True)]
+    assert rows_of(tmp_path, text, name) == [Row(2, {"番号": "1", "質問": "a,b;c"}, heading=1)]
 
 
 def test_table_lines_are_those_of_an_editor(tmp_path: Path) -> None:

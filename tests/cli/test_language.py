@@ -1,6 +1,7 @@
 """The language of the terminal, for whatever the program says; what others say stays word for word."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -48,5 +49,25 @@ def test_a_japanese_run_is_japanese_from_the_first_line(
     assert "会話" in capsys.readouterr().err.splitlines()[0]
     assert main([*arguments, "--turns", "0"]) == 2
     assert capsys.readouterr().err.startswith("エラー：")
+    assert main(["--turns", "0"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_the_language_of_rehearsal_toml_is_that_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Help and errors of options, too; a flag and a variable go before it, and the locale comes last."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.delenv("REHEARSAL_LANGUAGE", raising=False)
+    Path("rehearsal.toml").write_text('language = "ja"\n', encoding="utf-8")
+
+    assert main(["--turns", "0"]) == 2
+    assert capsys.readouterr().err.startswith("エラー：")
+    assert main(["report", "--help"]) == 0
+    assert "使い方：" in capsys.readouterr().out
+    assert main(["--language", "en", "--turns", "0"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    monkeypatch.setenv("REHEARSAL_LANGUAGE", "en")
     assert main(["--turns", "0"]) == 2
     assert capsys.readouterr().err.startswith("error: ")

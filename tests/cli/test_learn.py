@@ -162,7 +162,7 @@ def test_what_is_missing_is_said_before_anything_is_paid(
     assert (few.code, one.code, none.code) == (2, 2, 2)
     assert "8 more are needed" in few.error
     assert "called no answer bad" in one.error
-    assert "takes a model as judge" in none.error
+    assert "learn needs a model as judge" in none.error
     assert server.counts["chat"] == 0
 
 
