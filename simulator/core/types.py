@@ -578,6 +578,11 @@ class HumanVerdict(Value):
     stratum: str = ""
     sampled: Annotated[float, Field(gt=0, le=1)] | None = None
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Conversation and turn."""
+        return self.conversation, self.turn
+
     def same_as(self, other: "HumanVerdict") -> bool:
         """Whether the two differ in nothing but the time at which they were read."""
         return self.model_copy(update={"given": None}) == other.model_copy(update={"given": None})

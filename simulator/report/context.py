@@ -496,7 +496,7 @@ class ReportContext:
     def said(self) -> dict[tuple[str, int], HumanVerdict]:
         """What the team says of turns."""
         words = (verdict for verdict in self.results.verdicts if verdict.source != "blind")
-        return {(verdict.conversation, verdict.turn): verdict for verdict in words}
+        return {verdict.key: verdict for verdict in words}
 
     def words(self, conversation: str, turn: int) -> tuple[Text, ...]:
         """What people say of a turn: in which run it was disputed, and what the team wrote of it."""
@@ -511,7 +511,7 @@ class ReportContext:
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:
         """The red turns."""
-        return {(turn.conversation, turn.turn): turn for turn in self.summary.red.answers}
+        return self.summary.red.by_turn
 
     def key(self, *parts: object) -> str:
         """A row's key: it names the run, so that the rows of several runs can stand in one worksheet."""

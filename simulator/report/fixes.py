@@ -140,7 +140,7 @@ def brief_sections(
             where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
         marked = _("{mark} · {where}", mark=mark_text(red), where=where)
         reason = failure_text(red.failure) or excerpt(red.reason, _REASON[language])
-        cause = causes.get((red.conversation, red.turn))
+        cause = causes.get(red.key)
         why: Text = ""
         if cause and cause.standing != "open" and not red.failure:
             why = changed(cause_sentence(cause), lambda text: excerpt(text, _REASON[language]))
@@ -280,7 +280,7 @@ def red_turns_section(improvements: Improvements, summary: Summary, language: La
         where = turn_text(red.persona, red.case, red.turn, titles)
         reason = Fact(pgettext("the model that grades", "Judge"), red.reason)
         title = _("{mark} · {where}", mark=mark_text(red), where=where)
-        cause = improvements.causes.get((red.conversation, red.turn))
+        cause = improvements.causes.get(red.key)
         why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
         items.append(Item(title, (*dialogue(red), reason, *why), _tone(red.is_disputed)))
     name = _("Most serious answers ({n}/{red})", n=len(items), red=summary.red.count)

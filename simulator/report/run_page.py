@@ -134,7 +134,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
     # Answers that stand whole under their question are not printed once more with their conversation.
     asked = [[_question(reds, context, anchors) for reds in group.questions] for group in groups]
     whole = (entry["red"] for of_group in asked for q in of_group for entry in q["entries"][:SHOWN_WHOLE])
-    quoted = {(red.conversation, red.turn) for red in whole}
+    quoted = {red.key for red in whole}
     views = _Views(context, shown, anchors, quoted)
     # Conversations are read worst first, as the list shows them; their numbers are those of the plan.
     numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in shown}
@@ -256,7 +256,7 @@ def _groups(
     for reds in questions:
         of_question: dict[int, list[RedTurn]] = {}
         for red in reds:
-            at = places.get((red.conversation, red.turn), len(fixes))
+            at = places.get(red.key, len(fixes))
             of_question.setdefault(at, []).append(red)
         for at, turns in of_question.items():
             by_fix.setdefault(at, []).append(turns)
@@ -288,7 +288,7 @@ def _question(
     `reds` are its red turns from the gravest on, `anchors` where the page has them. Customers who got the
     same answer share an entry; a link to one that is not on the page leads to the list.
     """
-    listed = {(red.conversation, red.turn): red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
+    listed = {red.key: red for red in reds[: SHOWN_WHOLE + SHOWN_BRIEF]}
     ids = list(dict.fromkeys(id_ for id_, _turn in listed))
     said = {
         (conversation.id, turn.index): (
@@ -314,9 +314,7 @@ def _question(
             "cause": context.cause_sentence(same[0].conversation, same[0].turn),
             "words": context.words(same[0].conversation, same[0].turn),
             "failure": tables.failure_text(same[0].failure),
-            "customers": [
-                (anchors.get((red.conversation, red.turn), ELSEWHERE), red.persona, red.turn) for red in same
-            ],
+            "customers": [(anchors.get(red.key, ELSEWHERE), red.persona, red.turn) for red in same],
         }
         for (answer, _failure), same in sorted(
             alike.items(), key=lambda item: (RANK[worst_severity(item[1][0].marks)], -len(item[1]))

@@ -655,7 +655,7 @@ def review_sheet(context: ReportContext, said: InDocument | None = None) -> Work
         reddest = dict.fromkeys(red.conversation for red in context.summary.red.answers[:most])
         conversations = context.results.conversations.with_ids(list(reddest))
     key_of = review_keys(context.results, context.summary)
-    ranked_red = ((red.conversation, red.turn) for turns in red_questions(context.summary) for red in turns)
+    ranked_red = (red.key for turns in red_questions(context.summary) for red in turns)
     places = {place: rank for rank, place in enumerate(ranked_red)}
     answers: dict[str, list[_Reviewed]] = {}
     for conversation in conversations:

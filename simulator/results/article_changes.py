@@ -114,10 +114,6 @@ def has_fact(text: str, facts: Iterable[str]) -> bool:
     )
 
 
-def _is_same_day(first: str, other: str) -> bool:
-    return first.endswith(other) or other.endswith(first)
-
-
 def denies(sentence: str) -> bool:
     """Whether a sentence says that something is not so."""
     return bool(_DENIES.search(normalise(sentence)))
@@ -134,20 +130,17 @@ def article_changes(
 ) -> tuple[ArticleChange, ...]:
     """What became of the articles, in their earlier order, added ones last."""
     earlier, later = ({article.id: article for article in side} for side in (before, after))
-    lost = [article for id_, article in earlier.items() if id_ not in later]
-    fresh = [article for id_, article in later.items() if id_ not in earlier]
-    edited = [a for id_, a in earlier.items() if id_ in later and later[id_].digest != a.digest]
     follows = _followers(earlier, later)
     taken = {id_ for ids in follows.values() for id_ in ids}
     changes = list[ArticleChange]()
-    for article in before:
-        if article in lost or article in edited:
-            now = ((article.id,) if article.id in later else ()) + follows.get(article.id, ())
-            changes.append(_change(article, [later[id_] for id_ in now]))
+    for id_, article in earlier.items():
+        if id_ not in later or later[id_].digest != article.digest:
+            now = ((id_,) if id_ in later else ()) + follows.get(id_, ())
+            changes.append(_change(article, [later[part] for part in now]))
     changes += [
-        ArticleChange(id=a.id, title=a.title, kind="added", now=(a.id,), facts=_stated(a.text, came=True))
-        for a in fresh
-        if a.id not in taken
+        ArticleChange(id=id_, title=a.title, kind="added", now=(id_,), facts=_stated(a.text, came=True))
+        for id_, a in later.items()
+        if id_ not in earlier and id_ not in taken
     ]
     return tuple(changes)
 

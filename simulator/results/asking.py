@@ -67,14 +67,14 @@ def open_answers(
     """
     stored = {} if again else stored_verdicts(results)
     answered = {key for key, verdict in stored.items() if verdict.cause}
-    place = {(red.conversation, red.turn): at for at, red in enumerate(summary.red.answers)}
+    place = {key: at for at, key in enumerate(summary.red.by_turn)}
     key_of = fault_keys(results)
     first_of_fault: dict[str, tuple[int, CauseMaterial]] = {}
     keys_of_fault: dict[str, dict[str, None]] = {}
     for answer in red_answers(results, summary, shelf):
         if not answer.is_open:
             continue
-        at, fault = place[answer.red.conversation, answer.red.turn], key_of(answer.case, answer.turn)
+        at, fault = place[answer.red.key], key_of(answer.case, answer.turn)
         keys_of_fault.setdefault(fault, {})[answer.key] = None
         if at < first_of_fault.get(fault, (len(place),))[0]:
             first_of_fault[fault] = at, answer.material(NEAREST)
@@ -91,7 +91,7 @@ def faults_by_question(results: Results, summary: Summary) -> list[QuestionFault
 
     Missing answers are alike by their failure. Of a large run it is the gravest.
     """
-    reds = {(red.conversation, red.turn): red for red in summary.red.answers[:MAX_QUOTED] if not red.failure}
+    reds = {red.key: red for red in summary.red.answers[:MAX_QUOTED] if not red.failure}
     rank = {place: at for at, place in enumerate(reds)}
     placed = list[tuple[int, str, Language, FaultyAnswer]]()
     for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reds}):

@@ -338,7 +338,7 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
     do not fit into memory at once.
     """
-    reddest = {(red.conversation, red.turn): red for red in summary.red.answers}
+    reddest = summary.red.by_turn
     faults, named = summary.customers.spoilt, _named_ids(results, reddest)
     for conversation, turn, scores in turns_with_scores(results, reddest):
         at = (conversation.id, turn.index)
@@ -385,13 +385,10 @@ def root_causes(
     """
     verdicts = stored_verdicts(results) if judged is None else judged
     causes = {
-        (answer.red.conversation, answer.red.turn): answer.cause(
-            verdicts.get(answer.key), offline=summary.offline
-        )
+        answer.red.key: answer.cause(verdicts.get(answer.key), offline=summary.offline)
         for answer in red_answers(results, summary, shelf or Shelf(()))
     }
-    keys = ((red.conversation, red.turn) for red in summary.red.answers)
-    return tuple(causes[key] for key in keys if key in causes)
+    return tuple(causes[key] for key in summary.red.by_turn if key in causes)
 
 
 def stored_verdicts(results: Results) -> dict[str, JudgedCause]:

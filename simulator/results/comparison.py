@@ -177,8 +177,7 @@ class PairedRuns:
                 del side[key]
         self.both = [key for key in self.both if key[0] not in self.apart]
         was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
-            {(red.conversation, red.turn): red for red in side.summary.red.answers}
-            for side in (self.before, self.after)
+            side.summary.red.by_turn for side in (self.before, self.after)
         )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
         for earlier, later in ((self.earlier[key], self.later[key]) for key in self.both):
@@ -638,7 +637,7 @@ def broken_cases(pairs: PairedRuns) -> tuple[BrokenCase, ...]:
     for case in (case for case in pairs.guarded if case in earlier and case not in red_before):
         if red := [r for r in pairs.after.summary.red.answers if r.case == case]:
             question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
-            places = tuple((r.conversation, r.turn) for r in red)
+            places = tuple(r.key for r in red)
             broken.append(BrokenCase(case=case, question=excerpt(question), turns=places, why=red[0].reason))
     return tuple(broken)
 

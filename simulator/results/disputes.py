@@ -98,9 +98,7 @@ def _disputes_in(paths: Iterable[Path]) -> Iterable[Dispute]:
 def _marked(results: Results) -> dict[Key, HumanVerdict]:
     """The word about the mark of each turn, where there is one."""
     return {
-        (verdict.conversation, verdict.turn): verdict
-        for verdict in results.verdicts
-        if verdict.source != "blind" and verdict.judge_is
+        verdict.key: verdict for verdict in results.verdicts if verdict.source != "blind" and verdict.judge_is
     }
 
 
@@ -152,7 +150,7 @@ def disputed_answers(results: Results, red: Sequence[RedTurn]) -> dict[Key, Disp
     words = _marked(results)
     if not red or not (words or results.disputes):
         return {}
-    reds = {(turn.conversation, turn.turn): turn for turn in red}
+    reds = {turn.key: turn for turn in red}
     key_of, faults = fault_keys(results), dict[str, list[tuple[Key, str, Disputed | None]]]()
     for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reds}):
         for turn in conversation.turns:

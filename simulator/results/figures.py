@@ -158,6 +158,11 @@ class RedTurn:
     dispute: Disputed | None = None
 
     @property
+    def key(self) -> Key:
+        """Conversation and turn."""
+        return self.conversation, self.turn
+
+    @property
     def is_disputed(self) -> bool:
         """Whether people say that it should not be red."""
         return self.dispute is not None and self.dispute.is_same
@@ -436,8 +441,8 @@ class RedFigures(Value):
 
     @property
     def by_turn(self) -> dict[Key, RedTurn]:
-        """The red answers by conversation and turn."""
-        return {(red.conversation, red.turn): red for red in self.answers}
+        """The red answers by conversation and turn, in their order."""
+        return {red.key: red for red in self.answers}
 
 
 class MoneyFigures(Value):

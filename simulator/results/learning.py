@@ -111,7 +111,7 @@ def labels_of_run(
     rows = []
     verdicts: dict[tuple[str, int], list[HumanVerdict]] = {}
     for verdict in results.verdicts:
-        verdicts.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+        verdicts.setdefault(verdict.key, []).append(verdict)
     for place, said in verdicts.items():
         if place not in contexts or (votes := votes_of(said, rules)) is None:
             continue

@@ -431,7 +431,7 @@ class Gains:
 
     def of(self, red: RedTurn, cause: Cause) -> float:
         """How much the run's score (0..1) gains if this turn is fixed; 0 for a turn without a grade."""
-        value, weight = self._turns.get((red.conversation, red.turn), (1.0, 0.0))
+        value, weight = self._turns.get(red.key, (1.0, 0.0))
         return 0.0 if cause == "customer" else max(0.0, self.goal - value) * weight
 
 
@@ -570,7 +570,7 @@ def improvements(
     to_hand_over = {row.id for row in summary.record.conversations if row.handover == "required"}
     diagnosed = []
     for red in summary.red.answers:
-        if cause := causes.get((red.conversation, red.turn)):
+        if cause := causes.get(red.key):
             article = library.whole(cause.articles[0]) if cause.articles else ""
             handover = red.conversation in to_hand_over and cause.cause in OF_A_HANDOVER
             diagnosed.append(DiagnosedTurn(red, cause, article, handover))
@@ -641,7 +641,7 @@ def _fix(
         what=what(group, library, first.question),
         where=where,
         who=who(group.cause, group.place.kind),
-        turns=tuple((red.conversation, red.turn) for red in reds),
+        turns=tuple(red.key for red in reds),
         personas=tuple(dict.fromkeys(red.persona for red in reds)),
         cases=tuple(dict.fromkeys(red.case for red in reds)),
         examples=tuple(examples),

@@ -33,12 +33,7 @@ def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigu
     is_wholly_graded = any(grade and grade.value is not None for grade in wholes)
     quoted = tuple(_quoted(results, red, rules, counted.primary))
     disputes = disputed_answers(results, quoted)
-    answers = tuple(
-        replace(red_turn, dispute=dispute)
-        if (dispute := disputes.get((red_turn.conversation, red_turn.turn)))
-        else red_turn
-        for red_turn in quoted
-    )
+    answers = tuple(replace(red_turn, dispute=disputes.get(red_turn.key)) for red_turn in quoted)
     return RedFigures(
         rules=rules,
         answers=answers,
@@ -86,7 +81,7 @@ def _quoted(results: Results, red: Sequence[GradedTurn], rules: RedRules, primar
         first, most = by_question(bare)[:QUESTIONS_QUOTED], MAX_QUOTED // QUESTIONS_QUOTED
         shown = [*bare[:MAX_QUOTED], *(red_turn for turns in first for red_turn in turns[:most])]
     # Their texts are read in one further pass, conversation by conversation.
-    quoted = {(red_turn.conversation, red_turn.turn) for red_turn in shown}
+    quoted = {red_turn.key for red_turn in shown}
     ids = {conversation for conversation, _turn in quoted}
     texts: dict[tuple[str, int], dict[str, Any]] = {
         (conversation.id, turn.index): {
@@ -102,4 +97,4 @@ def _quoted(results: Results, red: Sequence[GradedTurn], rules: RedRules, primar
         if (conversation.id, turn.index) in quoted
     }
     for red_turn in bare:
-        yield replace(red_turn, **texts.get((red_turn.conversation, red_turn.turn), {}))
+        yield replace(red_turn, **texts.get(red_turn.key, {}))

@@ -161,10 +161,8 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     failures = Counter(kind for s in due if (kind := s.lacks_grade_of(name)))
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
     undecided = [s for s in due if (score := s.scores.get(name)) and score.undecided]
-    graded = {(s.conversation, s.turn) for s in scored}
-    unanswered = [
-        s for s in spoken if s.unrecorded and not s.courtesy and (s.conversation, s.turn) not in graded
-    ]
+    graded = {s.key for s in scored}
+    unanswered = [s for s in spoken if s.unrecorded and not s.courtesy and s.key not in graded]
     failed = [s for s in due if s.lacks_grade_of(name)]
     # `--retest`: graded again, whether that failed, flipped or came out the same.
     twice = [s.scores[name] for s in scored if s.scores[name].retest]

@@ -96,7 +96,7 @@ def checked_answers(
         if score.rubric == rubric and not score.by_rule
     }
     marked = {place: is_red_alone(score, rules) for place, score in scores.items()}
-    said = ((place, v) for v in results.verdicts if (place := (v.conversation, v.turn)) in marked)
+    said = ((place, v) for v in results.verdicts if (place := v.key) in marked)
     opinions = {
         place: is_bad
         for place, verdict in said

@@ -20,7 +20,7 @@ is the old fact only where question and answer are nearer to the old sentence th
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -57,9 +57,9 @@ _SAME_DESK = 0.2
 _CJK = re.compile(f"[{CJK}]")
 _TIMES = (*range(2, 13), 24, 36)
 _YES, _NO = ("はい", "yes"), ("いいえ", "no,", "no.", "no ")
+_ANSWERED: frozenset[Response | None] = frozenset({"answered", "partly"})
 
 Pair = tuple[Conversation, Conversation]
-Key = tuple[str, int]
 
 
 class AffectedQuestion(Value):
@@ -163,26 +163,6 @@ class Update(Value):
         }
 
 
-class _Graded(NamedTuple):
-    """What judges said of the turns of a run."""
-
-    red: Collection[Key]
-    responses: Mapping[Key, Response | None]
-    scored: Collection[Key]
-    trial: bool
-
-    @classmethod
-    def of(cls, summary: Summary) -> "_Graded":
-        """Of a run with these figures."""
-        turns = list(summary.record.turns)
-        return cls(
-            {(red.conversation, red.turn) for red in summary.red.answers},
-            {turn.key: turn.response for turn in turns},
-            {turn.key for turn in turns if turn.value is not None},
-            summary.trial,
-        )
-
-
 def update_of(
     before: tuple[Results, Summary], after: tuple[Results, Summary], pairs: Iterable[Pair]
 ) -> Update | None:
@@ -203,7 +183,7 @@ def update_of(
     if not all(article.packed for article in (*earlier, *later)):
         return Update(changes=changes, texts=False)
     desk = _Desk(changes, earlier, later)
-    return _Drill(desk, _Graded.of(before[1]), _Graded.of(after[1]), list(pairs)).update()
+    return _Drill(desk, before[1], after[1], list(pairs)).update()
 
 
 def _digests(articles: Iterable[StoredArticle]) -> set[tuple[str, str]]:
@@ -396,22 +376,21 @@ def _plain(number: Decimal) -> str:
     return f"{number.normalize():f}"
 
 
-class _Related(NamedTuple):
-    """The changes that a question is about: those that it names, and those that were retrieved for it."""
+class _ChangedFact(NamedTuple):
+    """A fact that a question may be about; `at` is the place of its change, `named` by the question."""
 
-    named: frozenset[int]
-    retrieved: frozenset[int]
-
-    @property
-    def all(self) -> frozenset[int]:
-        return self.named | self.retrieved
+    at: int
+    change: ArticleChange
+    fact: FactChange
+    named: bool
 
 
 class _Drill:
     """Sorts the questions of two runs."""
 
-    def __init__(self, desk: _Desk, before: _Graded, after: _Graded, pairs: Sequence[Pair]) -> None:
-        self.desk, self.before, self.after, self.pairs = desk, before, after, pairs
+    def __init__(self, desk: _Desk, before: Summary, after: Summary, pairs: Sequence[Pair]) -> None:
+        self.desk, self.pairs, self.trial = desk, pairs, after.trial
+        self.before, self.after = ({turn.key: turn for turn in s.record.turns} for s in (before, after))
 
     def update(self) -> Update:
         """All that is to be said."""
@@ -427,9 +406,9 @@ class _Drill:
             by_case[pair[1].case.id].append(pair)
         questions, faults, unquoted = list[AffectedQuestion](), list[ReferenceFault](), list[str]()
         for pairs in by_case.values():
-            related = self._related(pairs)
-            fault = self._fault(pairs, related)
-            affected = self._affected(pairs, related)
+            named, retrieved = self._named(pairs), self._retrieved(pairs)
+            fault = self._fault(pairs, named, named or retrieved)
+            affected = self._affected(pairs, list(self._facts(named, retrieved)))
             if affected is None and fault is None:
                 affected = self._strayed(pairs)
             faults += [fault] if fault else []
@@ -446,58 +425,50 @@ class _Drill:
             unquoted=tuple(unquoted),
         )
 
-    def _related(self, pairs: Sequence[Pair]) -> _Related:
-        named = {
-            at
-            for pair in pairs
-            for conversation in pair
-            for id_ in conversation.case.passages
-            for name in names_of(id_, id_)
-            for at in self.desk.named.get(name, ())
-        }
-        retrieved = {
-            at for pair in pairs for talk in pair for turn in talk.turns for at in self._came(turn)[0]
-        }
-        return _Related(frozenset(named), frozenset(retrieved))
+    def _named(self, pairs: Sequence[Pair]) -> set[int]:
+        """The changes that a question names."""
+        return {at for pair in pairs for talk in pair for id_ in talk.case.passages for at in self._of(id_)}
 
-    def _came(self, turn: Turn) -> tuple[frozenset[int], frozenset[int]]:
-        """The changes that the passages of a turn are about, and those whose old text is among them."""
-        evidence = [self.desk.of_passage(passage) for passage in turn.answer.passages]
-        about, old = (frozenset(at for sides in evidence for at in sides[n]) for n in (0, 1))
-        return about, old
+    def _retrieved(self, pairs: Iterable[Pair]) -> set[int]:
+        """Those that were retrieved for it."""
+        return {at for pair in pairs for talk in pair for turn in talk.turns for at in self._came(turn)}
 
-    def _affected(self, pairs: Sequence[Pair], related: _Related) -> AffectedQuestion | None:
+    def _facts(self, named: set[int], retrieved: set[int]) -> Iterator[_ChangedFact]:
+        """The facts of these changes, those of named ones first."""
+        for at in sorted(named | retrieved, key=lambda at: at not in named):
+            change = self.desk.changes[at]
+            yield from (_ChangedFact(at, change, fact, at in named) for fact in change.facts)
+
+    def _came(self, turn: Turn) -> set[int]:
+        """The changes that the passages of a turn are about."""
+        return {at for passage in turn.answer.passages for at in self.desk.of_passage(passage)[0]}
+
+    def _affected(self, pairs: Sequence[Pair], facts: Sequence[_ChangedFact]) -> AffectedQuestion | None:
         """What became of a question; the gravest of its conversations counts."""
-        for look in (self._late, self._moved):
-            for earlier, later in pairs:
-                if affected := look(earlier, later, related):
-                    return affected
-        return None
+        looks = (look(*pair, facts) for look in (self._late, self._moved) for pair in pairs)
+        return next(filter(None, looks), None)
 
-    def _late(self, earlier: Conversation, later: Conversation, related: _Related) -> AffectedQuestion | None:
+    def _late(
+        self, earlier: Conversation, later: Conversation, facts: Sequence[_ChangedFact]
+    ) -> AffectedQuestion | None:
         likely: AffectedQuestion | None = None
         said = {turn.index: turn.answer.text for turn in earlier.turns}
-        for turn in later.turns:
-            if turn.answer.error:
-                continue
-            before = said.get(turn.index, "")
-            for at in sorted(related.all, key=lambda at: at not in related.named):
-                change = self.desk.changes[at]
-                for fact in change.facts:
-                    if not self._is_late(change, fact, before, turn, later, named=at in related.named):
-                        continue
-                    certain = any(
-                        at in self.desk.of_passage(passage)[1] and _is_copied(fact.old, passage.text)
-                        for passage in turn.answer.passages
-                    )
-                    # Of what was not retrieved and not named, words alone prove nothing.
-                    if not (certain or at in related.named or change.kind != "withdrawn"):
-                        continue
-                    fate: Fate = "withdrawn" if change.kind == "withdrawn" else "stale"
-                    found = _affected(fate, change, fact, earlier, later, turn, certain=certain)
-                    if certain:
-                        return found
-                    likely = likely or found
+        for turn in (turn for turn in later.turns if not turn.answer.error):
+            for at, change, fact, named in facts:
+                if not self._is_late(change, fact, said.get(turn.index, ""), turn, later, named=named):
+                    continue
+                certain = any(
+                    at in self.desk.of_passage(passage)[1] and _is_copied(fact.old, passage.text)
+                    for passage in turn.answer.passages
+                )
+                # Of what was not retrieved and not named, words alone prove nothing.
+                if not (certain or named or change.kind != "withdrawn"):
+                    continue
+                fate: Fate = "withdrawn" if change.kind == "withdrawn" else "stale"
+                late = _affected(fate, change, fact, earlier, later, turn, certain=certain)
+                if certain:
+                    return late
+                likely = likely or late
         return likely
 
     def _is_late(
@@ -507,7 +478,7 @@ class _Drill:
         """Whether an answer still says what an article said before."""
         if not fact.old:
             return False
-        text, question, key = turn.answer.text, later.case.question, (later.id, turn.index)
+        text, question, graded = turn.answer.text, later.case.question, self.after[later.id, turn.index]
         old = self.desk.says_old(change, fact, text, later.case)
         if not old and named:
             worked_out = self.desk.worked_out(fact, text, later.case)
@@ -515,7 +486,7 @@ class _Drill:
         if not old or self._is_new(fact, before, text, question):
             return False
         right = later.case.references_at(turn.index)
-        judged = not self.after.trial and key in self.after.scored and key not in self.after.red
+        judged = not self.trial and graded.value is not None and not graded.marks
         return not (judged and any(self.desk.says_new(fact, reference, question) for reference in right))
 
     def _is_new(self, fact: FactChange, before: str, text: str, question: str) -> bool:
@@ -523,60 +494,53 @@ class _Drill:
         return self.desk.says_new(fact, text, question) and not self.desk.says_new(fact, before, question)
 
     def _moved(
-        self, earlier: Conversation, later: Conversation, related: _Related
+        self, earlier: Conversation, later: Conversation, facts: Sequence[_ChangedFact]
     ) -> AffectedQuestion | None:
         neither: AffectedQuestion | None = None
         for was, turn in zip(earlier.turns, later.turns, strict=False):
             if turn.index > 1 and was.user != turn.user:
                 break
-            question = later.case.question
-            for at in sorted(related.all, key=lambda at: at not in related.named):
-                change = self.desk.changes[at]
-                for fact in change.facts:
-                    said_old = bool(fact.old) and self.desk.says_old(
-                        change, fact, was.answer.text, later.case
-                    )
-                    says_new = self._is_new(fact, was.answer.text, turn.answer.text, question)
-                    if change.kind == "added" and self._answers_now(earlier, was, later, turn, at, says_new):
-                        return _affected("moved", change, fact, earlier, later, turn)
-                    if said_old and (says_new or change.kind == "withdrawn"):
-                        return _affected("moved", change, fact, earlier, later, turn)
-                    if said_old and fact.new and not neither:
-                        neither = _affected("neither", change, fact, earlier, later, turn)
+            responses = self._responses(earlier, was, later, turn)
+            is_answered = responses[0] == "declined" and responses[1] in _ANSWERED
+            for at, change, fact, _named in facts:
+                said_old = bool(fact.old) and self.desk.says_old(change, fact, was.answer.text, later.case)
+                says_new = self._is_new(fact, was.answer.text, turn.answer.text, later.case.question)
+                # What could not be answered is answered from a new article.
+                is_new = change.kind == "added" and says_new and is_answered and at in self._came(turn)
+                if is_new or (said_old and (says_new or change.kind == "withdrawn")):
+                    return _affected("moved", change, fact, earlier, later, turn)
+                if said_old and fact.new and not neither:
+                    neither = _affected("neither", change, fact, earlier, later, turn)
         return neither
 
-    def _answers_now(  # noqa: PLR0917 - both answers with their conversations
-        self, earlier: Conversation, was: Turn, later: Conversation, turn: Turn, at: int, says_new: bool
-    ) -> bool:
-        """Whether a question that could not be answered is answered from a new article."""
-        before = self.before.responses.get((earlier.id, was.index))
-        now = self.after.responses.get((later.id, turn.index))
-        came = at in self._came(turn)[0]
-        return says_new and came and before == "declined" and now in ("answered", "partly")
+    def _responses(
+        self, earlier: Conversation, was: Turn, later: Conversation, turn: Turn
+    ) -> tuple[Response | None, Response | None]:
+        """What both answers do, as their judges say."""
+        return self.before[earlier.id, was.index].response, self.after[later.id, turn.index].response
 
     def _strayed(self, pairs: Sequence[Pair]) -> AffectedQuestion | None:
         for earlier, later in pairs:
             for was, turn in zip(earlier.turns[:1], later.turns[:1], strict=False):
-                key, key_now = (earlier.id, was.index), (later.id, turn.index)
-                responses = self.before.responses.get(key), self.after.responses.get(key_now)
-                turned = (key in self.before.red) != (key_now in self.after.red)
-                if turned or (all(responses) and responses[0] != responses[1]):
+                responses = self._responses(earlier, was, later, turn)
+                red, is_red = self.before[earlier.id, was.index].marks, self.after[later.id, turn.index].marks
+                if bool(red) != bool(is_red) or (all(responses) and responses[0] != responses[1]):
                     return _affected("strayed", None, None, earlier, later, turn)
         return None
 
     def _came_withdrawn(self, pairs: Sequence[Pair]) -> bool:
         gone = {at for at, change in enumerate(self.desk.changes) if change.kind == "withdrawn"}
-        return any(gone & self._came(turn)[0] for _earlier, later in pairs for turn in later.turns)
+        return any(gone & self._came(turn) for _earlier, later in pairs for turn in later.turns)
 
-    def _fault(self, pairs: Sequence[Pair], related: _Related) -> ReferenceFault | None:
+    def _fault(self, pairs: Sequence[Pair], named: set[int], related: set[int]) -> ReferenceFault | None:
         """What of the later run's case is of before the update."""
         later = pairs[0][1]
         case = later.case
         said = [*(text for texts in case.references for text in texts), *case.expect]
         # Named articles prove; of a case that names none those that were retrieved for it may.
-        for at in sorted(related.named or related.retrieved):
+        for at in sorted(related):
             change = self.desk.changes[at]
-            if change.kind == "withdrawn" and at in related.named and case.answerable is not False:
+            if change.kind == "withdrawn" and at in named and case.answerable is not False:
                 if all(at in self._of(id_) or not self._is_there(id_) for id_ in case.passages):
                     return _fault(case, "withdrawn", change, said[0] if said else "")
                 continue
@@ -602,9 +566,9 @@ class _Drill:
         """That a case marked as unanswerable was answered from an article that is new."""
         for _earlier, later in pairs:
             for turn in later.turns[:1]:
-                if self.after.responses.get((later.id, turn.index)) not in ("answered", "partly"):
+                if self.after[later.id, turn.index].response not in _ANSWERED:
                     continue
-                for at in sorted(self._came(turn)[0]):
+                for at in sorted(self._came(turn)):
                     change = self.desk.changes[at]
                     for fact in change.facts if change.kind == "added" else ():
                         if self.desk.says_new(fact, turn.answer.text, later.case.question):

@@ -178,7 +178,7 @@ def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> Saved:
             if verdict.source == "blind":
                 before = [_latest(file, verdict)]
             else:
-                rows = list(_rows(file, (verdict.conversation, verdict.turn)))
+                rows = list(_rows(file, verdict.key))
                 spoken = spoken_of(rows)
                 before = [*spoken.read.values()] if spoken else []
                 replaced += _replaced(spoken, spoken_of([*rows, verdict])) if spoken else ()
@@ -196,7 +196,7 @@ def _replaced(before: Spoken, after: Spoken | None) -> Iterator[Replaced]:
         was, now = (getattr(spoken.word, name) if spoken else None for spoken in (before, after))
         is_elsewhere = after and row.document != after.by[name].document
         if was and was != now and is_elsewhere:
-            yield Replaced((row.conversation, row.turn), name, was, row.reviewer, now)
+            yield Replaced(row.key, name, was, row.reviewer, now)
 
 
 def save_blind_grade(path: Path, verdict: HumanVerdict, seen: tuple[int | None, str]) -> None:
@@ -310,7 +310,7 @@ def _spoken(file: sqlite3.Connection) -> dict[Place, Spoken]:
     rows: dict[Place, list[HumanVerdict]] = {}
     for (body,) in file.execute("SELECT body FROM verdicts WHERE source <> 'blind' ORDER BY id"):
         row = HumanVerdict.model_validate_json(body)
-        rows.setdefault((row.conversation, row.turn), []).append(row)
+        rows.setdefault(row.key, []).append(row)
     return {place: spoken for place, of_place in rows.items() if (spoken := spoken_of(of_place))}
 
 

@@ -177,7 +177,7 @@ class Reading:
         firsts: dict[str, Place] = {}
         for turns in red_questions(self.outputs.context.summary):
             for red in turns:
-                firsts.setdefault(self.keys[red.conversation, red.turn], (red.conversation, red.turn))
+                firsts.setdefault(self.keys[red.key], red.key)
         talks = self.outputs.context.results.conversations.with_ids([*dict(firsts.values())])
         keys = {(talk.id, turn.index): answer_key(talk.case, turn) for talk in talks for turn in talk.turns}
         return [
