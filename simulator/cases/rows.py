@@ -16,11 +16,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, open_lines, plain_suffix
+from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, plain_suffix
 from simulator.cases.headings import COLUMNS, field_of
 from simulator.cases.logs import rows_of_file, rows_with_columns
 from simulator.cases.row import Fits, Row, RowFault, Rows, raise_faults
-from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows, table_rows
+from simulator.cases.tables import DELIMITERS, file_rows, split_sheet
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _, quote
 
@@ -116,10 +116,7 @@ def _rows(path: Path, fits: Fits) -> Rows:
             raise CaseFileError(msg)
         return log
     suffix = plain_suffix(split_sheet(path)[0])
-    if suffix in DELIMITERS:
-        read = partial(table_rows, path, open_lines(path), DELIMITERS[suffix], fits)
-    else:
-        read = partial(structured_rows, path, fits)
+    read = partial(file_rows, path, fits)
     return _or_log(path, read, fits) if fits(["turns"]) and suffix not in (".yaml", ".yml") else read()
 
 

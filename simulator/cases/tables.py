@@ -12,11 +12,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.files import MAX_TEXT, Lines, open_pieces, plain_suffix, read_text
+from simulator.cases.files import MAX_TEXT, Lines, open_lines, open_pieces, plain_suffix, read_text
 from simulator.cases.formats import choice_rows
 from simulator.cases.row import (
     MAX_CELL,
     MAX_COLUMNS,
+    CutOff,
     Fits,
     Row,
     RowFault,
@@ -28,7 +29,7 @@ from simulator.cases.row import (
 from simulator.cases.structured import json_rows
 from simulator.cases.workbooks import workbook_rows
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, printable
+from simulator.core.messages import _, printable, sentences
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
@@ -40,10 +41,12 @@ _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 Cells = tuple[int, list[str] | RowFault]
 
 
-def structured_rows(path: Path, fits: Fits) -> Rows:
-    """The rows of a file that is no table of text."""
+def file_rows(path: Path, fits: Fits) -> Rows:
+    """The rows of a file of any kind; `fits` says whether column names make sense."""
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
+    if suffix in DELIMITERS:
+        return table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
     if suffix in WORKBOOKS:
         return workbook_rows(file, sheet, fits)
     if suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
@@ -156,11 +159,11 @@ def _lines_of_cells(path: Path, lines: Iterator[str], delimiter: str) -> Iterato
                 "not a readable table row ({error}); inside quotation marks, write a quotation mark twice.",
                 error=error,
             )
-            fault = RowFault(path, start, what)
             # An open quotation mark: the rest of the file is one cell, and there is no next row.
             if str(error) == "unexpected end of data":
-                raise fault from None
-            yield start, fault
+                cut = _("Or the file ends in the middle of this: it was cut off. Export or copy it again.")
+                raise CutOff(path, start, sentences(what, cut)) from None
+            yield start, RowFault(path, start, what)
             cells = []
         if cells is None:
             return

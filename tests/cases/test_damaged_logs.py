@@ -109,18 +109,24 @@ def pretty(rows: list[str]) -> str:
     return json.dumps({"data": [json.loads(row) for row in rows]}, indent=1)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("form", [jsonl, listed, page, pretty])
-@pytest.mark.parametrize("n", [5, 40])
-@pytest.mark.parametrize("missing", [1, 3, 20, 45])
+@pytest.mark.parametrize(
+    ("reader", "form", "missing"),
+    [
+        ("--adapter recorded", jsonl, 1),
+        ("--adapter recorded", listed, 45),
+        ("--adapter recorded", page, 3),
+        ("--adapter recorded", pretty, 20),
+        ("--from-logs", jsonl, 20),
+        ("calibrate", page, 1),
+    ],
+)
 def test_a_log_that_was_cut_off_is_refused(
-    reader: str, form: Callable[[list[str]], str], n: int, missing: int, command: Command
+    reader: str, form: Callable[[list[str]], str], missing: int, command: Command
 ) -> None:
     """Wherever it was, and also where what is left would be more than enough."""
     reads, record = READERS[reader]
-    told = reads(
-        command, write("log.jsonl" if form is jsonl else "log.json", form(lines(record, n))[:-missing])
-    )
+    name = "log.jsonl" if form is jsonl else "log.json"
+    told = reads(command, write(name, form(lines(record))[:-missing]))
 
     assert told.code == 2
     assert "cut off" in told.err

@@ -21,7 +21,6 @@ that nobody expects are no text, lines that cannot be read are counted and named
 another format. Only a file that was cut off, and one without a customer's line, is refused.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import cache
@@ -31,14 +30,14 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.files import MAX_LINE, files_of, open_lines, plain_suffix
+from simulator.cases.files import MAX_LINE, files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
 from simulator.cases.headings import has_question
 from simulator.cases.logs import contents, langfuse, messages, table
 from simulator.cases.logs.talks import LogTalk, LogTurn, Skipped, talks_in
 from simulator.cases.logs.values import decoded, inner, objects
-from simulator.cases.row import MAX_CELL, MAX_COLUMNS, CutOff, LeftOut, Row, RowFault
-from simulator.cases.tables import DELIMITERS, split_sheet, structured_rows
+from simulator.cases.row import MAX_CELL, CutOff, LeftOut, Row, RowFault
+from simulator.cases.tables import file_rows
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, printable, say, sentences
 
@@ -261,54 +260,10 @@ def _records(path: Path) -> Iterator[Any]:
 
     Raises CutOff for a file that ends in the middle of one.
     """
-    if delimiter := DELIMITERS.get(plain_suffix(split_sheet(path)[0])):
-        yield from _table(path, delimiter)
-        return
-    rows = structured_rows(path, lambda names: len([name for name in names if name]) > 1)
-    for row in rows:
+    for row in file_rows(path, lambda names: len([name for name in names if name]) > 1):
         if isinstance(row, CutOff):
             raise row
         yield row if isinstance(row, RowFault) else row.values
-
-
-# The line behind the last one of a table: in no file is NUL, and within an open quotation mark it is no row.
-_BEHIND = "\0"
-
-
-def _table(path: Path, usual: str) -> Iterator[dict[str, str] | RowFault]:
-    """The rows of a table; of two columns with one name the first counts: pandas writes its index twice.
-
-    A row with more texts than columns is a fault: a text with a comma in it that lacks its quotation marks.
-    """
-    csv.field_size_limit(MAX_LINE)
-    # Logs are less careful than question files: no column is required, and rows may be of any length.
-    lines = open_lines(path)
-    head = next((line for line in lines() if line.strip()), "")
-    delimiter = max((usual, ",", "\t", ";"), key=head.count)
-    header: list[str] = []
-    start = 1
-    try:
-        reader = csv.reader(chain(lines(), [_BEHIND]), delimiter=delimiter)
-        for cells in reader:
-            line, start = start, reader.line_num + 1
-            if cells == [_BEHIND]:
-                return
-            if cells and cells[-1].endswith(_BEHIND):
-                cut = _("The file ends in the middle of this: it was cut off. Export or copy it again.")
-                raise CutOff(path, line, cut)
-            if not header:
-                header = cells[:MAX_COLUMNS]
-            elif any(map(str.strip, cells[len(header) :])) and len(cells) < MAX_COLUMNS:
-                what = _("{cells} cells under {names} column names", cells=len(cells), names=len(header))
-                yield RowFault(path, line, what)
-            elif any(map(str.strip, cells)):
-                values: dict[str, str] = {}
-                for name, cell in zip(header, cells, strict=False):
-                    values.setdefault(name, cell)
-                values.pop("", None)
-                yield values
-    except csv.Error as error:
-        raise CaseFileError(_("{path}: not a readable table ({error}).", path=path, error=error)) from None
 
 
 def rows_of_file(path: Path) -> Iterator[Row] | None:
