@@ -157,17 +157,6 @@ def test_a_table_of_questions_is_no_log(columns: dict[str, Any]) -> None:
     assert [case.question for case in read(written("q.csv", **columns))] == QUESTIONS
 
 
-def test_questions_by_both_sides_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """They are read as questions, and one line says what to write if they are a log."""
-    name = written("both.csv", 会話ID=CALLS, 発言者=SIDES, 質問=QUESTIONS)
-
-    assert len(read(name)) == 6
-    assert (
-        'conversations of customers and the desk: --columns "id=会話ID,role=発言者,text=質問"'
-        in capsys.readouterr().err
-    )
-
-
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "everything is a question": (
         {"分類番号": CALLS, "対象": SIDES, "中身": QUESTIONS},
@@ -183,16 +172,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "names of the desk": (
         {"会話番": CALLS, "発言者名": ["お客様", "佐藤", "お客様", "鈴木", "お客様", "佐藤"], "本文": TEXTS},
-        '\'発言者名\' has words that do not say who speaks (\'佐藤\', \'鈴木\'); if they answer, write'
+        '\'発言者名\' has words that do not say who speaks (\'佐藤\', \'鈴木\'); say who they are, for example:'
         ' --columns "id=会話番,role=発言者名,text=本文,agent=佐藤|鈴木"',
     ),
     "two texts": (
         {"番": CALLS, "担当区分": SIDES, "原文": TEXTS, "整形文": [f"{text}。" for text in TEXTS]},
-        "'整形文', '原文' may each be what was said; name one: --columns \"id=番,role=担当区分,text=整形文\"",
+        "'整形文', '原文' may each be text=...; name one: --columns \"id=番,role=担当区分,text=整形文\"",
     ),
     "two columns of speakers": (
         {"会話": CALLS, "発": SIDES, "受": SIDES[1:] + SIDES[:1], "本文": TEXTS},
-        "'発', '受' may each say who speaks; name one",
+        "'発', '受' may each be role=...; name one",
     ),
     "no conversation": (
         {"発言者種類": SIDES, "本文": TEXTS},

@@ -221,21 +221,17 @@ def _table_by_contents(
     has_desk = bool(roles & {"assistant", "agent"})
     if "user" in roles and (has_desk or not unknown):
         return TABLE._replace(one_sided=not has_desk)
-    unclear: contents.Unclear | None = None
     try:
         if layout := contents.layout_of(rows):
             _tell(_("{path}: {what}.", path=file, what=contents.what_was_read(layout, rows)))
             return _table_of(layout, rows)
     except contents.Unclear as error:
-        unclear = error
-    if unclear and unclear.is_question_file:
-        _tell(_("{path}: {what}.", path=file, what=unclear.why))
-    elif "user" in roles:
+        if is_alone and "user" not in roles:
+            raise CaseFileError(_("{path}: {why}.", path=file, why=error.why)) from None
+        if "user" not in roles:
+            _tell(_("{path}: {what}.", path=file, what=error.why))
+    if "user" in roles:
         _tell(_("{path}: {what}.", path=file, what=contents.unknown_speakers(unknown, by_name)))
-    elif unclear and is_alone:
-        raise CaseFileError(_("{path}: {why}.", path=file, why=unclear.why))
-    elif unclear:
-        _tell(_("{path}: {what}.", path=file, what=unclear.why))
     return format_
 
 

@@ -18,9 +18,8 @@ column holds right answers. Whatever falls short of that is `Unclear`, which say
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
-from statistics import median
 from typing import Any, NamedTuple
 
 from simulator.cases.headings import NAMES, field_of, has_question, normalised
@@ -32,10 +31,11 @@ from simulator.core.messages import Message, _, printable, quote
 _MOST_LOOKED_AT, _LONGEST_WORD, _MOST_WORDS = 300, 20, 5
 # Share of the rows in which a column has to have what it is taken for.
 _NEARLY_ALL = 0.95
-# Half of all conversations have both sides, at least; of so many texts of the desk not most are questions.
-_BOTH, _FEW_TEXTS, _MOST_ASKING = 0.5, 3, 0.6
-# Of two columns with long texts one is the text if it is so much longer.
-_LONGER = 2.0
+# Of conversations so many have both sides, and of two columns the text is so much longer; they speak in turn
+# so often.
+_BOTH, _LONGER, _IN_TURN = 0.5, 2.0, 0.6
+# Of so many texts of the desk not most are questions.
+_FEW_TEXTS, _MOST_ASKING = 3, 0.6
 # Fields of a case that a table of questions has and a log does not.
 _OF_QUESTIONS = frozenset({
     "references", "answer", "choices", "label", "answerable", "goal", "facts", "script", "recorded",
@@ -50,17 +50,15 @@ _ASKS = re.compile(r"(?:[?？]|か。?|ください。?)\s*$")
 _OF_IDS, _OF_SPEAKERS, _OF_CUSTOMERS, _OF_TEXTS = (
     tuple(NAMES["hints"][name]) for name in ("id", "role", "user", "text")
 )
+_OF_SHELLS = frozenset('"$`\\!')
 
 
 class Unclear(Exception):
-    """A table that looks like a log, but that does not say enough; `why` is a clause with what to write.
+    """A table that looks like a log, but that does not say enough; `why` is a clause with what to write."""
 
-    `is_question_file` where it has a column of questions: it is read as a question file all the same.
-    """
-
-    def __init__(self, why: Message, *, is_question_file: bool = False) -> None:
+    def __init__(self, why: Message) -> None:
         super().__init__()
-        self.why, self.is_question_file = why, is_question_file
+        self.why = why
 
 
 class _Column(NamedTuple):
@@ -81,6 +79,38 @@ class _Column(NamedTuple):
     def is_full(self) -> bool:
         return len(self.filled) >= _NEARLY_ALL * len(self.texts)
 
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.texts))
+
+    @property
+    def is_time(self) -> bool:
+        return self.share(lambda text: _DATE.match(text) and len(text) <= 40) >= _NEARLY_ALL
+
+    @property
+    def is_role(self) -> bool:
+        """Whether customers and the desk speak in it, and hardly anybody who is not known."""
+        if field_of(self.name) and header_means(self.name) != "role":
+            return False
+        roles, _unknown = known_words(self.texts)
+        is_known = self.share(lambda word: speaker(word) or is_silent(word)) >= _NEARLY_ALL
+        return self.is_full and "user" in roles and _has_desk(roles) and is_known
+
+    @property
+    def is_text(self) -> bool:
+        """Whether people wrote it: hardly ever the same, and no names, addresses or times."""
+        field, meaning = field_of(self.name), header_means(self.name)
+        if (field and meaning != "text" and field != "question") or self.is_time:
+            return False
+        is_written = self.share(_WRITTEN.search) >= (0.3 if meaning == "text" else 0.6)
+        return is_written and len(self.filled) > 1 and len(set(self.filled)) >= 0.5 * len(self.filled)
+
+    def rows_by_text(self) -> dict[str, list[int]]:
+        groups: dict[str, list[int]] = {}
+        for number, text in enumerate(self.texts):
+            groups.setdefault(text, []).append(number)
+        return groups
+
 
 def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
     """The columns of a table with one message a row; None for a table that is none.
@@ -88,52 +118,44 @@ def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
     Raises Unclear where it is one, or may be, and which column holds what cannot be told for certain.
     """
     columns = _columns(records)
-    names = [column.name for column in columns]
-    if any(field_of(name) in _OF_QUESTIONS for name in names):
+    # A column "turn" may number the turns, and "text" hold the lines.
+    asking = [c.name for c in columns if c.share(str.isdecimal) < 1 and header_means(c.name) != "text"]
+    if has_question(asking) or any(field_of(column.name) in _OF_QUESTIONS for column in columns):
         return None
-    roles = [column for column in columns if _is_role(column)]
-    # A column "turn" may number the turns.
-    counted = {column.name for column in columns if column.share(str.isdecimal) == 1}
-    questions = [name for name in names if name not in counted and header_means(name) != "text"]
-    if has_question(questions):
-        _look_at_questions(columns, roles)
-        return None
+    roles = [column for column in columns if column.is_role]
+    texts = [column for column in columns if column.is_text and column not in roles]
     if not roles:
-        if customers := _customers(columns):
+        if customers := _customers(columns, texts):
             return customers
-        _look_at_codes(columns)
+        _look_at_codes(columns, texts)
         return None
-    role = _one_role(roles, columns)
-    spoken = _spoken(role)
+    # Of several columns that say the same the one that tells most apart.
+    role = max(roles, key=lambda column: len(known_words(column.texts)[0]))
+    spoken = [*map(speaker, role.texts)]
+    if any(
+        [speaker(text) == "user" for text in other.texts] != [who == "user" for who in spoken]
+        for other in roles
+    ):
+        raise _several(roles, "role", id="...", role=roles[0].name, text=max(columns, key=_length).name)
     ids = _ids([column for column in columns if column not in roles], spoken)
-    texts = [column for column in columns if column not in roles and column not in ids and _is_text(column)]
-    text = _one_text(texts, role, ids)
+    text = _one_text([column for column in texts if column not in ids], role, ids)
     if text is None:
         return None
-    id_ = _one_id(ids, role, text)
+    chosen = {"id": _one_id(ids, role, text).name, "role": role.name, "text": text.name}
     said = [line for line, who in zip(text.texts, spoken, strict=True) if who in ("assistant", "agent")]
     if len(said) >= _FEW_TEXTS and sum(bool(_ASKS.search(line)) for line in said) > _MOST_ASKING * len(said):
-        raise Unclear(
-            _("most answers in {text} are questions; if it is a log after all: {columns}",
-              text=quote(text.name), columns=named(id=id_.name, role=role.name, text=text.name))
-        )  # fmt: skip
-    return _layout(columns, id=id_.name, role=role.name, text=text.name)
+        why = _("most answers in {text} are questions; if it is a log after all: {columns}",
+                text=quote(text.name), columns=named(**chosen))  # fmt: skip
+        raise Unclear(why)
+    return _layout(columns, **chosen)
 
 
-def _look_at_questions(columns: list[_Column], roles: list[_Column]) -> None:
-    """Raises Unclear for a question file in which customers and the desk speak within one conversation."""
-    id_ = columns_of(column.name for column in columns).get("id")
-    asked = next(column.name for column in columns if field_of(column.name) == "question")
-    if id_ and roles and _ids([column for column in columns if column.name == id_], _spoken(roles[0])):
-        why = _(
-            "read as questions, one per row; if it holds conversations of customers and the desk: {columns}",
-            columns=named(id=id_, role=roles[0].name, text=asked),
-        )
-        raise Unclear(why, is_question_file=True)
+def _length(column: _Column) -> int:
+    return column.length
 
 
-def _spoken(role: _Column) -> list[str]:
-    return [*map(speaker, role.texts)]
+def _has_desk(roles: set[str]) -> bool:
+    return bool(roles & {"assistant", "agent"})
 
 
 def known_words(values: Iterable[Any]) -> tuple[set[str], list[str]]:
@@ -154,28 +176,31 @@ def named(**columns: str) -> str:
     return f"--columns {shlex.quote(given)}" if _OF_SHELLS & set(given) else f'--columns "{given}"'
 
 
-_OF_SHELLS = frozenset('"$`\\!')
+def unknown_speakers(words: Sequence[str], columns: Mapping[str, str], *, has_user: bool = True) -> Message:
+    """That these words for speakers are not known, and a line that says who they are.
 
-
-def who_is_who(words: Sequence[str], columns: Mapping[str, str], first: str = "") -> Message:
-    """That words for speakers are not known, and the line that says who they are."""
-    customer = first or words[0]
-    others = "|".join(word for word in words if word != customer) or "..."
+    Beside customers (`has_user`) all of them are people at the desk; else the first one is the customer.
+    """
+    who = {"agent": ANYBODY if len(words) > _MOST_WORDS else "|".join(words)}
+    if not has_user:
+        who = {"user": words[0], "assistant": "|".join(words[1:]) or "..."}
     return _(
-        "{role} has words that do not say who speaks ({words}); say who is the customer and who answers, for"
-        " example: {columns}",
-        role=quote(columns["role"]), words=tuple(map(quote, words)),
-        columns=named(**columns, user=customer, assistant=others),
+        "{role} has words that do not say who speaks ({words}); say who they are, for example: {columns}",
+        role=quote(columns["role"]), words=_some(words), columns=named(**_usual(columns), **who),
     )  # fmt: skip
 
 
-def unknown_speakers(words: Sequence[str], columns: Mapping[str, str]) -> Message:
-    """That beside the customers others speak whom nobody knows, and the line that says who they are."""
-    desk = ANYBODY if len(words) > _MOST_WORDS else "|".join(words)
-    return _(
-        "{role} has words that do not say who speaks ({words}); if they answer, write {columns}",
-        role=quote(columns["role"]), words=_some(words), columns=named(**_usual(columns), agent=desk),
-    )  # fmt: skip
+def _several(columns: Sequence[_Column], field: str, **example: str) -> Unclear:
+    """What is raised where several columns may hold a field."""
+    names = tuple(quote(column.name) for column in columns)
+    return Unclear(
+        _(
+            "{names} may each be {field}=...; name one: {columns}",
+            names=names,
+            field=field,
+            columns=named(**example),
+        )
+    )
 
 
 def _some(words: Sequence[str]) -> tuple[Message | str, ...]:
@@ -186,22 +211,20 @@ def _some(words: Sequence[str]) -> tuple[Message | str, ...]:
 def what_was_read(layout: LogLayout, records: Iterable[Mapping[str, Any]]) -> Message:
     """What was taken for what, in one line."""
     columns = dict(layout.columns)
-    rows = list(records)
     if "role" not in columns:
         return _(
             "columns recognized by their contents: text {text}, all by customers; if that is wrong:"
             " {columns}",
             text=quote(columns["text"]), columns=named(**_usual(columns), role="..."),
         )  # fmt: skip
-    words: dict[str, list[str]] = {"user": [], "desk": [], "": []}
-    for word in dict.fromkeys(str(row.get(columns["role"]) or "").strip() for row in rows):
-        words["desk" if (who := speaker(word)) in ("assistant", "agent") else who].append(word)
+    words = dict.fromkeys(str(row.get(columns["role"]) or "").strip() for row in records)
     return _(
         "columns recognized by their contents: conversation {id}, speaker {role} (customer: {user}; desk:"
         " {desk}), text {text}; if that is wrong: {columns}",
-        id=quote(columns["id"]), role=quote(columns["role"]), user=_some(words["user"]),
-        desk=_some(words["desk"]),
-        text=quote(columns["text"]), columns=named(**_usual(columns)),
+        id=quote(columns["id"]), role=quote(columns["role"]), text=quote(columns["text"]),
+        user=_some([word for word in words if speaker(word) == "user"]),
+        desk=_some([word for word in words if speaker(word) in ("assistant", "agent")]),
+        columns=named(**_usual(columns)),
     )  # fmt: skip
 
 
@@ -211,232 +234,141 @@ def _usual(columns: Mapping[str, str]) -> dict[str, str]:
 
 def _columns(records: Iterable[Mapping[str, Any]]) -> list[_Column]:
     """The columns that hold texts, numbers or nothing, in their order."""
-    rows = [record for record in records if isinstance(record, dict)]
-    names = dict.fromkeys(name for row in rows for name in row)
-    named_values = [(str(name), [row.get(name) for row in rows]) for name in names]
-    return [
-        _Column(
-            name, tuple("" if value is None else str(value)[:_MOST_LOOKED_AT].strip() for value in values)
-        )
-        for name, values in named_values
-        if not any(isinstance(value, (list, dict)) for value in values)
-    ]
+    rows = list(records)
+    columns = []
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = [row.get(name) for row in rows]
+        if not any(isinstance(value, (list, dict)) for value in values):
+            texts = ("" if value is None else str(value)[:_MOST_LOOKED_AT].strip() for value in values)
+            columns.append(_Column(str(name), tuple(texts)))
+    return columns
 
 
-def _is_role(column: _Column) -> bool:
-    """Whether customers and the desk speak in it, and hardly anybody who is not known."""
-    if field_of(column.name) and header_means(column.name) != "role":
-        return False
-    roles, _unknown = known_words(column.texts)
-    return (
-        column.is_full
-        and "user" in roles and bool(roles & {"assistant", "agent"})
-        and column.share(lambda word: speaker(word) or is_silent(word)) >= _NEARLY_ALL
-    )  # fmt: skip
-
-
-def _one_role(roles: list[_Column], columns: list[_Column]) -> _Column:
-    """The column of speakers; of several that say the same the one that tells most apart."""
-    sides = {tuple(speaker(text) == "user" for text in role.texts) for role in roles}
-    if len(sides) > 1:
-        text = max(columns, key=lambda column: sum(map(len, column.texts)))
-        raise Unclear(
-            _("{names} may each say who speaks; name one: {columns}",
-              names=tuple(quote(role.name) for role in roles),
-              columns=named(id="...", role=roles[0].name, text=text.name))
-        )  # fmt: skip
-    return max(roles, key=lambda role: len(known_words(role.texts)[0]))
-
-
-def _is_time(column: _Column) -> bool:
-    return column.share(lambda text: _DATE.match(text) and len(text) <= 40) >= _NEARLY_ALL
-
-
-def _is_text(column: _Column) -> bool:
-    """Whether people wrote it: hardly ever the same, and no names, addresses or times."""
-    if (field := field_of(column.name)) and header_means(column.name) != "text" and field != "question":
-        return False
-    filled = column.filled
-    if len(filled) < 2 or _is_time(column):
-        return False
-    is_written = column.share(_WRITTEN.search) >= (0.3 if header_means(column.name) == "text" else 0.6)
-    is_varied = len(set(filled)) >= 0.5 * len(filled)
-    is_address = column.share(lambda text: re.match(r"https?://|\S+@\S+\.\w+$", text)) > 0.5
-    return is_written and is_varied and not is_address and median(map(len, filled)) >= 6
+def _by_name(columns: Iterable[_Column]) -> dict[str, str]:
+    return columns_of(column.name for column in columns)
 
 
 def _one_text(texts: list[_Column], role: _Column, ids: list[_Column]) -> _Column | None:
     """The text by its name, or the longest one where it is much longer; None where there is none."""
-    by_name = columns_of(column.name for column in texts)
+    by_name = _by_name(texts)
     if "text" in by_name:
         return next(column for column in texts if column.name == by_name["text"])
-    longest = sorted(texts, key=lambda column: -sum(map(len, column.texts)))
-    if len(longest) > 1:
-        lengths = [sum(map(len, column.texts)) for column in longest[:2]]
-        if lengths[0] < _LONGER * lengths[1]:
-            raise Unclear(
-                _("{names} may each be what was said; name one: {columns}",
-                  names=tuple(quote(column.name) for column in longest),
-                  columns=named(id=ids[0].name if ids else "...", role=role.name, text=longest[0].name))
-            )  # fmt: skip
+    longest = sorted(texts, key=_length, reverse=True)
+    if len(longest) > 1 and longest[0].length < _LONGER * longest[1].length:
+        id_ = ids[0].name if ids else "..."
+        raise _several(longest, "text", id=id_, role=role.name, text=longest[0].name)
     return longest[0] if longest else None
 
 
-def _groups(column: _Column) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = {}
-    for number, text in enumerate(column.texts):
-        groups.setdefault(text, []).append(number)
-    return groups
-
-
-def _runs(column: _Column) -> float:
-    """How often a group is left and come back to: 1 where its rows stand together."""
-    return sum(1 for _each in groupby(column.texts)) / len(set(column.texts))
-
-
 def _ids(columns: list[_Column], spoken: list[str]) -> list[_Column]:
-    """The columns that may name the conversation, by rows in common that have both sides."""
-    by_name = columns_of(column.name for column in columns)
+    """The columns that may name the conversation, by rows in common that have both sides.
+
+    The usual name goes first, then those whose rows stand together.
+    """
+    by_name = _by_name(columns).get("id")
     candidates = []
     for column in columns:
-        is_known = column.name == by_name.get("id")
-        other = header_means(column.name) or field_of(column.name)
-        if (
-            not column.is_full
-            or (other not in (None, "id") and not is_known)
-            or (_is_time(column) and not is_known)
-        ):
-            continue
+        groups = column.rows_by_text()
+        is_other = (header_means(column.name) or field_of(column.name)) not in (None, "id") or column.is_time
         looks = column.share(lambda text: _HAS_DIGIT.search(text) and not _MEASURED.fullmatch(text))
-        is_name = looks >= _NEARLY_ALL or _hints(column.name, _OF_IDS)
-        if not is_known and (not is_name or len(set(column.texts)) < 2 or _counts(column)):
+        is_name = len(groups) > 1 and (looks >= _NEARLY_ALL or _hints(column.name, _OF_IDS))
+        if not column.is_full or (column.name != by_name and (is_other or not is_name)):
             continue
-        groups = _groups(column)
         sides = [{spoken[row] for row in rows} for rows in groups.values()]
-        both = sum("user" in speakers and bool(speakers & {"assistant", "agent"}) for speakers in sides)
-        if both >= _BOTH * len(groups):
-            candidates.append((not is_known, column))
-    if any(not unknown for unknown, _column in candidates):
-        return [column for unknown, column in candidates if not unknown]
-    together = [column for _unknown, column in candidates if _runs(column) == 1]
-    return together or [column for _unknown, column in candidates]
-
-
-def _counts(column: _Column) -> bool:
-    """Whether it numbers the lines of a conversation, or its turns: 1, 2, 3, 1, 2."""
-    if not all(text.isdecimal() and len(text) < 4 for text in column.texts):
-        return False
-    numbers = [*map(int, column.texts)]
-    falls = sum(later < earlier for earlier, later in pairwise(numbers))
-    return falls > 0 and min(numbers) < 2 and _runs(column) > 1
+        if sum("user" in who and _has_desk(who) for who in sides) >= _BOTH * len(groups):
+            candidates.append(column)
+    together = [column for column in candidates if len(set(column.texts)) == len(list(groupby(column.texts)))]
+    return [column for column in candidates if column.name == by_name] or together or candidates
 
 
 def _one_id(ids: list[_Column], role: _Column, text: _Column) -> _Column:
     """The finest of the columns: a customer has several conversations, a conversation has one customer."""
     if not ids:
-        raise Unclear(
-            _("no column says which rows are one conversation; name it, or leave id out if all of them are"
-              " one: {columns}", columns=named(id="...", role=role.name, text=text.name))
-        )  # fmt: skip
+        why = _(
+            "no column says which rows are one conversation; name it, or leave id out if all of them are"
+            " one: {columns}",
+            columns=named(id="...", role=role.name, text=text.name),
+        )
+        raise Unclear(why)
     finest = max(ids, key=lambda column: len(set(column.texts)))
     for other in ids:
         if len(set(zip(finest.texts, other.texts, strict=True))) > len(set(finest.texts)):
-            raise Unclear(
-                _("{names} may each name the conversation; name one: {columns}",
-                  names=tuple(quote(column.name) for column in (finest, other)),
-                  columns=named(id=finest.name, role=role.name, text=text.name))
-            )  # fmt: skip
+            raise _several([finest, other], "id", id=finest.name, role=role.name, text=text.name)
     return finest
 
 
 def _layout(columns: Sequence[_Column], **chosen: str) -> LogLayout:
     """The chosen columns, and the others that are known by their names or, for the time, by their cells."""
-    by_name = columns_of(column.name for column in columns)
-    taken = {field: name for field, name in by_name.items() if field not in {"id", "role", "text"}} | chosen
-    times = [column for column in columns if column.name not in chosen.values() and column.is_full]
-    times = [column for column in times if _is_time(column) and seconds(column.filled[0]) is not None]
-    if "time" not in taken and times:
-        # Of when the conversation began and when a line was said, the one that changes.
-        taken["time"] = max(times, key=lambda column: len(set(column.texts))).name
-    return LogLayout(tuple(taken.items()))
-
-
-def _customers(columns: Sequence[_Column]) -> LogLayout | None:
-    """A table of what customers said, by the name of its text, without a column for who speaks."""
-    texts = [column for column in columns if _is_text(column)]
-    of_customers = [
-        column for column in texts
-        if _hints(column.name, _OF_CUSTOMERS) and _hints(column.name, _OF_TEXTS)
+    others = {field: name for field, name in _by_name(columns).items() if field not in ("id", "role", "text")}
+    times = [
+        column for column in columns
+        if column.name not in chosen.values() and column.is_full and column.is_time
+        and seconds(column.filled[0]) is not None
     ]  # fmt: skip
-    is_other = any(_hints(column.name, _OF_SPEAKERS) for column in columns if column not in of_customers)
-    if len(texts) != 1 or len(of_customers) != 1 or is_other:
+    if times and "time" not in others:
+        # Of when the conversation began and when a line was said, the one that changes.
+        others["time"] = max(times, key=lambda column: len(set(column.texts))).name
+    return LogLayout(tuple((others | chosen).items()))
+
+
+def _customers(columns: Sequence[_Column], texts: Sequence[_Column]) -> LogLayout | None:
+    """A table of what customers said, by the name of its text, without a column for who speaks."""
+    if len(texts) != 1 or not (_hints(texts[0].name, _OF_CUSTOMERS) and _hints(texts[0].name, _OF_TEXTS)):
         return None
-    by_name = columns_of(column.name for column in columns)
+    if any(_hints(column.name, _OF_SPEAKERS) for column in columns if column is not texts[0]):
+        return None
+    by_name = _by_name(columns)
     chosen = {"id": by_name["id"]} if "id" in by_name else {}
-    layout = _layout(columns, **chosen, text=of_customers[0].name)
-    return layout._replace(speakers=(("*", "user"),))
+    return _layout(columns, **chosen, text=texts[0].name)._replace(speakers=((ANYBODY, "user"),))
 
 
-def _look_at_codes(columns: Sequence[_Column]) -> None:
+def _look_at_codes(columns: Sequence[_Column], texts: Sequence[_Column]) -> None:
     """Raises Unclear for a table with lines by speakers whose words are not known, or by nobody."""
-    by_name = columns_of(column.name for column in columns)
-    texts = [column for column in columns if _is_text(column)]
     if not texts:
         return
-    text = by_name.get("text") or max(texts, key=lambda column: sum(map(len, column.texts))).name
-    id_ = {"id": by_name["id"]} if "id" in by_name else {}
-    by_hint = [column for column in columns if _hints(column.name, _OF_SPEAKERS) and column.is_full]
-    for column in by_hint:
-        roles, unknown = known_words(column.texts)
-        if "user" in roles and unknown:
-            id_column = id_ or {"id": _best_id(columns, column, text)}
-            raise Unclear(unknown_speakers(unknown, id_column | {"role": column.name, "text": text}))
+    by_name = _by_name(columns)
+    text = by_name.get("text") or max(texts, key=_length).name
     for column in columns:
-        groups = _conversation(columns, column, text, id_)
         words = [*dict.fromkeys(column.filled)]
+        if not column.is_full or column.name == text:
+            continue
+        id_ = by_name.get("id") or _likely_id(columns, column, text)
+        chosen = {"id": id_ or "...", "role": column.name, "text": text}
         is_hinted = _hints(column.name, _OF_SPEAKERS) or header_means(column.name) == "role"
-        if not groups or not column.is_full or column.name == text or max(map(len, words)) > _LONGEST_WORD:
+        roles, unknown = known_words(words)
+        if is_hinted and "user" in roles and unknown:
+            raise Unclear(unknown_speakers(unknown, chosen))
+        if not 2 <= len(words) <= _MOST_WORDS or max(map(len, words)) > _LONGEST_WORD:
             continue
-        if not (2 <= len(words) <= _MOST_WORDS) or (field_of(column.name) and not is_hinted):
-            continue
-        rows = [row for several in groups.values() for row in pairwise(several)]
-        turns = sum(column.texts[first] != column.texts[second] for first, second in rows)
-        begins = Counter(column.texts[several[0]] for several in groups.values())
-        first, often = begins.most_common(1)[0]
-        # They speak in turn, and the same one begins nearly always.
-        is_dialogue = turns >= 0.6 * len(rows) and often >= 0.6 * len(groups)
-        if is_hinted or (is_dialogue and (id_ or len(groups) > 1)):
-            id_column = id_ or {"id": _best_id(columns, column, text)}
-            raise Unclear(who_is_who(words, id_column | {"role": column.name, "text": text}, first))
-    if id_ and "text" in by_name:
-        raise Unclear(
-            _("no column says who speaks; name it with role=..., or, where only customers speak, write"
-              " {columns}",
-              columns=named(**id_, text=text, user="*"))
-        )  # fmt: skip
+        if is_hinted or (id_ and not field_of(column.name) and _speak_in_turn(column, columns, id_)):
+            raise Unclear(unknown_speakers(words, chosen, has_user=False))
+    if {"id", "text"} <= by_name.keys():
+        why = _(
+            "no column says who speaks; name it with role=..., or, where only customers speak, write"
+            " {columns}",
+            columns=named(id=by_name["id"], text=text, user=ANYBODY),
+        )
+        raise Unclear(why)
 
 
-def _candidates(columns: Sequence[_Column], role: _Column, text: str) -> Iterator[_Column]:
-    for column in columns:
-        if column is role or column.name == text or not column.is_full or _is_time(column):
-            continue
-        repeats = 1 < len(set(column.texts)) <= 0.75 * len(column.texts)
-        if repeats and column.share(_HAS_DIGIT.search) >= _NEARLY_ALL and not _counts(column):
-            yield column
+def _likely_id(columns: Sequence[_Column], role: _Column, text: str) -> str:
+    """The column that names conversations, if any may: with digits, and several rows in common."""
+    candidates = [
+        column for column in columns
+        if column is not role and column.name != text and column.is_full and not column.is_time
+        and 1 < len(set(column.texts)) <= 0.75 * len(column.texts)
+        and column.share(_HAS_DIGIT.search) >= _NEARLY_ALL
+    ]  # fmt: skip
+    return max(candidates, key=lambda column: len(set(column.texts))).name if candidates else ""
 
 
-def _best_id(columns: Sequence[_Column], role: _Column, text: str) -> str:
-    candidates = [*_candidates(columns, role, text)]
-    return max(candidates, key=lambda column: len(set(column.texts))).name if candidates else "..."
-
-
-def _conversation(
-    columns: Sequence[_Column], role: _Column, text: str, id_: Mapping[str, str]
-) -> dict[str, list[int]]:
-    """The rows by what seems to name the conversation; all of them are one where nothing does."""
-    name = id_.get("id") or _best_id(columns, role, text)
-    id_column = next((column for column in columns if column.name == name), None)
-    return _groups(id_column) if id_column else {"": [*range(len(role.texts))]}
+def _speak_in_turn(role: _Column, columns: Sequence[_Column], id_: str) -> bool:
+    """Whether its words change from row to row of a conversation, and the same one nearly always begins."""
+    groups = next(column for column in columns if column.name == id_).rows_by_text().values()
+    pairs = [pair for rows in groups for pair in pairwise(rows)]
+    turns = sum(role.texts[first] != role.texts[second] for first, second in pairs)
+    begins = max(Counter(role.texts[rows[0]] for rows in groups).values())
+    return turns >= _IN_TURN * len(pairs) and begins >= _IN_TURN * len(groups)
 
 
 def _hints(name: str, words: Iterable[str]) -> bool:
