@@ -172,7 +172,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "names of the desk": (
         {"会話番": CALLS, "発言者名": ["お客様", "佐藤", "お客様", "鈴木", "お客様", "佐藤"], "本文": TEXTS},
-        '\'発言者名\' has words that do not say who speaks (\'佐藤\', \'鈴木\'); say who they are, for example:'
+        "has words that do not say who speaks ('佐藤', '鈴木'); say who they are, for example:"
         ' --columns "id=会話番,role=発言者名,text=本文,agent=佐藤|鈴木"',
     ),
     "two texts": (
