@@ -6,16 +6,15 @@ The team's are joined by the key of the row. A cell that a person changed since 
 stays; any other one gets what counts now, such as a newer word from the page of `open`, and a line says what
 was replaced. Columns, rows and worksheets of people's own stay.
 
-What becomes of a row that is there and not in the report depends on its worksheet:
+What becomes of a row that is there and not in the report says its worksheet (`Worksheet.departure`):
 
-    summary, technical,  it goes; what people wrote in it, such as a decision, goes to the archive
-    trends
-    review, fixes        asked again and graded, and no longer found: closed, and goes to the archive
-                         closed by the team (retested, won't fix): goes to the archive
-                         not asked, or not graded: waits in the archive, and says so there
-    blind                it goes where nobody wrote in it
-    conversations        so does one of this run; those of other runs stay
-    all others           it stays
+    replaced   it goes; what people wrote in it, such as a decision, goes to the archive
+    closed     asked again and graded, and no longer found: closed, and goes to the archive
+               closed by the team (retested, won't fix): goes to the archive
+               not asked, or not graded: waits in the archive, and says so there
+    unfilled   it goes where nobody wrote in it
+    of_run     so does one of this run; those of other runs stay
+    kept       it stays
 
 and of a row in the report that is not there:
 
@@ -53,6 +52,7 @@ from simulator.sheets.model import (
     SheetRow,
     Worksheet,
     folded,
+    is_answer_key,
     question_of,
 )
 
@@ -361,7 +361,7 @@ class _Merging:
         self.team = {key for key, column in self.columns.items() if column.owner == "team"}
         # Rows that wait until their questions are asked again count as if they were here.
         self.over, waiting = self._from_archive(), dict[str, PulledRow]()
-        if lasting(sheet):
+        if sheet.departure == "closed":
             outcomes = {key: self.archive[archive_key(sheet, key)].cells.get("outcome") for key in self.over}
             waiting = {key: row for key, row in self.over.items() if outcomes[key] == "not_asked"}
         self.there = {**waiting, **{row.key: row for row in edited.rows if row.key}}
@@ -382,7 +382,7 @@ class _Merging:
     def report(self) -> list[MergedRow]:
         """The rows of the report; those whose question people have already added are left out."""
         text, rows = self.sheet.columns[1].key, []
-        heirs = self._heirs() if lasting(self.sheet) else {}
+        heirs = self._heirs() if self.sheet.departure == "closed" else {}
         for row in self.sheet.rows:
             if before := self.there.get(row.key):
                 filled = [*self._newer(row, before)]
@@ -416,7 +416,9 @@ class _Merging:
         for key in (key for key in self.columns if key in self.team):
             there, after, said = before.cells.get(key, ""), row.cell(key).text, read.get(key, _UNREAD)
             is_unchanged = safe_text(there).strip() == said.text or (key, there, said.text) == _NO_TEST
-            if not (is_unchanged and (key in read or (after and (lasting(self.sheet) or row.read)))):
+            if not (
+                is_unchanged and (key in read or (after and (self.sheet.departure == "closed" or row.read)))
+            ):
                 continue
             yield key
             text = title_of(self.columns[key], there)
@@ -430,21 +432,23 @@ class _Merging:
         for key, row in self.there.items():
             if key in self.reported:
                 continue
-            written = filled_in(row, self.sheet)
-            if lasting(self.sheet):
+            written, departure = filled_in(row, self.sheet), self.sheet.departure
+            if departure == "closed":
                 outcome = self._outcome(row) or "not_asked"
                 if outcome == "not_asked" and not row.number:
                     continue
                 # What nobody marked and nobody wrote into is no loss; what was closed is counted.
-                is_problem = _questions(self.sheet, row) and _is_red(self.sheet, row)
+                is_problem = _questions(row) and _is_red(row)
                 if key not in self.taken_over and (written or is_problem):
                     self.archived.append(self._archive_row(key, row, outcome))
                 yield row
-            elif self.sheet.name in {"summary", "trends", "technical"}:
+            elif departure == "replaced":
                 if written:
                     self.archived.append(self._archive_row(key, row, "earlier"))
                 yield row
-            elif not written and (self.sheet.name == "blind" or key.startswith(f"{self.sheet.run}/")):
+            elif not written and (
+                departure == "unfilled" or (departure == "of_run" and key.startswith(f"{self.sheet.run}/"))
+            ):
                 yield row
 
     def _from_archive(self) -> dict[str, PulledRow]:
@@ -475,14 +479,14 @@ class _Merging:
 
     def _outcome(self, row: PulledRow) -> str | None:
         """Why a row of the review or of the fixes goes; None where its questions were not asked."""
-        questions = _questions(self.sheet, row)
+        questions = _questions(row)
         # A wrong answer to a follow-up says nothing where nobody followed up.
         asked = {f"{name}{LATER}" for name in questions} if LATER in row.key else questions
         if questions and asked | questions <= self.sheet.asked:
             return "changed" if questions & self.sheet.red else "right"
         if row.cells.get("status") in _CLOSED:
             return "team"
-        return None if questions and (filled_in(row, self.sheet) or _is_red(self.sheet, row)) else "team"
+        return None if questions and (filled_in(row, self.sheet) or _is_red(row)) else "team"
 
     def _heirs(self) -> dict[str, PulledRow]:
         """Red rows that are new, each with a row of the same question that has just gone with people's words.
@@ -492,10 +496,10 @@ class _Merging:
         left: dict[str, list[PulledRow]] = {}
         for key, row in self.there.items():
             if key not in self.reported and self._outcome(row) == "changed" and filled_in(row, self.sheet):
-                for question in _questions(self.sheet, row):
+                for question in _questions(row):
                     left.setdefault(question, []).append(row)
         heirs = {}
-        for new in self.sheet.rows if left and self.sheet.name == "review" else ():
+        for new in self.sheet.rows if left else ():
             rows = left.get(question_of(new.key))
             is_new = new.key not in self.there and archive_key(self.sheet, new.key) not in self.archive
             if rows and is_new and new.cell("severity").text:
@@ -631,29 +635,21 @@ def replaced_lines(merged: Iterable[Merged]) -> Iterator[Message]:
         yield ngettext("{n} more cell was replaced.", "{n} more cells were replaced.", n=n)
 
 
-def lasting(sheet: Worksheet) -> bool:
-    """Whether a row of this worksheet is the same in the next run, with what people wrote into it.
-
-    True of "review", whose keys come of what was said, and "fixes", whose keys come of what is to be done.
-    """
-    return any(column.key == "state" for column in sheet.columns)
-
-
 def filled_in(row: PulledRow, sheet: Worksheet) -> bool:
     """Whether people wrote anything into a row."""
     return bool(row.others) or any(c.owner == "team" and c.key in row.cells for c in sheet.columns)
 
 
-def _questions(sheet: Worksheet, row: PulledRow) -> frozenset[str]:
-    """The questions that a row of the review is about, or a fix rests on."""
-    if sheet.name == "review":
+def _questions(row: PulledRow) -> frozenset[str]:
+    """The question of a row that is about an answer, or the questions that a fix rests on."""
+    if is_answer_key(row.key):
         return frozenset([question_of(row.key)])
     return frozenset(row.cells.get("rests_on", "").split())
 
 
-def _is_red(sheet: Worksheet, row: PulledRow) -> bool:
-    """Whether a row of the review is of a red answer; fixes always are."""
-    return sheet.name != "review" or "severity" in row.cells or row.key.endswith(RED)
+def _is_red(row: PulledRow) -> bool:
+    """Whether a row is of a red answer; fixes always are."""
+    return not is_answer_key(row.key) or "severity" in row.cells or row.key.endswith(RED)
 
 
 def title_of(column: Column, choice: str) -> str:
@@ -712,7 +708,7 @@ def _unapproved(sheet: Worksheet, row: SheetRow) -> SheetRow:
 
     It may have been thrown out by the team.
     """
-    if sheet.name != "questions":
+    if "approved" not in row.cells:
         return row
     no = title_of(sheet.column("approved"), "no")
     return replace(row, cells={**row.cells, "approved": SheetCell(text=no)})

@@ -33,6 +33,8 @@ Item = TypeVar("Item")
 # those who see no colour.
 CellMark = Literal["red", "warn", "failed", "good", "disputed", ""]
 Owner = Literal["program", "team"]
+# What becomes of a row that the next run does not report: see `sheets/merge.py`.
+Departure = Literal["closed", "replaced", "unfilled", "of_run", "kept"]
 # Fills of marked cells, and of headings: blue ones are the team's. RRGGBB; red is (250, 219, 218), which the
 # article that this sheet comes from uses.
 FILLS: dict[CellMark, str] = {
@@ -164,7 +166,8 @@ class Worksheet(Value):
     The first column holds the rows' keys. `help` says above or beside the table what it is for.
     `frozen_columns` counts from the left, the key among them. `run` is the run that the rows are of; `asked`
     are the questions that it asked and graded, `red` those of them that need review, by what their keys begin
-    with (`question_key`); `asked` also says of which of them a further turn was graded (`LATER`).
+    with (`question_key`); `asked` also says of which of them a further turn was graded (`LATER`). `departure`
+    is what becomes of a row that is no longer in `rows`.
     """
 
     name: str
@@ -177,6 +180,7 @@ class Worksheet(Value):
     run: str = ""
     asked: frozenset[str] = frozenset()
     red: frozenset[str] = frozenset()
+    departure: Departure = "kept"
 
     def column(self, key: str) -> Column:
         """The column of that key."""
@@ -552,6 +556,16 @@ _ONLY = {
 }  # fmt: skip
 # Their rows have nothing beside the key by which they are known.
 _ONE_FROZEN = ("blind", "history", "technical")
+# Rows of all other worksheets are kept.
+_DEPARTURES: Mapping[str, Departure] = {
+    "summary": "replaced",
+    "review": "closed",
+    "fixes": "closed",
+    "conversations": "of_run",
+    "blind": "unfilled",
+    "trends": "replaced",
+    "technical": "replaced",
+}
 
 
 def worksheet(
@@ -578,6 +592,7 @@ def worksheet(
         rows=rows,
         frozen_columns=1 if name in _ONE_FROZEN else 2,
         help=text(HELP[name]),
+        departure=_DEPARTURES.get(name, "kept"),
     )
 
 
