@@ -85,7 +85,7 @@ from simulator.results.causes import standing_name
 from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary, turn_failure
 from simulator.results.findings import Gate
-from simulator.results.history import LAST, PastRun
+from simulator.results.history import LAST, PastRun, question_courses
 from simulator.results.recommendations import Fix, Improvements
 from simulator.results.red import lapses_of, red_questions, worst_severity
 from simulator.results.red_answers import MAX_QUOTED
@@ -152,10 +152,12 @@ def worksheets(
     questions that the team made tests; `said` is what the team's words are now, and what the sheet or
     workbook said that is joined to these (without it, those of the context).
     """
+    this = PastRun.of(context.results, context.summary, context.gate, context.language)
+    runs = [*(run for run in past if run.run != this.run and run.created <= this.created), this]
     sheets: tuple[Callable[[ReportContext], Worksheet], ...] = (
         partial(summary_sheet, said=said), partial(review_sheet, said=said), _fixes_sheet,
         conversations_sheet, blind_sheet, partial(questions_sheet, tests=tests),
-        partial(history_sheet, past=past), partial(trends_sheet, past=past), _archive_sheet,
+        partial(history_sheet, runs=runs), partial(trends_sheet, runs=runs), _archive_sheet,
         technical_sheet,
     )  # fmt: skip
     asked, red = _asked_questions(context)
@@ -399,11 +401,9 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
     return SheetCell(text=points(value, against=limit), number=round(100 * value, 4), mark=mark)
 
 
-def history_sheet(context: ReportContext, past: Sequence[PastRun] = ()) -> Worksheet:
+def history_sheet(context: ReportContext, runs: Sequence[PastRun]) -> Worksheet:
     """The row of this run below those of earlier ones, with a picture of how the score developed."""
-    this = PastRun.of(context.results, context.summary, context.gate, context.language)
-    before = [run for run in past if run.run != this.run and run.created <= this.created]
-    rows = tuple(SheetRow(key=run.run, cells=_history_cells(run, context)) for run in (*before, this))
+    rows = tuple(SheetRow(key=run.run, cells=_history_cells(run, context)) for run in runs)
     made = worksheet("history", context.text, rows, context.wording)
     chart = WorksheetChart(title=made.column("score").title, x="date", ys=("score", "target"))
     return made.model_copy(update={"chart": chart})
@@ -430,38 +430,21 @@ def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]
     return cells
 
 
-def trends_sheet(context: ReportContext, past: Sequence[PastRun] = ()) -> Worksheet:
+def trends_sheet(context: ReportContext, runs: Sequence[PastRun]) -> Worksheet:
     """How every question did in the runs that were graded as this one was, what fell most first."""
-    this = PastRun.of(context.results, context.summary, context.gate, context.language)
-
-    def graded_as(run: PastRun) -> tuple[bool, dict[str, object]]:
-        return run.trial, run.kind.model_dump(exclude={"cases", "customers"})
-
-    earlier = (run for run in past if run.run != this.run and run.created <= this.created)
-    alike = [run for run in earlier if graded_as(run) == graded_as(this)]
-    texts, courses = dict[str, str](), dict[str, list[tuple[float, str]]]()
-    for run in (*alike, this):
-        for case in run.cases:
-            texts[case.case] = case.question or texts.get(case.case, case.case)
-            if case.score is not None:
-                courses.setdefault(case.case, []).append((case.score, run.run))
     rows = []
-    for case_id, course in courses.items():
-        scores = [score for score, _run in course]
-        change = scores[-1] - scores[-2] if len(scores) > 1 else 0.0
+    for course in question_courses(runs)[:MAX_QUOTED]:
         cells = {
-            "question": text_cell(texts[case_id]),
-            "trend": SheetCell(sparkline(scores[-LAST:])),
-            "score": number_cell(round(100 * scores[-1], 1)),
-            "runs": number_cell(len(scores)),
-            "run": SheetCell(course[-1][1]),
+            "question": text_cell(course.question),
+            "trend": SheetCell(sparkline(course.scores[-LAST:])),
+            "score": number_cell(round(100 * course.scores[-1], 1)),
+            "runs": number_cell(len(course.scores)),
+            "run": SheetCell(course.run),
         }
-        if len(scores) > 1:
-            cells["change"] = number_cell(round(100 * change, 1))
-        rows.append((change, scores[-1], SheetRow(safe_text(case_id), cells)))
-    rows.sort(key=itemgetter(0, 1))
-    listed = tuple(row for _change, _score, row in rows[:MAX_QUOTED])
-    return worksheet("trends", context.text, listed, context.wording)
+        if course.change is not None:
+            cells["change"] = number_cell(round(100 * course.change, 1))
+        rows.append(SheetRow(safe_text(course.case), cells))
+    return worksheet("trends", context.text, tuple(rows), context.wording)
 
 
 def technical_sheet(context: ReportContext) -> Worksheet:

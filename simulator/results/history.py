@@ -230,6 +230,40 @@ def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAS
     )
 
 
+class QuestionCourse(Value):
+    """How the bot did on a question: its scores (0..1), oldest first, up to the last `run` that graded it."""
+
+    case: str
+    question: str
+    scores: tuple[float, ...]
+    run: str
+
+    @property
+    def change(self) -> float | None:
+        """From the score before to the newest; None with a single one."""
+        return self.scores[-1] - self.scores[-2] if len(self.scores) > 1 else None
+
+
+def question_courses(runs: Sequence[PastRun]) -> list[QuestionCourse]:
+    """Every question over the runs (oldest first) that were graded as the newest is, what fell most first."""
+
+    def graded_by(run: PastRun) -> tuple[bool, RunKind]:
+        nobody = frozenset[str]()
+        return run.trial, run.kind.model_copy(update={"cases": nobody, "customers": nobody})
+
+    courses = dict[str, QuestionCourse]()
+    for run in (run for run in runs if graded_by(run) == graded_by(runs[-1])):
+        for case in run.cases:
+            before = courses.get(case.case)
+            question = case.question or (before.question if before else case.case)
+            scores, last = (before.scores, before.run) if before else ((), run.run)
+            if case.score is not None:
+                scores, last = (*scores, case.score), run.run
+            courses[case.case] = QuestionCourse(case=case.case, question=question, scores=scores, run=last)
+    graded = (course for course in courses.values() if course.scores)
+    return sorted(graded, key=lambda course: (course.change or 0.0, course.scores[-1]))
+
+
 def _followed(runs: Sequence[PastRun]) -> list[PastRun]:
     """The runs that are like the newest one that is no odd one out.
 
