@@ -705,17 +705,20 @@ def _protected(client: SheetsClient, key: str) -> Message:
     """The parts of a spreadsheet that others have locked: "確認!B2:D9"; of a whole worksheet its title."""
     from gspread.utils import rowcol_to_a1
 
-    fields = "sheets(properties(title),protectedRanges(range,warningOnly,editors))"
+    grid = "gridProperties(rowCount,columnCount)"
+    fields = f"sheets(properties(title,{grid}),protectedRanges(range,warningOnly,editors))"
     areas = []
     for sheet in client.read(f"{SPREADSHEETS}/{key}", query={"fields": fields}).get("sheets", ()):
         for locked in sheet.get("protectedRanges", ()):
             area, editors = locked.get("range", {}), locked.get("editors", {}).get("users", ())
             if locked.get("warningOnly") or client.account.email in editors:
                 continue
+            title, size = sheet["properties"]["title"], sheet["properties"]["gridProperties"]
             first = rowcol_to_a1(area.get("startRowIndex", 0) + 1, area.get("startColumnIndex", 0) + 1)
-            ends = area.get("endRowIndex"), area.get("endColumnIndex")
-            cells = f"!{first}:{rowcol_to_a1(*ends)}" if all(ends) else f"!{first}" if len(area) > 1 else ""
-            areas.append(f"{sheet['properties']['title']}{cells}")
+            # An end that is open is that of the worksheet.
+            ends = area.get("endRowIndex", size["rowCount"]), area.get("endColumnIndex", size["columnCount"])
+            is_whole = area.keys() <= {"sheetId"}
+            areas.append(title if is_whole else f"{title}!{first}:{rowcol_to_a1(*ends)}")
     return _("{parts}", parts=areas)
 
 

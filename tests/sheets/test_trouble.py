@@ -115,6 +115,10 @@ def guarded_in_part(server: SheetsServer) -> None:
     lock(server, startRowIndex=0, endRowIndex=9, startColumnIndex=1, endColumnIndex=3)
 
 
+def guarded_rows(server: SheetsServer) -> None:
+    lock(server, endRowIndex=9)
+
+
 def lock(server: SheetsServer, **area: int) -> None:
     """Mari lets nobody else write there."""
     pushed(review("r0"))
@@ -138,6 +142,7 @@ def lock(server: SheetsServer, **area: int) -> None:
         (full, ("10 million cells",)),
         (guarded, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}")),
         (guarded_in_part, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}!B1:C9")),
+        (guarded_rows, (f"Protected: {TITLE}!A1:I9",)),
     ],
 )
 def test_what_people_can_mend_is_one_line(
