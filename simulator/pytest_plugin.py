@@ -16,7 +16,7 @@ import pytest
 
 from simulator import api
 from simulator.api import AnyBot, Cases, RunResults
-from simulator.core.messages import safe_text
+from simulator.core.messages import _, safe_text, shown
 from simulator.core.run_options import RehearsalOptions
 
 # Red turns that a failed test shows.
@@ -60,7 +60,8 @@ def _told(result: RunResults) -> str:
     score = "-" if result.score is None else f"{100 * result.score:.0f} / 100"
     lines = [f"score {score}, answers to review {len(result.red)}, run {result.path}", *result.reasons]
     for turn in result.red[:SHOWN]:
-        lines += [f"▲ {turn.case}, turn {turn.turn} ({turn.persona})", f"  {turn.question}"]
+        answer = shown(_("answer {n}", n=turn.turn), "en")
+        lines += [f"▲ {turn.case}, {answer} ({turn.persona})", f"  {turn.question}"]
         lines += [f"  -> {turn.answer or turn.failure}", f"  {turn.reason}"]
         lines += [f"  {result.causes.get((turn.conversation, turn.turn), '')}".rstrip()]
     return "\n".join(
