@@ -146,6 +146,11 @@ def token_count(value: Any) -> int:
     return int(value) if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS else 0
 
 
+def _most_told(counted: Mapping[str, Any], *names: str) -> int:
+    """The highest of the counts that stand under these names; 0 without any."""
+    return max([token_count(counted[name]) for name in names if name in counted], default=0)
+
+
 class Usage(Value):
     """Tokens of one model call, as the provider counted them.
 
@@ -184,20 +189,20 @@ def usage_told(counted: Any, model: str) -> Usage | None:
     if not isinstance(counted, dict):
         return None
     # Some gateways pass on what Anthropic calls them.
-    tokens_in, tokens_out, total = (
-        max(token_count(counted.get(f"{name}_tokens")) for name in names)
-        for names in (("prompt", "input"), ("completion", "output"), ("total",))
+    tokens_in = _most_told(counted, "prompt_tokens", "input_tokens")
+    tokens_out = _most_told(counted, "completion_tokens", "output_tokens")
+    total = _most_told(counted, "total_tokens")
+    of_prompt, of_reply = (
+        details if isinstance(details := counted.get(name), dict) else {}
+        for name in ("prompt_tokens_details", "completion_tokens_details")
     )
-    details = [counted.get(f"{name}_tokens_details") for name in ("prompt", "completion")]
-    of_prompt, of_reply = (detail if isinstance(detail, dict) else {} for detail in details)
-    reasoning = max(token_count(counts.get("reasoning_tokens")) for counts in (of_reply, counted))
+    reasoning = max(_most_told(of_reply, "reasoning_tokens"), _most_told(counted, "reasoning_tokens"))
     if reasoning > tokens_out:
         tokens_out += reasoning
     # Embeddings may tell a total alone.
     tokens_in = tokens_in or max(0, total - tokens_out)
     tokens_out = max(tokens_out, total - tokens_in)
-    told = (of_prompt.get("cached_tokens"), *(counted.get(name) for name in _CACHED))
-    cached = max(map(token_count, told))
+    cached = max(_most_told(of_prompt, "cached_tokens"), _most_told(counted, *_CACHED))
     if "input_tokens" in counted and "prompt_tokens" not in counted and _ANTHROPIC in counted:
         tokens_in += cached + token_count(counted.get("cache_creation_input_tokens"))
     cached = min(cached, tokens_in)

@@ -43,11 +43,6 @@ if TYPE_CHECKING:
 AGENT = "rag-rehearsal"
 
 
-def import_client() -> None:
-    """Imports what requests are made with; for a thread, as it takes a while."""
-    import aiohttp  # noqa: F401
-
-
 # Seconds that an idle connection stays open: many servers close theirs after five, and a request that meets a
 # closing connection is lost.
 IDLE = 4.0

@@ -18,8 +18,6 @@ from math import comb, sqrt
 from statistics import NormalDist, median
 from typing import Literal
 
-import numpy as np
-
 from simulator.core.types import Value
 from simulator.results.agreement import average_ranks
 
@@ -43,6 +41,8 @@ def wilcoxon(differences: Sequence[float]) -> float:
     ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
     correction, its variance from the very ranks, which corrects for ties and zeros.
     """
+    import numpy as np
+
     # 0.6 - 0.4 and 0.8 - 0.6 are the same difference.
     values = np.round(np.asarray(differences, dtype=float), _PLACES)
     signed = values != 0
@@ -118,6 +118,8 @@ def mann_kendall(values: Sequence[float]) -> float:
 
     Exact up to 50 values without ties; otherwise normal, without continuity correction, corrected for ties.
     """
+    import numpy as np
+
     signs = [(b > a) - (b < a) for a, b in combinations(values, 2)]
     apart = abs(sum(signs))
     if 0 not in signs and len(values) <= EXACT_RUNS:

@@ -62,7 +62,6 @@ from simulator.grading.rubric import Rubric
 from simulator.models.by_role import Models
 from simulator.models.client import Model
 from simulator.models.connections import Connections
-from simulator.models.exchange import import_client
 from simulator.models.pricing import Ledger
 from simulator.privacy.redactor import Redactor
 from simulator.runner.conversation import ask_plainly
@@ -90,15 +89,19 @@ from simulator.users.scripted import (
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot may take to close its connections. It is not our code, and what it did is stored by then.
 CLOSING = 10.0
-# Seconds in which the first questions go out, before a thread loads what models are asked with. That takes
-# half a second, while the bot answers: it delays neither the first question nor, within 10 ms, an answer.
+# Seconds in which the first questions go out, before a thread loads what figures are calculated with. That
+# takes a tenth of a second, while the bot answers, and delays neither a question nor an answer.
 HEAD_START = 0.1
 
 
-def _import_client() -> None:
-    """Reads what calls models, in a thread. A run may be over by then, and takes no more threads."""
+def _import_numpy() -> None:
+    import numpy  # noqa: F401 - takes a while
+
+
+def _read_ahead() -> None:
+    """Loads numpy in a thread. A run may be over by then, and takes no more threads."""
     with suppress(RuntimeError):
-        asyncio.get_running_loop().run_in_executor(None, import_client)
+        asyncio.get_running_loop().run_in_executor(None, _import_numpy)
 
 
 class RunContext:
@@ -266,7 +269,7 @@ class RunContext:
         if not self.offline:
             import aiohttp  # noqa: F401 - takes a tenth of a second, which must not delay an answer
 
-            asyncio.get_running_loop().call_later(HEAD_START, _import_client)
+            asyncio.get_running_loop().call_later(HEAD_START, _read_ahead)
         bot = await shelves.connect(
             self.settings.adapter, self.settings.set, self.offered(plan), self.given_bot
         )

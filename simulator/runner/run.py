@@ -61,6 +61,8 @@ from simulator.users.faults import second_attempts, superseded
 # fewer waiting, places at the judge's endpoint would stand empty between two turns; with many more, the
 # memory fills.
 MAX_UNGRADED = 100
+# Turns whose grading begins in one round of the loop.
+GRADED_AT_ONCE = 4
 
 
 class Progress(Protocol):
@@ -103,6 +105,7 @@ class Runner:
         self._scores: dict[tuple[str, int, bool], list[Score]] = {}
         self._ungraded = 0
         self._was_graded = asyncio.Event()
+        self._beginning = asyncio.Semaphore(GRADED_AT_ONCE)
         self._purse = Purse(context.ledger, context.cost_of_one)
 
     async def run(self) -> None:
@@ -213,6 +216,9 @@ class Runner:
 
     async def _grade(self, context: GradingContext, scores: Sequence[Score]) -> None:
         try:
+            # What dialogues wait for goes first: in each round of the loop few turns begin to be graded.
+            async with self._beginning:
+                await asyncio.sleep(0)
             by_judge = {score.judge: score for score in scores}
             graded = await self.context.panel.grade(context, by_judge, self.file.save_scores)
         except BudgetSpent as error:
