@@ -201,9 +201,9 @@ def test_what_people_say_is_read_from_rows() -> None:
 
 def test_learning_takes_labels_and_a_judge() -> None:
     """Without either it says so, at once and awaited."""
-    with pytest.raises(InputError, match="takes a model as judge"):
+    with pytest.raises(InputError, match="learn needs a model as judge"):
         learn(offline=True)
-    with pytest.raises(InputError, match="takes a model as judge"):
+    with pytest.raises(InputError, match="learn needs a model as judge"):
         asyncio.run(alearn(offline=True))
 
 

@@ -15,11 +15,11 @@ these calls call, with `Settings`, and print what comes back: `make` (api/make.p
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, update_wrapper
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack
 
 from simulator import plugins
 from simulator.api.progress import only_the_verdict
@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulat
     from simulator.report.context import ReportContext
     from simulator.results.figures import RedTurn
 
+Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
 
 
@@ -272,45 +273,22 @@ def open_run(run: str = "latest", runs: str = "runs") -> Results:
     return run_file.read_run(run_file.find_run(run, Path(runs)))
 
 
-async def arehearse(
-    bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]
-) -> RunResults:
-    """Runs `rehearse` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: rehearse(bot, cases, **options))
+def _on_a_thread(function: Callable[Given, Returned]) -> Callable[Given, Coroutine[Any, Any, Returned]]:
+    """The async twin of a call, which runs it on a thread: same arguments, result and errors."""
+
+    async def twin(*args: Given.args, **options: Given.kwargs) -> Returned:
+        return await asyncio.to_thread(function, *args, **options)
+
+    return update_wrapper(twin, function)
 
 
-async def aevaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RowOptions]) -> RunResults:
-    """Runs `evaluate` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: evaluate(bot, cases, **options))
-
-
-async def agrade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -> RunResults:
-    """Runs `grade` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: grade(run, again=again, **options))
-
-
-async def adiff(
-    before: RunName, after: RunName = "latest", *, runs: str | Path | None = None
-) -> dict[str, Any]:
-    """Runs `diff` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: diff(before, after, runs=runs))
-
-
-async def areview(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
-    """Runs `review` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: review(run, source, runs=runs))
-
-
-async def alearn(
-    run: RunName | Sequence[RunName] = (), source: str | Path | None = None, **options: Unpack[RunOptions]
-) -> dict[str, Any]:
-    """Runs `learn` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: learn(run, source, **options))
-
-
-async def acompare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
-    """Runs `compare` on a thread: same arguments, result and errors."""
-    return await asyncio.to_thread(lambda: compare(first, second, **options))
+arehearse = _on_a_thread(rehearse)
+aevaluate = _on_a_thread(evaluate)
+agrade = _on_a_thread(grade)
+adiff = _on_a_thread(diff)
+areview = _on_a_thread(review)
+alearn = _on_a_thread(learn)
+acompare = _on_a_thread(compare)
 
 
 def _made(protocol: RunProtocol, bot: AnyBot, cases: Cases, options: Mapping[str, Any]) -> RunResults:

@@ -4,15 +4,12 @@
       - id: 007            -> "007", as written
         answerable: no     -> "no", which the field reads
 
-YAML 1.1 would make 7 and False of these, and a date of 2026-04-01; only null, true, false and plain whole
-numbers are taken for values here. Aliases and tags are refused: nine lines of aliases can stand for more than
-the memory holds, and a tag can ask for any object. The depth is counted on the events first, because libyaml
-composes recursively in C and would end the process.
+YAML 1.1 would make 7 and False of these, and a date of 2026-04-01; here all but null is the text that is
+written. Aliases are refused: nine lines of them can stand for more than the memory holds. The depth is
+counted on the events first, because libyaml composes recursively in C and would end the process.
 """
 
-import re
 from pathlib import Path
-from typing import ClassVar
 
 import yaml
 from pydantic import JsonValue
@@ -21,35 +18,15 @@ from simulator.cases.row import Row, RowFault, Rows, is_storable
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, quote
 
-_TAG = "tag:yaml.org,2002:"
-_PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map"))
-# 18 digits fit into 64 bits; longer ones are codes.
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DEEPEST = 100
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _LIST = _('write "- question: ..." for each question, in a list or in one below "cases:"')
-
-
-# libyaml composes ten times as fast as Python, but without a limit on the depth: see _composed.
-_FASTEST = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
-
-
-class _AsWritten(_FASTEST):  # type: ignore[misc, valid-type]
-    """The safe loader, with 001, 1:30, 2026-04-01, yes and no left as the text they are written as."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
-
-
-# The only values that are not left as text; 1_000, 0x1F, 1:30 and yes are texts.
-for _kind, _words, _first in (
-    ("null", r"(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-    ("bool", r"(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
-    ("int", rf"{_INTEGER.pattern}$", list("-0123456789")),
-):
-    _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
+# All scalars are texts. libyaml composes ten times as fast as Python, but without a limit on the depth.
+_LOADER = yaml.CBaseLoader if yaml.__with_libyaml__ else yaml.BaseLoader
 
 
 def yaml_rows(path: Path, text: str) -> Rows:
-    """The mappings of a list, or of the list under `cases`. Raises RowFault for what is not plain."""
+    """The mappings of a list, or of the list under `cases`. Raises RowFault for anything else."""
     root = _composed(path, text)
     if root is None:
         return
@@ -77,7 +54,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
     """The document as nodes. Raises RowFault for what is nested too deeply, aliases, and invalid YAML."""
     try:
         depth = 0
-        for event in yaml.parse(text, Loader=_AsWritten):
+        for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             line = event.start_mark.line + 1 if event.start_mark else 1
             if depth > _DEEPEST:
@@ -85,7 +62,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
             # A few of them can stand for more values than the memory holds.
             if isinstance(event, yaml.AliasEvent):
                 raise RowFault(path, line, _("aliases (*name) are not read; write the values out."))
-        return yaml.compose(text, Loader=_AsWritten)
+        return yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
         raise _unreadable(path, text, error) from None
 
@@ -105,11 +82,7 @@ def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
 
 
 def _value(path: Path, node: yaml.Node) -> JsonValue:
-    """A mapping or a list, a text as written, or null, true, false or a plain whole number."""
-    line = node.start_mark.line + 1
-    if node.tag not in _PLAIN:
-        what = _("the tag {tag} is not allowed; write plain values.", tag=quote(node.tag.replace(_TAG, "!!")))
-        raise RowFault(path, line, what)
+    """A mapping, a list, or a text as written; None for null."""
     if isinstance(node, yaml.SequenceNode):
         return [_value(path, item) for item in node.value]
     if isinstance(node, yaml.MappingNode):
@@ -125,11 +98,5 @@ def _value(path: Path, node: yaml.Node) -> JsonValue:
             values[key.value] = _value(path, inner)
         return values
     text = str(node.value)
-    match node.tag.removeprefix(_TAG):
-        case "null":
-            return None
-        case "bool":
-            return text.lower() == "true"
-        case "int" if _INTEGER.fullmatch(text):
-            return int(text)
-    return text
+    is_plain = not getattr(node, "style", None)
+    return None if is_plain and text in _NULL else text

@@ -98,16 +98,15 @@ def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: st
     assert columns_of(tmp_path / "cases.csv").unused == ()
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp932", "utf-16"])
-def test_a_japanese_spreadsheet(tmp_path: Path, encoding: str) -> None:
-    """Japanese headers out of Excel are understood in every encoding it saves."""
+def test_a_japanese_spreadsheet(tmp_path: Path) -> None:
+    """Japanese headers out of Excel are understood, in the encoding it saves."""
     header = "番号,質問,正解,根拠ID,分類,回答可否,言語,有人対応,目的,履歴,回答,根拠"
     row = (
         '001,解約したい①,"はい\nできます",doc/1|doc/2,料金｜手続き,○,日本語,不要,解約する,'
         '"ユーザー: こんにちは\nボット: はい",承ります,解約は20日まで|髙い'
     )
 
-    (case,) = read_cases(saved(tmp_path, f"{header}\r\n{row}\r\n", encoding=encoding))
+    (case,) = read_cases(saved(tmp_path, f"{header}\r\n{row}\r\n", encoding="cp932"))
 
     assert case == Case(
         id="001",
@@ -128,19 +127,7 @@ def test_a_japanese_spreadsheet(tmp_path: Path, encoding: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "question",
-        " Question ",
-        "ＱＵＥＳＴＩＯＮ",
-        "質問",
-        "質 問",
-        "質問（必須）",
-        "User_Input",
-        "user-input",
-    ],
-)
+@pytest.mark.parametrize("header", [" ＱＵＥＳＴＩＯＮ ", "質 問", "質問（必須）", "User_Input", "【質問】"])
 def test_headers_are_matched_loosely(tmp_path: Path, header: str) -> None:
     """Width, case, blanks and notes in brackets do not matter."""
     assert read_cases(saved(tmp_path, as_csv([{header: "料金は?"}])))[0].question == "料金は?"
@@ -233,11 +220,6 @@ def test_select(tmp_path: Path) -> None:
             "question,回答可否\na,maybe\n",
             "line 2: column '回答可否': 'maybe' is neither yes nor no; use yes or no (可, 不可",
         ),
-        ("question,language\na,de\n", "line 2: column 'language': 'de' is not a language; use ja or en"),
-        (
-            "question,有人対応\na,たぶん\n",
-            "column '有人対応': 'たぶん' is not understood; use required, forbidden or optional",
-        ),
         (
             "question,history\na,こんにちは\n",
             "column 'history': 'こんにちは' does not say who speaks; write \"User: ...",
@@ -245,10 +227,6 @@ def test_select(tmp_path: Path) -> None:
         (
             'question,reference\na,"[""b"", c]"\n',
             "column 'reference': begins like a JSON list but is not one",
-        ),
-        (
-            'question,facts\na,"{""known"": []}"\n',
-            "column 'facts': 'known' is not known here; use knows and unknown",
         ),
         ('question,"回答\n可否"\na,maybe\n', "line 3: column '回答 可否': 'maybe'"),
         ('question,id\na,"1\n2"\n', "column 'id': an id cannot hold line breaks"),
@@ -273,14 +251,11 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
             {"question": "a", "references": ["b"] * 1001},
             "column 'references': 1,001 reference answers to one question; at most 1,000 are read",
         ),
-        ({"question": "a", "goal": {"area": "福島"}}, "column 'goal': an object is not a text"),
         ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
         (
             {"question": "a", "history": [{"role": "system", "content": "b"}]},
             "'system' is not a known speaker",
         ),
-        ({"question": "a", "history": {"role": "user"}}, "an object is not a conversation"),
-        ({"question": "a", "passages": [{"text": "b"}]}, "column 'passages': an object is not a text"),
         ({"turns": "a"}, "column 'turns': 'a' is not a list of questions"),
         ({"turns": [{"role": "assistant", "content": "a"}]}, "the customer says nothing"),
         ({"turns": [{"reference": "a"}]}, "column 'turns' is empty; every row needs a question"),
@@ -350,35 +325,21 @@ def test_documentation(tmp_path: Path, name: str) -> None:
         assert {normalised(header) for header in row} <= set(aliases)
 
 
-@pytest.mark.parametrize("word", ["nan", "NaN", "None", "<NA>", "#N/A", "N/A", "null", "NaT"])
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_a_word_for_a_missing_value_is_none(tmp_path: Path, word: str, kind: str) -> None:
-    """What pandas or Excel writes into an empty cell is no right answer."""
-    path = tmp_path / f"q.{kind}"
-    row = {"question": "Fee?", "reference": word, "goal": word}
-    table = f"question,reference,goal\nFee?,{word},{word}\n"
-    path.write_text(table if kind == "csv" else json.dumps(row), encoding="utf-8")
+@pytest.mark.parametrize("word", ["nan", "None", "<NA>", "#N/A"])
+def test_a_word_for_a_missing_value_is_none(tmp_path: Path, word: str) -> None:
+    """What pandas or Excel writes into an empty cell is no right answer, nor is a bare NaN of JSON."""
+    table = saved(tmp_path, f"question,reference,goal\nFee?,{word},{word}\n")
+    bare = saved(tmp_path, '{"question": "Fee?", "reference": NaN}', "q.jsonl")
 
-    (case,) = read_cases(path)
-
-    assert (case.question, case.references, case.goal) == ("Fee?", (), None)
+    for path in (table, bare):
+        (case,) = read_cases(path)
+        assert (case.question, case.references, case.goal) == ("Fee?", (), None)
 
 
-def test_a_bare_nan_of_json_is_none(tmp_path: Path) -> None:
-    """Python's own JSON has it for a missing number."""
-    path = tmp_path / "q.jsonl"
-    path.write_text('{"question": "Fee?", "reference": NaN}', encoding="utf-8")
-
-    assert read_cases(path)[0].references == ()
-
-
-@pytest.mark.parametrize("shown", ["#REF!", "#DIV/0!", "#NAME?"])
-def test_an_error_of_excel_in_a_table_is_named(tmp_path: Path, shown: str) -> None:
+def test_an_error_of_excel_in_a_table_is_named(tmp_path: Path) -> None:
     """A CSV of a sheet whose formula failed is refused as the sheet is."""
-    with pytest.raises(
-        CaseFileError, match=f"line 2: column 'reference': it shows '{re.escape(shown)}'; fix"
-    ):
-        read_cases(saved(tmp_path, f"question,reference\nFee?,{shown}\n"))
+    with pytest.raises(CaseFileError, match="line 2: column 'reference': it shows '#DIV/0!'; fix"):
+        read_cases(saved(tmp_path, "question,reference\nFee?,#DIV/0!\n"))
 
 
 def test_rows_prepared_without_a_question_are_left_out(tmp_path: Path) -> None:
@@ -390,12 +351,6 @@ def test_rows_prepared_without_a_question_are_left_out(tmp_path: Path) -> None:
 
     assert [case.id for case in data.rows()] == ["1", "4"]
     assert str(data.skipped.left_out_message("q.csv")) == "q.csv: left out: 2 rows without a question."
-
-
-def test_a_right_answer_without_its_question_is_a_mistake(tmp_path: Path) -> None:
-    """Somebody forgot the question."""
-    with pytest.raises(CaseFileError, match="line 3: column 'question' is empty; every row needs a question"):
-        read_cases(saved(tmp_path, "question,reference\nFee?,4180\n,980\n"))
 
 
 def test_a_file_of_prepared_rows_alone(tmp_path: Path) -> None:
@@ -411,22 +366,15 @@ def test_a_column_that_fills_nothing_may_occur_twice(tmp_path: Path) -> None:
 
     with pytest.raises(CaseFileError, match="the column '正解' occurs twice; rename one of them"):
         read_cases(saved(tmp_path, "質問,正解,正解\n料金は?,4180円,b\n"))
-
-
-def test_a_column_of_one_s_own_that_occurs_twice(tmp_path: Path) -> None:
-    """Of two columns that --columns may mean, neither is taken."""
-    path = saved(tmp_path, "備考,備考\n料金は?,a\n")
-
     with pytest.raises(CaseFileError, match="the column '備考' occurs twice; rename one of them"):
-        read_cases(path, columns={"question": "備考"})
+        read_cases(saved(tmp_path, "備考,備考\n料金は?,a\n"), columns={"question": "備考"})
 
 
-@pytest.mark.parametrize("mark", ["sep=,", "SEP=,", '"sep=,"'])
-@pytest.mark.parametrize("start", ["", "\ufeff"])
-def test_the_delimiter_that_excel_names(tmp_path: Path, mark: str, start: str) -> None:
+@pytest.mark.parametrize("mark", ["sep=,", '\ufeff"SEP=,"'])
+def test_the_delimiter_that_excel_names(tmp_path: Path, mark: str) -> None:
     """It stands in the first line, which is no heading; errors have the lines of the file."""
     path = tmp_path / "q.csv"
-    path.write_text(f"{start}{mark}\r\n質問,正解\r\n料金は?,4180円\r\n,5\r\n", encoding="utf-8")
+    path.write_text(f"{mark}\r\n質問,正解\r\n料金は?,4180円\r\n,5\r\n", encoding="utf-8")
 
     with pytest.raises(CaseFileError, match="line 4: column '質問' is empty"):
         read_cases(path)

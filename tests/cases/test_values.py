@@ -38,26 +38,6 @@ def test_turns_of_a_recorded_dialogue(tmp_path: Path) -> None:
     assert case.recorded == ()
 
 
-def test_turns_with_roles(tmp_path: Path) -> None:
-    """What the assistant said is recorded and no reference; what it said before a question is history."""
-    case = one(
-        tmp_path,
-        turns=[
-            {"role": "assistant", "content": "いらっしゃいませ"},
-            {"role": "user", "content": "料金は?"},
-            {"role": "assistant", "content": "4,180円です", "gold_passage_ids": ["p1"]},
-            {"role": "user", "content": "ありがとう"},
-        ],
-    )
-
-    assert case.history == (ChatMessage(role="assistant", content="いらっしゃいませ"),)
-    assert case.question == "料金は?"
-    assert case.references == ((), ())
-    assert case.passages == ("p1",)
-    assert case.script == ("ありがとう",)
-    assert case.recorded == (Answer(text="4,180円です"),)
-
-
 @example(opening="N/A", said=["None", "nan"], answered=True)
 @given(opening=st.none() | LINE, said=st.lists(LINE, min_size=1, max_size=4), answered=st.booleans())
 @SAME_FOLDER
@@ -116,10 +96,8 @@ def test_recorded_answers_in_turns(tmp_path: Path) -> None:
     ("logged", "kind"),
     [
         ("Timeout after 30 s", "timeout"),
-        ("タイムアウト", "timeout"),
         ("HTTP 503", "error"),
         ({"code": 500, "message": "Internal"}, "error"),
-        (None, None),
         (False, None),
         ("none", None),
     ],
@@ -157,22 +135,19 @@ SAID = (
     ChatMessage(role="assistant", content="はい、\nご用件は?"),
 )
 KNOWN = Facts(knows=("契約中です",), unknown=("お客様番号",))
-YES = ("yes", "TRUE", "1", "可", "回答可", "○", "◯", "はい", "answerable")
-NO = ("no", "False", "0", "不可", "回答不可", "×", "✕", "いいえ", "unanswerable")
+YES, NO = ("TRUE", "可", "○"), ("0", "回答不可", "×")
 
 
 @pytest.mark.parametrize(
     ("column", "cell", "fields"),
     [
         # `|` separates answers, a line break only in the plural columns; JSON lists say it exactly.
-        ("references", "a|b", {"references": (("a", "b"),)}),
         ("references", "a\nb", {"references": (("a", "b"),)}),
         ("正解", "一行目\n・二行目", {"references": (("一行目\n・二行目",),)}),
         ("正解", "はい|そうです", {"references": (("はい", "そうです"),)}),
         ("reference", '["a | b"]', {"references": (("a | b",),)}),
         ("reference", '[["a"], [], ["b", "c"]]', {"references": (("a",), (), ("b", "c"))}),
         ("reference", "[重要] 休業します", {"references": (("[重要] 休業します",),)}),
-        ("expected", "25", {"references": (("25",),)}),
         ("reference", '{"a":  "い|ろ"}', {"references": (('{"a":  "い|ろ"}',),)}),
         # Yes and no are understood as people write them; what is neither becomes a tag.
         *(("回答可否", word, {"answerable": True, "tags": ()}) for word in YES),
@@ -183,7 +158,6 @@ NO = ("no", "False", "0", "不可", "回答不可", "×", "✕", "いいえ", "u
         ("回答可否", "", {"answerable": None, "tags": ()}),
         # Earlier turns are lines that begin with who speaks, or a JSON list.
         ("履歴", "ユーザー: こんにちは\nボット: はい、\nご用件は?", {"history": SAID}),
-        ("履歴", "お客様：こんにちは\n窓口：はい、\nご用件は?", {"history": SAID}),
         ("履歴", "User: こんにちは / Assistant: はい、\nご用件は?", {"history": SAID}),
         (
             "履歴",
@@ -212,13 +186,10 @@ def test_what_a_cell_means(tmp_path: Path, column: str, cell: str, fields: dict[
     [
         ("a|b", (("a|b",),)),
         (["a", "b"], (("a", "b"),)),
-        (25, (("25",),)),
         ([["a"], "b", None], (("a",), ("b",), ())),
         ({"a": "い|ろ", "b": [1]}, (('{"a": "い|ろ", "b": [1]}',),)),
-        ([{"a": 1}, "b"], (('{"a": 1}', "b"),)),
         ([[{"a": 1}, [1, 2]], []], (('{"a": 1}', "[1, 2]"), ())),
         ([], ()),
-        (None, ()),
     ],
 )
 def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[str, ...], ...]) -> None:
@@ -246,7 +217,6 @@ def test_recorded_contexts(tmp_path: Path) -> None:
         ({"question": "料金は?", "言語": "英語"}, None, "en"),
         ({"question": "How?"}, "ja", "ja"),
         ({"question": "Wi-Fiが遅い"}, None, "ja"),
-        ({"question": "Slow Wi-Fi"}, None, "en"),
     ],
 )
 def test_language(tmp_path: Path, columns: dict[str, str], argument: Any, language: str) -> None:
@@ -311,19 +281,6 @@ def test_what_lines_say_of_one_turn_adds_up(tmp_path: Path) -> None:
     assert [(answer.text, [(p.id, p.text) for p in answer.passages]) for answer in case.recorded] == [
         ("x\ny", [("p1", "one"), ("p2", "two")])
     ]
-
-
-def test_people_who_answer_in_a_history(tmp_path: Path) -> None:
-    """Whoever answers counts as the bot, by the names that question files and logs have for them."""
-    history = [
-        {"role": "質問者", "content": "q"},
-        {"role": "回答者", "content": "a"},
-        {"role": "bot", "content": "b"},
-    ]
-
-    assert [line.role for line in one(tmp_path, question="q?", history=history).history] == [
-        "user", "assistant", "assistant",
-    ]  # fmt: skip
 
 
 def test_a_question_beside_turns_is_lost_nowhere(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""YAML rows are what is written, with their lines; nothing but plain values gets in."""
+"""YAML rows are what is written, with their lines."""
 
 from pathlib import Path
 
@@ -21,33 +21,23 @@ def rows_of(folder: Path, text: str) -> list[tuple[int, dict[str, JsonValue]]]:
     ("written", "value"),
     [
         ("001", "001"),
-        ("7", 7),
-        ("-1", -1),
-        ("9" * 30, "9" * 30),
-        ("1_000", "1_000"),
-        ("0.50", "0.50"),
-        ("1:30", "1:30"),
         ("2026-04-01", "2026-04-01"),
-        ("yes", "yes"),
         ("no", "no"),
-        ("true", True),
-        ("'true'", "true"),
         ("~", None),
         ("", None),
-        ("料金は?", "料金は?"),
-        ("!!str 7", "7"),
+        ("'~'", "~"),
         ("|-\n    一行目\n    二行目", "一行目\n二行目"),
     ],
 )
 def test_values_are_what_is_written(tmp_path: Path, written: str, value: JsonValue) -> None:
-    """Only null, true, false and plain whole numbers are not the text they are written as."""
+    """Everything but null is the text that it is written as."""
     assert rows_of(tmp_path, f"- x: {written}\n") == [(1, {"x": value})]
 
 
 def test_rows_begin_on_their_lines(tmp_path: Path) -> None:
     """Comments and blank lines count, in a list and below `cases`."""
     text = "# 質問\n\n- question: a\n  tags: [x, y]\n\n- {question: b, no: 2}\n"
-    rows = [(3, {"question": "a", "tags": ["x", "y"]}), (6, {"question": "b", "no": 2})]
+    rows = [(3, {"question": "a", "tags": ["x", "y"]}), (6, {"question": "b", "no": "2"})]
 
     assert rows_of(tmp_path, text) == rows
     assert rows_of(tmp_path, "cases:\n" + text) == [(line + 1, values) for line, values in rows]
@@ -64,9 +54,6 @@ BOMB = "- x: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
     ("text", "message"),
     [
         (BOMB, "line 2: aliases (*name) are not read; write the values out"),
-        ("- &a {question: q}\n- <<: *a\n", "line 2: aliases (*name) are not read"),
-        ("- &a {question: q, x: *a}\n", "line 1: aliases (*name) are not read"),
-        ("- x: <<\n- question: *x\n", "line 2: aliases (*name) are not read"),
         ("- a\n- b\n", "line 1: 'a' is not a row; write \"- question: ...\""),
         ("question: a\n", 'line 1: no list of questions; write "- question: ..." for each question'),
         ("cases:\n  question: a\n", "line 2: no list of questions"),
@@ -77,18 +64,12 @@ BOMB = "- x: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(
         ('- question: "\\0"\n', "line 1: a text holds \\0"),
         ("- question: a\n  question: b\n", "line 2: 'question' occurs twice in one row"),
         ("- ? [a, b]\n  : c\n", "line 1: a name that is a list"),
-        (
-            "- x: !!python/object/apply:os.getcwd []\n",
-            "line 1: the tag '!!python/object/apply:os.getcwd' is not",
-        ),
-        ("- x: !!timestamp 2026-04-01\n", "line 1: the tag '!!timestamp' is not allowed"),
-        ("- x: !secret y\n", "line 1: the tag '!secret' is not allowed"),
         ("- question: q\n  x: " + "[" * 100_000, "line 2: nested too deeply"),
         ("- " * 50_000 + "a", "line 1: nested too deeply"),
     ],
 )
 def test_refused(tmp_path: Path, text: str, message: str) -> None:
-    """Mistakes, tags and bombs are one line that names file and line."""
+    """Mistakes and bombs are one line that names file and line."""
     with pytest.raises(CaseFileError) as caught:
         rows_of(tmp_path, text)
 

@@ -7,8 +7,8 @@ import pytest
 from tests.core.test_replies import GOOD, outcome
 
 
-@pytest.mark.parametrize("depth", [100, 300, 900, 960, 980, 990, 995, 1000, 1010, 3000])
-@pytest.mark.parametrize("key", ["reason", "grade", "other", "result"])
+@pytest.mark.parametrize("depth", [100, 980, 1000, 3000])
+@pytest.mark.parametrize("key", ["reason", "result"])
 def test_deep_replies_are_refused(key: str, depth: int) -> None:
     """However deep lists and objects lie in each other, on either side of the recursion limit."""
     for opening, closing in (("[", "]"), ('{"a":', "}"), ('{"reason":', "}")):
@@ -19,50 +19,28 @@ def test_deep_replies_are_refused(key: str, depth: int) -> None:
 
 HUGE = {
     "long reason": '{"reason": "' + "長い。" * 70_000 + '", "grade": 4}',
-    "long reason, mended": '{"reason": "' + "長い。" * 70_000 + '", "grade": 4,}',
     "long prose": "長い。" * 70_000 + GOOD,
     "long thought": "<think>" + "{長い。" * 50_000 + "</think>" + GOOD,
-    "many objects": '{"a": 1}\n' * 22_000 + GOOD,
-    "opening braces": "{" * 200_000,
-    "opening objects": '{"' * 100_000,
-    "deep objects": '{"a":' * 40_000,
     "deep lists": '{"reason": ' + "[" * 200_000,
     "lists of objects": "[{" * 100_000,
     "deep and closed": '{"reason": ' + "[" * 50_000 + "]" * 50_000 + ', "grade": 4}',
     "quotes": '"' * 200_000,
-    "escaped quotes": '{"reason": ' + '\\"' * 100_000,
     "open string of escapes": '{"reason": "' + '\\"' * 100_000,
-    "backslashes": '{"reason": "' + "\\" * 200_001,
     "commas": '{"reason": 1' + ", " * 100_000,
-    "space": '{"reason": "ok",' + " " * 200_000,
     "fences": "```json\n" * 25_000,
-    "thoughts": "<think>" * 28_000,
-    "ends of thoughts": "</think>\n" * 22_000,
     "thoughts and ends": "<think></think>" * 13_000,
-    "broken objects on lines": '{"reason" "x"}\n' * 13_000,
     "digits": '{"reason": "ok", "grade": ' + "4" * 200_000 + "}",
-    "digits as text": '{"reason": "ok", "grade": "' + "4" * 200_000 + '"}',
     "many wrappings": '{"A b": {"x": 1}}\n' * 60_000 + GOOD,
-    "long noise": "noise {x} " * 100_000 + GOOD,
     "long python": "{'reason': '" + "長い" * 500_000 + "', 'grade': 4}",
     "long encoded": json.dumps('{"reason": "' + "長い" * 150_000 + '", "grade": 4}'),
-    "long wrong escapes": '{"reason": "' + "\\'" * 500_000 + '", "grade": 4}',
     "python quotes": "{'reason': '" + "a'" * 300_000,
-    "typographic quotes": "{“reason”: “" + "“" * 300_000,
     "typographic openings": "{“" * 200_000,
     "comments": '{"reason": 1, ' + "//" * 500_000,
-    "comments on lines": '{"reason": 1, ' + "// \n" * 250_000,
-    "open comments": '{"reason": 1, ' + "/*" * 500_000,
     "hashes": '{"reason": 1, ' + " #" * 500_000,
-    "encoded braces": '{\\"' + "} " * 500_000 + "x",
     "bracketed thoughts": "[THINK]" * 140_000,
-    "open brackets": "[ " * 500_000,
-    "open braces": "{ " * 500_000,
     "wide braces": "｛" * 1_000_000,
     "spaces in a grade": '{"reason": "ok", "grade": "grade' + " " * 1_000_000 + 'x"}',
-    "literals": '{"reason": ' + "True " * 200_000,
     "wrappings": '{"result": ' * 90_000,
-    "broken lines": '\n{"reason' * 110_000,
     "lists of verdicts": "[" + '{"reason": "ok", "grade": 4},' * 33_000 + "{}]",
 }
 

@@ -124,11 +124,8 @@ def test_ninety_means_nine_tenths(given: Any, kept: float) -> None:
 
 
 WRONG: dict[str, Any] = {
-    "limit": -1, "turns": 51, "repeats": 101, "judging": "both", "language": "fr", "concurrency": 0,
-    "calls": 0,
-    "timeout": 3601, "cache": "yes", "retest": 2.1, "seed": "x",
-    "max_failed": 1.1, "budget": -5, "offline": "perhaps", "dry_run": "perhaps", "json_output": "perhaps",
-    "judges": [","], "persona": [""], "to": [" "], "set": ["no-equals-sign"],
+    "limit": -1, "turns": 51, "judging": "both", "language": "fr", "timeout": 3601, "retest": 2.1,
+    "seed": "x", "budget": -5, "offline": "perhaps", "judges": [","], "set": ["no-equals-sign"],
 }  # fmt: skip
 
 
@@ -141,7 +138,7 @@ def test_a_wrong_value_is_one_line_that_names_its_flag(name: str) -> None:
     assert told.endswith(".")
 
 
-@pytest.mark.parametrize("name", sorted(set(WRONG) - {"judges", "persona", "to", "set"}))
+@pytest.mark.parametrize("name", ["turns", "language", "timeout", "offline"])
 def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
     """The variable of the environment, or the key and the file."""
     assert problem(environ={f"REHEARSAL_{name.upper()}": str(WRONG[name])}).startswith(
@@ -156,20 +153,12 @@ def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
     ("toml", "told"),
     [
         ("turn = 3", "unknown setting: 'turn'. Did you mean turns"),
-        ("max-failed = 0.1", "unknown setting: 'max-failed'. Did you mean max_failed"),
-        ("[reed]\nx = 1", "unknown setting: 'reed'. Did you mean red"),
         ("[red]\noveral = 0.7", "unknown key of [red]: 'overal'. Did you mean overall"),
         ("[red]\noverall = 70", "red in rehearsal.toml: overall 70: must be at most 1."),
-        ("[red]\ncorrectness = -1", "correctness -1: must be at least 0."),
-        ("[red]\ngroundedness = 6", "groundedness 6: must be at most 5."),
-        ("[red]\noverall = 'x'", "red in rehearsal.toml: overall x: "),
         ("[greeting]\nfr = 'Bonjour'", "greeting in rehearsal.toml: fr fr: must be 'ja' or 'en'."),
         ("set = 5", "set in rehearsal.toml: 5: must be a table of settings."),
-        ("persona = 5", "persona in rehearsal.toml: 5: "),
         ("persona = ['angry', 5]", "persona in rehearsal.toml: 5: must be text."),
         ("target = nan", "target in rehearsal.toml: nan: "),
-        ("timeout = inf", "timeout in rehearsal.toml: inf: "),
-        ("turns 3", "rehearsal.toml: not valid TOML ("),
         ("turns = 3\nturns = 4", "rehearsal.toml: not valid TOML ("),
     ],
 )

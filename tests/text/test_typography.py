@@ -13,7 +13,7 @@ from simulator.privacy.redactor import Redactor
 from simulator.text import phrases
 from simulator.text.figures import figures
 from simulator.text.normalise import plain_form
-from simulator.text.typography import codes, half_width, straight
+from simulator.text.typography import codes, half_width, language_of, straight
 from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES, fixture_rows
@@ -131,3 +131,8 @@ def test_codes_are_counted_in_one_spelling() -> None:
     assert codes("0120-000-371へ9:00から、help@mizunara.exampleへ") == {
         "0120-000-371": 1, "9:00": 1, "help@mizunara.example": 1,
     }  # fmt: skip
+
+
+def test_kana_or_kanji_make_a_text_japanese() -> None:
+    """Of any width; signs and letters alone are English."""
+    assert [*map(language_of, ("WiFiが遅い", "料金", "ﾙｰﾀｰ", "café 10€", "?"))] == ["ja"] * 3 + ["en"] * 2
