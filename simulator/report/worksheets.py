@@ -10,7 +10,7 @@ sheet (`sheets/merge.py`):
     conversations   20261121-090400-x/angry/fees-01#1              new rows at the top
     blind           20261121-090400-x/angry/cancel-03#1/3          new rows at the top
     questions       fees-01, the id of the case                    the team's: new questions are added
-    history         20261121-090400-x                              a new row, and a point of the chart
+    history         20261121-090400-x                              a new row
     trends          fees-01, the id of the case                    figures are replaced
     archive         review/answer-9d6fc3c2aaddaee7-...             what left the others, with the team's words
     technical       model.judge, setting.turns, version.python     values are replaced
@@ -100,7 +100,6 @@ from simulator.sheets.model import (
     SheetCell,
     SheetRow,
     Worksheet,
-    WorksheetChart,
     folded,
     number_cell,
     question_key,
@@ -402,11 +401,9 @@ def _mean(value: float | None, limit: float | None) -> SheetCell:
 
 
 def history_sheet(context: ReportContext, runs: Sequence[PastRun]) -> Worksheet:
-    """The row of this run below those of earlier ones, with a picture of how the score developed."""
+    """The row of this run below those of earlier ones."""
     rows = tuple(SheetRow(key=run.run, cells=_history_cells(run, context)) for run in runs)
-    made = worksheet("history", context.text, rows, context.wording)
-    chart = WorksheetChart(title=made.column("score").title, x="date", ys=("score", "target"))
-    return made.model_copy(update={"chart": chart})
+    return worksheet("history", context.text, rows, context.wording)
 
 
 def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]:
@@ -423,7 +420,7 @@ def _history_cells(run: PastRun, context: ReportContext) -> dict[str, SheetCell]
         cells["decision"] = text_cell(context.text(decision_text(run.release_decision)))
     if run.cost_usd is not None:
         cells["cost"] = number_cell(round(run.cost_usd, 4))
-    # Left empty where there is none: the chart has a gap then, and not a 0.
+    # Left empty where there is none, and not a 0.
     for key, share in (("score", run.score), ("target", run.gate.target if run.gate else None)):
         if share is not None:
             cells[key] = number_cell(round(100 * share, 1))

@@ -60,7 +60,6 @@ from simulator.sheets.model import (
     SheetCell,
     SheetRow,
     Worksheet,
-    WorksheetChart,
     decimals_of,
     folded,
     layouts,
@@ -457,7 +456,7 @@ class _WorkbookPainter:
         self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
 
     def add(self, worksheet: Worksheet) -> None:
-        """Adds a worksheet with its columns, rows, dropdowns, names and chart."""
+        """Adds a worksheet with its columns, rows, dropdowns and names."""
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
         # The arrow of the filter takes about three characters of a heading.
@@ -468,9 +467,6 @@ class _WorkbookPainter:
         heights = [high * self.line + 5]
         for number, row in enumerate(worksheet.rows, start=1):
             heights.append(self._row(sheet, worksheet, number, row))
-        chart, keys = worksheet.chart, [column.key for column in worksheet.columns]
-        if chart and worksheet.rows and {chart.x, *chart.ys} <= set(keys):
-            self._chart(sheet, worksheet, chart, keys)
         _view(sheet, worksheet)
         if worksheet.name in _PRINTED:
             self._paper(sheet, worksheet, heights)
@@ -728,25 +724,6 @@ class _WorkbookPainter:
             sheet.write_blank(*place, None, form)
         else:
             sheet.write_string(*place, str(cell.value), form)
-
-    def _chart(self, sheet: Any, worksheet: Worksheet, chart: WorksheetChart, keys: list[str]) -> None:
-        """Below the table; from the oldest run to the newest."""
-        last = len(worksheet.rows)
-        picture = self._file.add_chart({"type": "line"})
-        for key in chart.ys:
-            place, x, title = keys.index(key), keys.index(chart.x), worksheet.title
-            names, values = [title, 1, x, last, x], [title, 1, place, last, place]
-            series = {"name": [title, 0, place], "categories": names, "values": values}
-            picture.add_series({**series, "marker": {"type": "circle"}})
-        font = {"name": self.font, "size": 9}
-        picture.set_title({"name": chart.title, "name_font": {"name": self.font, "size": 12}})
-        # The newest run is the first row, and stands at the right.
-        picture.set_x_axis({"reverse": True, "crossing": "max", "num_font": font, "text_axis": True})
-        gridlines = {"visible": True, "line": {"color": "D9D9D9"}}
-        picture.set_y_axis({"num_font": font, "major_gridlines": gridlines})
-        picture.set_legend({"position": "bottom", "font": font})
-        picture.set_size({"width": 640, "height": 320})
-        sheet.insert_chart(last + 2, 1, picture, {"object_position": 2})
 
 
 def text_width(text: str) -> float:

@@ -72,7 +72,6 @@ from simulator.sheets.model import (
     PulledRow,
     SheetRow,
     Worksheet,
-    WorksheetChart,
     decimals_of,
     folded,
     layout_of,
@@ -338,8 +337,8 @@ LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
 _FILL, _LINK = "userEnteredFormat.backgroundColorStyle", "userEnteredFormat.textFormat.link"
 WRITTEN = f"userEnteredValue,note,{_FILL},{_LINK}"
-# Rows below the last one and columns beside it in which people may write; a chart takes more of these.
-SPARE_ROWS, SPARE_COLUMNS, CHART_COLUMNS = 100, 2, 9
+# Rows below the last one and columns beside it in which people may write.
+SPARE_ROWS, SPARE_COLUMNS = 100, 2
 # The day from which Google counts days.
 _DAY_ZERO = datetime(1899, 12, 30)
 # So long that wrapped rows would fill the screen: they are cut where the cell ends.
@@ -466,8 +465,6 @@ class Changes:
         # The last rows first, for each portion goes to the top.
         last = tab is not None and self.top >= tab.rows
         self.groups += [[*self._insert_rows(rows, last)] for rows in reversed(packed(self.added, _PORTION))]
-        if self.created and sheet.chart:
-            self.groups.append([self._chart(sheet.chart)])
         self.values: list[Json] = []
         self.updated: dict[str, int] = {}
         self._change_rows([*merged.rows, *merged.kept], edited.columns, now)
@@ -502,7 +499,7 @@ class Changes:
         columns_there = edited.columns if tab else {}
         if tab is None:
             grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
-            grid["columnCount"] = len(added) + (CHART_COLUMNS if sheet.chart else SPARE_COLUMNS)
+            grid["columnCount"] = len(added) + SPARE_COLUMNS
             grid["frozenColumnCount"] = min(sheet.frozen_columns, len(added) - 1)
             yield {"addSheet": {"properties": {**whole, "title": self.title, "gridProperties": grid}}}
             filtered = box(self.sheet_id, columns=(0, len(added)))
@@ -577,27 +574,6 @@ class Changes:
         for first, end in spans(rows[0]):
             lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
-
-    def _chart(self, chart: WorksheetChart) -> Json:
-        """Beside the table; it grows with the rows. The newest is at the top, and so at the right."""
-
-        def source(key: str) -> Json:
-            rows, index = (0, 1 + SPARE_ROWS + len(self.added)), self.places[key]
-            return {"sourceRange": {"sources": [box(self.sheet_id, rows, (index, index + 1))]}}
-
-        basic: Json = {
-            "chartType": "LINE",
-            "legendPosition": "BOTTOM_LEGEND",
-            "headerCount": 1,
-            "domains": [{"domain": source(chart.x), "reversed": True}],
-            "series": [{"series": source(key), "targetAxis": "LEFT_AXIS"} for key in chart.ys],
-        }
-        # Over nothing that people could write into: columns are made for it beside the table.
-        corner = {"sheetId": self.sheet_id, "rowIndex": 1, "columnIndex": len(self.sheet.columns) + 1}
-        place = {"overlayPosition": {"anchorCell": corner, "widthPixels": 600, "heightPixels": 320}}
-        return {
-            "addChart": {"chart": {"spec": {"title": chart.title, "basicChart": basic}, "position": place}}
-        }
 
     def _change_rows(self, lines: Iterable[MergedRow], columns: Mapping[str, int], now: Cells) -> None:
         """The program's cells of rows that are there; what is right is left.

@@ -152,14 +152,6 @@ class LazyRows(Sequence[Item]):
 Rows = Annotated[Sequence[SheetRow], SkipValidation]
 
 
-class WorksheetChart(Value):
-    """A line chart of the columns `ys` over the column `x`."""
-
-    title: str
-    x: str
-    ys: tuple[str, ...]
-
-
 class Worksheet(Value):
     """One worksheet: `name` is its stable id, `title` what people read on its tab.
 
@@ -175,7 +167,6 @@ class Worksheet(Value):
     columns: tuple[Column, ...]
     rows: Rows = ()
     frozen_columns: int = 1
-    chart: WorksheetChart | None = None
     help: str = ""
     run: str = ""
     asked: frozenset[str] = frozenset()

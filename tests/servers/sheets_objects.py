@@ -1,4 +1,4 @@
-"""Batch requests about what lies on a worksheet: protection, filters, charts, conditional formats, names."""
+"""Batch requests about what lies on a worksheet: protection and filters."""
 
 import secrets
 from typing import Any
@@ -32,34 +32,3 @@ def set_basic_filter(edit: Edit, told: Json) -> Json:
     sheet.basic_filter = {**given, "range": {"sheetId": sheet.id, **(given.get("range") or {})}}
     return {}
 
-
-def add_chart(edit: Edit, told: Json) -> Json:
-    """addChart, over cells or on a worksheet of its own."""
-    given = told.get("chart") or {}
-    position = given.get("position") or {}
-    if position.get("newSheet"):
-        sheet = edit.book.add_sheet({"sheetType": "OBJECT"})
-        position = {"sheetId": sheet.id}
-    else:
-        anchor = (position.get("overlayPosition") or {}).get("anchorCell") or {}
-        sheet = edit.sheet(anchor or position)
-    _check_sources(edit, given.get("spec") or {})
-    made = {
-        "chartId": _new_id(edit, "charts", "chartId", given.get("chartId")),
-        "spec": given.get("spec") or {},
-    }
-    made["position"] = position
-    sheet.lists["charts"].append(made)
-    return {"addChart": {"chart": made}}
-
-
-def _check_sources(edit: Edit, told: Any) -> None:
-    """Every range a chart draws must exist."""
-    if isinstance(told, list):
-        for inner in told:
-            _check_sources(edit, inner)
-    elif isinstance(told, dict):
-        if "startRowIndex" in told or "startColumnIndex" in told:
-            edit.box(told)
-        for inner in told.values():
-            _check_sources(edit, inner)

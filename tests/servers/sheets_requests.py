@@ -86,5 +86,4 @@ HANDLERS: dict[str, Handler] = {
     "createDeveloperMetadata": _named("createDeveloperMetadata", metadata.create),
     "addProtectedRange": objects.add_protected_range,
     "setBasicFilter": objects.set_basic_filter,
-    "addChart": objects.add_chart,
 }
