@@ -193,38 +193,23 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """The values of one line or bar of a chart, None where there is none.
-
-    `texts` are the values as people read them; `low` and `high` are the ends of their intervals; `notes`
-    say what they rest on.
-    """
-
-    name: Text
-    values: tuple[float | None, ...]
-    texts: tuple[Text, ...] = ()
-    low: tuple[float | None, ...] = ()
-    high: tuple[float | None, ...] = ()
-    notes: tuple[Text, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Chart:
     """A picture; `description` says in a sentence what it shows.
 
-    `lines`: the first series with dots and figures, the others as thin lines, over `labels` from left to
-    right. `bars`: one series, with a bar for every label.
-    `marks` are values of the scale with their texts, and `limit` is the one that must be reached.
+    `line`: dots with figures over `labels`, from left to right. `bars`: a bar for every label. A value is
+    None where there is none; `texts` are the values as people read them, `low` and `high` the ends of their
+    intervals. `marks` are values of the scale with their texts.
     """
 
-    kind: Literal["lines", "bars"]
+    kind: Literal["line", "bars"]
     title: Text
     description: Text
     labels: tuple[Text, ...]
-    series: tuple[Series, ...]
+    values: tuple[float | None, ...]
+    texts: tuple[Text, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
     marks: tuple[tuple[float, Text], ...] = ()
-    limit: tuple[float, Text] | None = None
-    note: Text = ""
 
 
 Block = Line | FactList | Notes | Items | Table | Chart

@@ -12,7 +12,6 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
-    Series,
     Table,
     Text,
     Tone,
@@ -127,11 +126,14 @@ def _history_chart(runs: list[PastRun]) -> Chart:
     )
     low, high = zip(*(run.interval or (None, None) for run in runs), strict=True)
     return Chart(
-        kind="lines",
+        kind="line",
         title=_("How the score developed"),
         description=_("Score by run: {scores}", scores=scores),
         labels=dates,
-        series=(Series("", tuple(run.score for run in runs), texts, low, high),),
+        values=tuple(run.score for run in runs),
+        texts=texts,
+        low=low,
+        high=high,
         marks=tuple((mark, points(mark)) for mark in _SCALE),
     )
 

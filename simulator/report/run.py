@@ -52,7 +52,7 @@ from simulator.report.context import (
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import (
-    course_sections,
+    course_section,
     customers_section,
     felt_section,
 )
@@ -111,7 +111,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if not summary.rows:
-        yield from course_sections(summary, context.titles)
+        yield course_section(summary)
         yield felt_section(summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
         yield customers_section(summary)

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.document import Chart, Report, Series, Text, excerpt, points, reader_time
+from simulator.core.document import Chart, Report, Text, excerpt, points, reader_time
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.titles import title
 from simulator.core.types import (
@@ -148,7 +148,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
     # A bar for each reason why turns are red, which may stand beside another.
     kinds = sorted(summary.red.kinds.items(), key=lambda item: -item[1])
     names = tuple(context.titles("mark", kind) for kind, _n in kinds)
-    bars = Series("", tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds))
+    values, texts = tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds)
     # Sections without blocks, which the template fills, and leaves out where there is nothing to fill in.
     filled = {"shelf": passages, "endings": endings}
     there = [section for section in report.shown_in("page") if filled.get(section.key, True)]
@@ -199,7 +199,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         beside=beside,
         disputed=disputed_count(summary) or "",
         hits=hit_rate(review_findings(results, summary)) or "",
-        red_kinds=Chart("bars", "", _("Answers to review"), names, (bars,)) if kinds else None,
+        red_kinds=Chart("bars", "", _("Answers to review"), names, values, texts) if kinds else None,
         red_questions=len(every),
         # Of stand-ins the notice says it.
         standing="" if summary.trial else standing_text(summary.standing),

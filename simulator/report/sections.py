@@ -13,7 +13,6 @@ change.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from math import fsum
 
@@ -23,16 +22,13 @@ from simulator.core.document import (
     TERMINAL,
     Block,
     Cell,
-    Chart,
     Line,
     Section,
-    Series,
     Table,
     Text,
     figures_section,
     points,
     share_text,
-    target_points,
 )
 from simulator.core.messages import Message, _, listed, pgettext
 from simulator.core.titles import Titles
@@ -40,16 +36,14 @@ from simulator.core.types import RISK, Results, Spending
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
 from simulator.report.rulings import attacks_section, conflicts_section, risk_section
-from simulator.report.tables import FEELING, feeling_text, signed, spending_table
+from simulator.report.tables import FEELING, feeling_text, mean_cell, signed, spending_table
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
 from simulator.results.red import undecided_turns
 from simulator.results.rows import RunTurns
-from simulator.results.scores import Course, course
+from simulator.results.scores import course
 
-# More lines of a chart than this cannot be told apart: then only that of all customers is drawn.
-_LINES = 4
 # So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 
@@ -247,63 +241,31 @@ def _right(right: int, of: int) -> Cell:
 # Turn by turn
 
 
-def course_sections(summary: Summary, titles: Titles) -> Iterator[Section]:
-    """How turns went, the first to the last; nothing where no turn was graded.
+def course_section(summary: Summary) -> Section | None:
+    """How answers went, the first to the last; None where no second one was graded.
 
-    Later turns have fewer conversations, and not the same ones: who was satisfied has left. So each point
+    Later answers have fewer conversations, and not the same ones: who was satisfied has left. So each mean
     has its n, and a fall does not by itself say that the bot gets worse.
     """
-    limit, charts = summary.red.rules.overall, list[Chart]()
-    if score := course(summary.record, summary.scores.primary):
-        line = None if limit is None else (limit, _("limit {limit}", limit=target_points(limit)))
-        text = partial(points, against=limit)
-        charts.append(_drawn(score, _("Score"), (0, 0.5, 1), text, titles, limit=line))
-    if feelings := course(summary.record, FEELING, raw=True):
-        note = _("−2 angry … 0 even … +2 glad. No part of the bot's score.")
-        charts.append(_drawn(feelings, _("Customer's feeling"), (-2, 0, 2), signed, titles, note=note))
-    if charts:
-        yield Section("course", _("Answer by answer"), tuple(charts), views=PAGE | TERMINAL)
-
-
-def _drawn(
-    means: Course,
-    title: Message,
-    marks: Sequence[float],
-    text: Callable[[float | None], str],
-    titles: Titles,
-    *,
-    limit: tuple[float, Message] | None = None,
-    note: Text = "",
-) -> Chart:
-    """The course of everyone, with those of single customers where they are few.
-
-    `marks` are the lines of the scale, `text` shows a value, `limit` is a value that must be reached with its
-    name. The description has all figures in words, for those who do not see the chart.
-    """
-    turns = tuple(_("Answer {n}", n=turn) for turn in range(1, len(means.overall) + 1))
-    figures = [
-        _("answer {turn}: {value} ({n} graded)", turn=turn, value=text(mean.mean), n=mean.n)
-        for turn, mean in enumerate(means.overall, 1)
-    ]
-    courses = {_("All"): means.overall} | {
-        titles("persona", name): turns for name, turns in means.personas.items()
+    scores = course(summary.record, summary.scores.primary)
+    feelings = course(summary.record, FEELING, raw=True)
+    limit = summary.red.rules.overall
+    columns: dict[Text, Callable[[int], Cell | Text | None]] = {
+        _("Answer"): lambda n: _("Answer {n}", n=n + 1),
+        _("Score"): lambda n: mean_cell(scores[n], limit) if n < len(scores) else None,
     }
-    series = []
-    for name, means_of_turns in courses.items():
-        values = tuple(mean.mean for mean in means_of_turns)
-        notes = tuple(f"n {mean.n}" for mean in means_of_turns)
-        series.append(Series(name, values, tuple(map(text, values)), notes=notes))
-    return Chart(
-        kind="lines",
-        title=title,
-        description=_("{title}. {figures}.", title=title, figures=figures),
-        labels=turns,
-        # One persona's line is that of all.
-        series=tuple(series if 1 < len(means.personas) <= _LINES else series[:1]),
-        marks=tuple((mark, text(mark)) for mark in marks),
-        limit=limit,
-        note=note,
-    )
+    notes: tuple[Block, ...] = ()
+    if feelings:
+        columns[_("Customer's feeling")] = lambda n: (
+            Cell(text=signed(feelings[n].mean), note=f"{feelings[n].n}/{feelings[n].planned}")
+            if n < len(feelings)
+            else None
+        )
+        notes = (Line(_("−2 angry … 0 even … +2 glad. No part of the bot's score."), "soft"),)
+    if not (rows := range(max(len(scores), len(feelings)))):
+        return None
+    table = Table.listing("course", rows, columns)
+    return Section("course", _("Answer by answer"), (table, *notes), views=PAGE | TERMINAL)
 
 
 # What customers felt, and how they were played

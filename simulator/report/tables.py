@@ -54,8 +54,8 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     ) -> tuple[Cell, ...]:
         # How a customer feels is no fault of the bot's by itself.
         limits = {judge: None if judge.partition("@")[0] == FEELING else limit for judge in judges}
-        means = (_mean_cell(judges[judge], limits[judge]) for judge in summary.scores.active)
-        return name, _mean_cell(score, limit), red, *means
+        means = (mean_cell(judges[judge], limits[judge]) for judge in summary.scores.active)
+        return name, mean_cell(score, limit), red, *means
 
     rows = [
         row(
@@ -91,7 +91,7 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     return Table.of("personas", columns, rows, _("Customer × judge"))
 
 
-def _mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
+def mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
     """A mean with its coverage as the note; red below the limit."""
     low = mean.mean is not None and limit is not None and mean.mean < limit
     text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""

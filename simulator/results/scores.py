@@ -29,7 +29,6 @@ from simulator.core.types import (
     LEXICAL,
     Language,
     Results,
-    Value,
 )
 from simulator.results.figures import (
     ENOUGH_ALIKE,
@@ -58,17 +57,6 @@ LAST_TURN = 12
 Item = TypeVar("Item")
 # The five graded 1..5 whose raw means add up to the total, as the RAG contests add them up.
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
-
-
-class Course(Value):
-    """One judge at turn 1, 2, ...: `overall`, and by persona; a mean is 0..1, or on the judge's own scale.
-
-    All tuples are equally long: up to the last turn that the judge graded anywhere, at most `LAST_TURN`.
-    """
-
-    judge: str
-    overall: tuple[Mean, ...]
-    personas: Mapping[str, tuple[Mean, ...]]
 
 
 def score_figures(
@@ -284,11 +272,12 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
     return groups
 
 
-def course(run: RunTurns, judge: str, *, raw: bool = False) -> Course | None:
-    """The course of a judge, `raw` on its own scale; None when it graded no second turn.
+def course(run: RunTurns, judge: str, *, raw: bool = False) -> tuple[Mean, ...]:
+    """A judge's mean (0..1, or `raw` on its own scale) at turn 1, 2, ...; none when it graded no second turn.
 
-    A mean's `planned` is how many turns of that index were spoken. Later turns have fewer customers, those
-    who were not content before: a falling line need not mean that answers get worse.
+    They go up to the last turn that it graded anywhere, at most `LAST_TURN`; `planned` is how many turns of
+    that index were spoken. Later turns have fewer customers, those who were not content before: a falling
+    line need not mean that answers get worse.
     """
 
     def grade(turn: GradedTurn) -> float | None:
@@ -299,20 +288,10 @@ def course(run: RunTurns, judge: str, *, raw: bool = False) -> Course | None:
     last = max((turn.turn for turn in turns if grade(turn) is not None), default=0)
     # One turn is no course.
     if last < 2:
-        return None
-
-    def means(of_group: Sequence[GradedTurn]) -> tuple[Mean, ...]:
-        """The mean at each turn index."""
-        values: list[list[float | None]] = [[] for _turn in range(last)]
-        for turn in of_group:
-            if turn.turn <= last:
-                values[turn.turn - 1].append(grade(turn))
-        n = [sum(value is not None for value in at) for at in values]
-        return tuple(Mean(mean=_mean(at), n=k, planned=len(at)) for at, k in zip(values, n, strict=True))
-
-    by_persona = _grouped(turns, lambda turn: turn.persona)
-    return Course(
-        judge=judge,
-        overall=means(turns),
-        personas={name: means(of_persona) for name, of_persona in by_persona.items()},
-    )
+        return ()
+    values: list[list[float | None]] = [[] for _turn in range(last)]
+    for turn in turns:
+        if turn.turn <= last:
+            values[turn.turn - 1].append(grade(turn))
+    n = [sum(value is not None for value in at) for at in values]
+    return tuple(Mean(mean=_mean(at), n=k, planned=len(at)) for at, k in zip(values, n, strict=True))

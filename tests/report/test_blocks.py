@@ -15,7 +15,6 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
-    Series,
     Table,
 )
 from simulator.report.painters.html import page
@@ -29,7 +28,6 @@ LONG = "解約金は9,500円です。An answer that is longer than most terminal
 def report_of(text: str) -> Report:
     """A report in which every text is this one."""
     fact, line = Fact(text, text, (text,)), Line(text, "alarm")
-    bars = Series(text, (1.0, 3.0), (text, text), (0.0, 2.0), (2.0, 4.0), (text, ""))
     cells = (Cell(text=text, note=text, tone="good"), Cell(text=text, href="report.html"), Cell(text="1"))
     marks = ((0.0, text), (4.0, text))
     blocks: tuple[Block, ...] = (
@@ -38,8 +36,8 @@ def report_of(text: str) -> Report:
         FactList((fact,), text),
         Items((Item(text, (fact,), "alarm"),), text, numbered=True),
         Table(name="t", title=text, columns=(text, text, "n"), rows=(cells, cells), words=frozenset({1})),
-        Chart("bars", text, text, (text, text), (bars,), note=text),
-        Chart("lines", text, text, (text, text), (bars,), marks, (2.0, text)),
+        Chart("bars", text, text, (text, text), (1.0, 3.0), (text, text)),
+        Chart("line", text, text, (text, text), (1.0, 3.0), (text, text), (0.0, 2.0), (2.0, 4.0), marks),
     )
     folded = Section("folded", text, blocks, folded=True)
     return Report(text, "ja", blocks, (Section("open", text, blocks), folded), text, text)

@@ -190,16 +190,13 @@ def test_json_has_exactly_the_agreed_keys() -> None:
 
 
 def test_each_turn_has_its_mean_with_n() -> None:
-    """Over all conversations that came so far, and by persona; feelings keep their scale from -2 to 2."""
+    """Over all conversations that came so far; feelings keep their scale from -2 to 2."""
     found, feelings = course(summary().record, "turn"), course(summary(full()).record, "tone", raw=True)
 
-    assert found
-    assert [mean.n for mean in found.overall] == [6, 5, 2]
-    assert found.overall[0].mean == pytest.approx((5 + 2 + 5 + 5 + 5 + 2) / 30)
-    assert [mean.n for mean in found.personas["beginner"]] == [2, 1, 0]
-    assert found.personas["beginner"][2].mean is None
-    assert feelings
-    assert feelings.personas["angry"][1].mean == -2
+    assert [mean.n for mean in found] == [6, 5, 2]
+    assert found[0].mean == pytest.approx((5 + 2 + 5 + 5 + 5 + 2) / 30)
+    assert all(-2 <= (mean.mean or 0) <= 2 for mean in feelings)
+    assert min(mean.mean or 0 for mean in feelings) < 0
 
 
 def test_there_is_no_course_where_nothing_goes_on() -> None:
@@ -207,8 +204,8 @@ def test_there_is_no_course_where_nothing_goes_on() -> None:
     single = tuple(c for c in rehearsed().conversations if len(c.turns) == 1)
     alone = summary(rehearsed().model_copy(update={"conversations": single}))
 
-    assert course(summary().record, "nobody") is None
-    assert course(alone.record, "turn") is None
+    assert not course(summary().record, "nobody")
+    assert not course(alone.record, "turn")
     assert LAST_TURN >= 3
 
 

@@ -31,4 +31,3 @@ def set_basic_filter(edit: Edit, told: Json) -> Json:
     sheet, _ = edit.box(given.get("range") or {})
     sheet.basic_filter = {**given, "range": {"sheetId": sheet.id, **(given.get("range") or {})}}
     return {}
-

@@ -18,7 +18,6 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
-    Series,
     Table,
     Text,
 )
@@ -60,8 +59,8 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
     c, figures = outcome.calibration, outcome.compared.figures
     grades, counts = zip(*figures.histogram.bars, strict=True)
     shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for n in counts)
-    bars = Series("", tuple(map(float, counts)), shares)
-    chart = Chart("bars", "", _("Grades given"), tuple(f"{grade:g}" for grade in grades), (bars,))
+    labels, values = tuple(f"{grade:g}" for grade in grades), tuple(map(float, counts))
+    chart = Chart("bars", "", _("Grades given"), labels, values, shares)
     drawn = _(
         "[ ] is the 95 % interval (bootstrap over groups, {draws} draws, seed {seed:d}).",
         draws=RESAMPLES,

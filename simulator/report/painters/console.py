@@ -225,8 +225,8 @@ class _TerminalPainter:
 
     def _chart(self, chart: Chart) -> None:
         """A line as a row of bars, bars as rows of marks."""
-        if chart.kind == "lines" and chart.series and (line := _line_of(chart.series[0].values)):
-            first, *_others, last = [self._fit(text) for text in chart.series[0].texts if text] or [""]
+        if chart.kind == "line" and (line := _line_of(chart.values)):
+            first, *_others, last = [self._fit(text) for text in chart.texts if text] or [""]
             self.line(Line(f"{self._fit(chart.title)}  {first} {line} {last}"))
         if chart.kind != "bars":
             return
@@ -234,7 +234,7 @@ class _TerminalPainter:
             self.line(Line(chart.title, "soft"))
         labels = [self._fit(label) for label in chart.labels]
         width = max(map(cell_len, labels), default=0)
-        for label, length, text in zip(labels, bar_lengths(chart), chart.series[0].texts, strict=True):
+        for label, length, text in zip(labels, bar_lengths(chart), chart.texts, strict=True):
             space, marks = " " * (width - cell_len(label)), "■" * round(_BAR * length / 100)
             self.line(Line(f"{space}{label}  {marks} {self._fit(text)}"))
 
