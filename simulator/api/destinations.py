@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -38,19 +38,15 @@ from simulator.results.review_files import (
     TEAM,
     ReviewTarget,
     Taken,
-    decisions_in,
-    deleted_columns,
+    Written,
     document_of,
-    keyed_rows,
     replaced_lines,
     replaced_text,
-    take_rows,
 )
 from simulator.results.summary import figures_of
 from simulator.sheets.excel import newest_first, read_edited, save
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import PushSummary, pull, push
-from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import COLUMNS, PulledRow, Worksheet
 from simulator.storage.results import report_language
 from simulator.storage.run_file import RUN_FILE, add_note, read_run, run_ids
@@ -120,7 +116,7 @@ def _sheets(output: ReportOutput) -> str:
     document = document_of(target(output.settings.sheet or "", output.settings.worksheet or ""))
     worksheets = _worksheets(output, document)
     sheet, pushed = push_to_sheet(worksheets, output.settings, output.context.language)
-    for line in keep_words(pushed.before, output.folder.parent, output.settings.tests, document):
+    for line in keep_words(Written.of(pushed.before, document), output.folder.parent, output.settings.tests):
         say(line)
     note_written(output.folder / RUN_FILE, document)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
@@ -141,31 +137,31 @@ def read_earlier_words(settings: Settings) -> None:
     if "sheets" in settings.to:
         with contextlib.suppress(RehearsalError):
             sheet = target(settings.sheet or "", settings.worksheet or "")
-            keep_words(pull(sheet, _WRITTEN), settings.runs, settings.tests, document_of(sheet))
+            written = Written.of(pull(sheet, _WRITTEN), document_of(sheet))
+            keep_words(written, settings.runs, settings.tests)
 
 
-def keep_words(before: EditedSheets, runs: Path, tests: Path, document: str) -> list[Message]:
+def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
     """Stores what the team wrote about runs of this folder, before their worksheets show another run.
 
-    These are its decisions, its words about answers, and the answers that it made tests. `document` names the
-    sheet or workbook. Returns a line for each cell or row that cannot be read; all others are stored.
+    These are its decisions, its words about answers, and the answers that it made tests. Returns a line for
+    each cell or row that cannot be read; all others are stored.
     """
-    rows, known, faults = keyed_rows(before), set(run_ids(runs)), list[tuple[Text, Text]]()
+    known, faults = set(run_ids(runs)), list[tuple[Text, Text]]()
     of_run: dict[str, list[PulledRow]] = {}
-    for row in rows.get("review", ()):
+    for row in written.rows.get("review", ()):
         if (run := row.cells.get("run", "")) in known and any(map(row.cells.get, TEAM)):
             of_run.setdefault(run, []).append(row)
-    for run, written in of_run.items():
+    for run, rows in of_run.items():
         with contextlib.suppress(RehearsalError):
-            of_review = {**rows, "review": written, "blind": ()}
-            silent = deleted_columns(before)
-            faults += _keep_review(runs / run / RUN_FILE, of_review, silent, tests, document)
-    for run, decision in decisions_in(rows).items():
+            of_review = written._replace(rows={**written.rows, "review": rows, "blind": ()})
+            faults += _keep_review(runs / run / RUN_FILE, of_review, tests)
+    for run, decision in written.decisions.items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
             with contextlib.suppress(RunFileError):
-                _save_decision(path, decision, document)
-    named = ((_("{source}, {place}", source=document, place=place), why) for place, why in faults)
+                _save_decision(path, decision, written.document)
+    named = ((_("{source}, {place}", source=written.document, place=place), why) for place, why in faults)
     return [_("{place}: {why}; skipped.", place=place, why=why) for place, why in named]
 
 
@@ -191,16 +187,14 @@ def _save_decision(path: Path, decision: ReleaseDecision, document: str) -> None
         )
 
 
-def _keep_review(
-    path: Path, rows: Mapping[str, Sequence[PulledRow]], silent: frozenset[str], tests: Path, document: str
-) -> list[tuple[Text, Text]]:
+def _keep_review(path: Path, written: Written, tests: Path) -> list[tuple[Text, Text]]:
     """Stores the words about the answers of a run, and makes tests of those that are to be some.
 
     Returns the places of what cannot be read, and why not.
     """
     results = read_run(path)
-    summary, taken = figures_of(results, stored_settings(results.run.settings)), Taken(results, document)
-    take_rows(rows, ReviewTarget(results, summary, report_language(results)), taken, silent)
+    summary = figures_of(results, stored_settings(results.run.settings))
+    taken = written.taken(ReviewTarget(results, summary, report_language(results)))
     taken.decision = None  # `keep_words` stores those of all runs
     save_words_of(path, taken)
     results = read_run(path)
@@ -300,7 +294,7 @@ def _workbook(output: ReportOutput) -> Path:
 def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> list[Message]:
     # One that cannot be read is left alone, and said to be where it is written anew.
     with contextlib.suppress(RehearsalError):
-        return keep_words(read_edited(workbook, _WRITTEN), runs, tests, document_of(workbook))
+        return keep_words(Written.of(read_edited(workbook, _WRITTEN), document_of(workbook)), runs, tests)
     return []
 
 

@@ -1,6 +1,7 @@
 """Reads people's verdicts from files, workbooks and Google Sheets.
 
 Whatever the source is, its rows are handed with their places to a `Taken`, which holds them against the run.
+What stands in a sheet or workbook is a `Written`, wherever it was read.
 
     --from sheet, sheet:KEY, an address     the run's Google Sheet: worksheets Review and Blind
     --from report.xlsx                      a workbook of `--to xlsx`, with the same worksheets
@@ -18,9 +19,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -37,7 +37,7 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, pgettext, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
-from simulator.results.review import Place, blind_sample, blind_verdicts, turns_of_answers
+from simulator.results.review import Place, SampledTurn, blind_sample, blind_verdicts, turns_of_answers
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import Target
 from simulator.sheets.google_api import target as target_sheet
@@ -88,12 +88,12 @@ class Taken:
     in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
     `decision` is what the team decided about the run, None where nobody wrote that down. `closed` are the
     keys of rows of the review that were made tests, and went to the archive because they are right now.
-    `document` names the sheet or workbook.
+    `document` names the sheet or workbook, `read` is when its rows were read.
     """
 
     def __init__(self, results: Results, document: str = "") -> None:
         """Nothing is taken yet."""
-        self.document = document
+        self.document, self.read = document, datetime.now(UTC)
         self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
         self._places: dict[tuple[str, int, str, str], Text] = {}
         self.verdicts: list[HumanVerdict] = []
@@ -128,35 +128,28 @@ def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
     A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades, and
     so are rows that a program has.
     """
-    taken = Taken(target.results)
     if not isinstance(source, str):
         path = Path(GRADES)
-        _take_grades(path, raise_faults(object_rows(path, source)), taken)
-        return taken
-    name = source
-    if name == SHEET or name.startswith(f"{SHEET}:") or _ADDRESS.match(name):
-        _take_sheet(name, target, taken)
-    elif edited := _our_workbook(Path(name)):
-        taken.document = document_of(Path(name))
-        take_rows(keyed_rows(edited), target, taken, deleted_columns(edited))
-        _take_notes(edited, taken)
-    else:
-        _take_grades(Path(name), read_rows(Path(name), _fits), taken)
-    return taken
+        return _graded_in(path, raise_faults(object_rows(path, source)), target)
+    if source == SHEET or source.startswith(f"{SHEET}:") or _ADDRESS.match(source):
+        return _taken_from_sheet(source, target)
+    path = Path(source)
+    if edited := _our_workbook(path):
+        return _taken_from_worksheets(edited, document_of(path), target)
+    return _graded_in(path, read_rows(path, _fits), target)
 
 
 # --- a file of blind grades ---
 
 
-def _take_grades(path: Path, rows: Iterable[Row], taken: Taken) -> None:
+def _graded_in(path: Path, rows: Iterable[Row], target: "ReviewTarget") -> Taken:
     """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS).
 
     Either the columns conversation, turn, reviewer, grade (1-5) and comment, a grade in each row; or, in
     JSONL, labelled answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}. Raises
     CaseFileError where the first row has neither.
     """
-    given = datetime.now(UTC)
-    # All grades of a file have one time: that of its reading.
+    taken = Taken(target.results)
     for number, row in enumerate(rows):
         if not number and not _fits(row.values, whole=row.cells):
             msg = _(
@@ -168,13 +161,14 @@ def _take_grades(path: Path, rows: Iterable[Row], taken: Taken) -> None:
             )
             raise CaseFileError(msg)
         try:
-            verdicts = _verdicts_of(row.values, given)
+            verdicts = _verdicts_of(row.values, taken.read)
         except _Unusable as error:
             taken.faults.append((row.place, message_of(error)))
             continue
         taken.empty += not verdicts
         for verdict in verdicts:
             taken.add(row.place, verdict)
+    return taken
 
 
 class _Unusable(Exception):
@@ -356,7 +350,7 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     return str(key or sheet[0]), str(suffix or sheet[1] or "")
 
 
-def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
+def _taken_from_sheet(name: str, target: ReviewTarget) -> Taken:
     """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
     key, suffix = sheet_of(name, target)
     sheet = target_sheet(key, suffix)
@@ -368,11 +362,9 @@ def _take_sheet(name: str, target: ReviewTarget, taken: Taken) -> None:
             titles=" nor ".join(shown(TABS[name], target.language) for name in NAMES),
         )
         raise InputError(msg)
-    taken.document = document_of(sheet)
-    take_rows(keyed_rows(pulled), target, taken, deleted_columns(pulled))
-    _take_notes(pulled, taken)
-    for missing in (name for name in NAMES if name not in pulled.sheets):
-        taken.notes.append((missing, _("no such worksheet")))
+    taken = _taken_from_worksheets(pulled, document_of(sheet), target)
+    taken.notes += [(name, _("no such worksheet")) for name in NAMES if name not in pulled.sheets]
+    return taken
 
 
 def _our_workbook(path: Path) -> EditedSheets | None:
@@ -388,28 +380,16 @@ def _our_workbook(path: Path) -> EditedSheets | None:
     return edited if is_ours else None
 
 
-def _take_notes(edited: EditedSheets, taken: Taken) -> None:
-    """What could not be read; a missing column is no fault of a row, and copied rows are faults already."""
+def _taken_from_worksheets(edited: EditedSheets, document: str, target: ReviewTarget) -> Taken:
+    """What stands in the worksheets; a missing column is no fault of a row."""
+    taken = Written.of(edited, document).taken(target)
     for name in NAMES:
         for note in edited.sheets[name].notes if name in edited.sheets else ():
             if note.about == "column":
                 taken.notes.append((note.place, note.why))
             elif note.about == "cell":
                 taken.faults.append((note.place, note.why))
-
-
-def decisions_in(rows: Mapping[str, Sequence[PulledRow]]) -> dict[str, ReleaseDecision]:
-    """What the team decided, by run, in rows of the worksheets `summary` and `archive`.
-
-    A row in which nobody wrote says nothing, and takes nothing back.
-    """
-    decisions: dict[str, ReleaseDecision] = {}
-    # The summary last: what stands there is newer than what went to the archive.
-    for row in (row for name in reversed(DECIDED) for row in rows.get(name, ())):
-        cells = {field: plain_text(row.cells.get(column)) for field, column in _DECISION.items()}
-        if (match := _DECISION_KEY.fullmatch(row.key.strip())) and any(cells.values()):
-            decisions[match["run"]] = ReleaseDecision(**cells)
-    return decisions
+    return taken
 
 
 def document_of(source: Path | Target) -> str:
@@ -420,16 +400,127 @@ def document_of(source: Path | Target) -> str:
     return f"{source.key}{source.suffix}"
 
 
-def keyed_rows(edited: EditedSheets) -> dict[str, tuple[PulledRow, ...]]:
-    """The rows of the worksheets; none of one whose column of keys is gone, for they are about nothing."""
-    sheets = edited.sheets
-    return {name: rows if "key" in sheets[name].columns else () for name, rows in edited.rows.items()}
+class Written(NamedTuple):
+    """What stands in a sheet or workbook, whose name is `document`: the rows of its worksheets.
+
+    Of the columns in `silent`, which somebody deleted, the review says nothing.
+    """
+
+    document: str
+    rows: Mapping[str, Sequence[PulledRow]]
+    silent: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, edited: EditedSheets, document: str) -> "Written":
+        """Without the rows of a worksheet whose column of keys is gone, for they are about nothing."""
+        sheets, review = edited.sheets, edited.sheets.get("review")
+        rows = {name: rows if "key" in sheets[name].columns else () for name, rows in edited.rows.items()}
+        return cls(document, rows, frozenset(c for c in TEAM if review and c not in review.columns))
+
+    @property
+    def decisions(self) -> dict[str, ReleaseDecision]:
+        """What the team decided, by run; a row in which nobody wrote says nothing, and takes nothing back."""
+        decisions: dict[str, ReleaseDecision] = {}
+        for _place, row in self._decided:
+            cells = {field: plain_text(row.cells.get(column)) for field, column in _DECISION.items()}
+            if (match := _DECISION_KEY.fullmatch(row.key.strip())) and any(cells.values()):
+                decisions[match["run"]] = ReleaseDecision(**cells)
+        return decisions
+
+    @property
+    def _decided(self) -> Iterator[tuple[Text, PulledRow]]:
+        """The rows about runs; the summary last: it is newer than what went to the archive."""
+        return self._placed(reversed(DECIDED))
+
+    def _placed(self, names: Iterable[str]) -> Iterator[tuple[Text, PulledRow]]:
+        """The rows of these worksheets with their places."""
+        for name in names:
+            for row in self.rows.get(name, ()):
+                yield _("{tab}, row {number:d}", tab=TABS[name], number=row.number), row
+
+    def taken(self, target: ReviewTarget) -> Taken:
+        """The verdicts in the worksheets `review` and `blind`, and what is wrong with them."""
+        results, run = target.results, target.results.run.id
+        taken = Taken(results, self.document)
+        turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
+        taken.decision = self.decisions.get(run)
+        taken.closed = frozenset(
+            row.key.strip().partition("/")[2]
+            for row in self.rows.get("archive", ())
+            if row.cells.get("outcome") == "right" and row.cells.get("make_test") == "yes"
+        )
+        answers, wanted = turns_of_answers(results, target.summary), self._desk_answers(turns)
+        # Rows of other runs, which sheets keep, are counted; of others somebody lost or made up the key.
+        for place, row in self._placed(["review"]):
+            if same := answers.get(row.key.strip()):
+                expected = {at: wanted.pop(at)[1] for at in same if at in wanted}
+                self._take_review(row, place, same, taken, expected)
+            else:
+                _leave_out(row, place, run, taken)
+        # The worksheet has no sampling rates, because these would tell what is red; the lot is drawn again.
+        sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
+        for place, row in self._placed(["blind"]):
+            if at := turns.get(row.key.strip()):
+                _take_blind(row, place, at, sample.get(at), taken)
+            else:
+                _leave_out(row, place, run, taken)
+        for (conversation, turn), (place, text) in wanted.items():
+            said = HumanVerdict(
+                conversation=conversation, turn=turn, source="review", given=taken.read, expect=text,
+                document=self.document, silent=frozenset(WORDS) - {"expect"},
+            )  # fmt: skip
+            taken.add(place, said)
+        return taken
+
+    def _desk_answers(self, turns: Mapping[str, Place]) -> dict[Place, tuple[Text, str]]:
+        """What the lead says that the desk wants of answers, by turn, each with the place of its row."""
+        answers: dict[Place, tuple[Text, str]] = {}
+        for place, row in self._decided:
+            match, text = _DESK_KEY.fullmatch(row.key.strip()), plain_text(row.cells.get("why"))
+            if match and text and (at := turns.get(match["turn"])):
+                answers[at] = place, text
+        return answers
+
+    def _take_review(
+        self,
+        row: PulledRow,
+        place: Text,
+        turns: Mapping[Place, bool],
+        taken: Taken,
+        expected: Mapping[Place, str],
+    ) -> None:
+        """A verdict for each of the turns; what is said of the mark counts only for those that are True.
+
+        `expected` is what the lead wants of an answer about which reviewers differ.
+        """
+        texts = {column: text for column in TEAM if (text := plain_text(row.cells.get(column)))}
+        choices = {column: texts.pop(column, "") for column in ("judge_is", "make_test")}
+        picked = {column: _picked(column, text, place, taken) for column, text in choices.items()}
+        make_test, is_red = picked["make_test"] == "yes", row.key.strip().endswith(RED)
+        # A cell that cannot be read says nothing.
+        silent = self.silent | {column for column, text in choices.items() if text and not picked[column]}
+        taken.answers += bool(texts or picked["judge_is"] or make_test)
+        taken.empty += not (texts or any(choices.values()))
+        for at, has_mark in turns.items():
+            words: dict[str, Any] = {**texts, "judge_is": picked["judge_is"] if has_mark else None}
+            words |= {"make_test": make_test, "expect": expected.get(at, "")}
+            if any(words.values()):
+                verdict = HumanVerdict(
+                    conversation=at[0], turn=at[1], source="review", given=taken.read, silent=silent,
+                    document=self.document, red=is_red if words["judge_is"] else None, **words,
+                )  # fmt: skip
+                taken.add(place, verdict)
 
 
-def deleted_columns(edited: EditedSheets) -> frozenset[str]:
-    """The team's columns that the review no longer has."""
-    review = edited.sheets.get("review")
-    return frozenset(column for column in TEAM if review and column not in review.columns)
+def _leave_out(row: PulledRow, place: Text, run: str, taken: Taken) -> None:
+    """Counts a row of another run; of one whose key somebody lost or made up says so."""
+    key = row.key.strip()
+    if is_answer_key(key) or ((match := _KEY.fullmatch(key)) and match["run"] != run):
+        taken.other_runs += 1
+    elif key:
+        taken.faults.append((place, _("its key {key} names no answer of this run", key=quote(key))))
+    elif any(map(row.cells.get, (*TEAM, *_BLIND))):
+        taken.faults.append((place, _("it has no key (a row that was added or copied)")))
 
 
 def replaced_lines(replaced: Iterable[Replaced]) -> Iterator[Message]:
@@ -456,107 +547,6 @@ def _text(name: str, value: JsonValue) -> Text:
     return CHOICES.get(name, {}).get(value, value)
 
 
-def take_rows(
-    rows: Mapping[str, Sequence[PulledRow]],
-    target: ReviewTarget,
-    taken: Taken,
-    silent: frozenset[str] = frozenset(),
-) -> None:
-    """The verdicts in rows of the worksheets `review` and `blind`, and what is wrong with them.
-
-    Of the columns in `silent` the rows say nothing.
-    """
-    results, read = target.results, datetime.now(UTC)
-    run = results.run.id
-    turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
-    # The worksheet has no sampling rates, because these would tell what is red; the same lot is drawn again.
-    sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
-    taken.decision = decisions_in(rows).get(run)
-    taken.closed = frozenset(
-        row.key.strip().partition("/")[2]
-        for row in rows.get("archive", ())
-        if row.cells.get("outcome") == "right" and row.cells.get("make_test") == "yes"
-    )
-    answers, wanted = turns_of_answers(results, target.summary), _desk_answers(rows, turns)
-    for name in NAMES:
-        for row in rows.get(name, ()):
-            place = _("{tab}, row {number:d}", tab=TABS[name], number=row.number)
-            key = row.key.strip()
-            verdict = partial(HumanVerdict, given=read)
-            cells = {column: plain_text(text) for column, text in row.cells.items()}
-            # In turn: a row of an answer; a turn to be graded blind; rows of other runs, which sheets keep;
-            # and rows whose key somebody lost or made up.
-            if name == "review" and (same := answers.get(key)):
-                verdict = partial(verdict, document=taken.document)
-                verdict = partial(verdict, silent=silent)
-                expected = {at: wanted.pop(at)[1] for at in same if at in wanted}
-                _take_review(cells, place, same, verdict, taken, expected=expected, is_red=key.endswith(RED))
-            elif name == "blind" and (at := turns.get(key)):
-                if drawn := sample.get(at):
-                    verdict = partial(verdict, stratum=drawn.stratum, sampled=drawn.sampled)
-                _take_blind(cells, place, partial(verdict, conversation=at[0], turn=at[1]), taken)
-            elif is_answer_key(key) or ((match := _KEY.fullmatch(key)) and match["run"] != run):
-                taken.other_runs += 1
-            elif key:
-                taken.faults.append((place, _("its key {key} names no answer of this run", key=quote(key))))
-            elif any(map(row.cells.get, (*TEAM, *_BLIND))):
-                taken.faults.append((place, _("it has no key (a row that was added or copied)")))
-    for (conversation, turn), (row_place, text) in wanted.items():
-        said = HumanVerdict(
-            conversation=conversation, turn=turn, source="review", given=read, expect=text,
-            document=taken.document, silent=frozenset(WORDS) - {"expect"},
-        )  # fmt: skip
-        taken.add(row_place, said)
-
-
-def _desk_answers(
-    rows: Mapping[str, Sequence[PulledRow]], turns: Mapping[str, Place]
-) -> dict[Place, tuple[Text, str]]:
-    """What the lead says that the desk wants of answers, by turn, each with the place of its row."""
-    answers: dict[Place, tuple[Text, str]] = {}
-    # The summary last: what stands there is newer than what went to the archive.
-    for name in reversed(DECIDED):
-        for row in rows.get(name, ()):
-            match, text = _DESK_KEY.fullmatch(row.key.strip()), plain_text(row.cells.get("why"))
-            if match and text and (at := turns.get(match["turn"])):
-                answers[at] = _("{tab}, row {number:d}", tab=TABS[name], number=row.number), text
-    return answers
-
-
-def _take_review(
-    cells: Mapping[str, str],
-    place: Text,
-    turns: Mapping[Place, bool],
-    verdict: partial[HumanVerdict],
-    taken: Taken,
-    *,
-    expected: Mapping[Place, str],
-    is_red: bool,
-) -> None:
-    """A verdict for each of the turns; what is said of the mark counts only for those that are True.
-
-    `expected` is what the lead wants of an answer about which reviewers differ.
-    """
-    texts = {column: cells[column] for column in TEAM if cells.get(column)}
-    choice = texts.pop("judge_is", "")
-    test = texts.pop("make_test", "")
-    judge_is = _picked("judge_is", choice, place, taken)
-    picked_test = _picked("make_test", test, place, taken)
-    make_test = picked_test == "yes"
-    # A cell that cannot be read says nothing.
-    unread = {"judge_is": choice and not judge_is, "make_test": test and not picked_test}
-    if silent := {column for column, is_unread in unread.items() if is_unread}:
-        verdict = partial(verdict, silent=verdict.keywords["silent"] | silent)
-    taken.answers += bool(texts or judge_is or make_test)
-    for (conversation, turn), has_mark in turns.items():
-        said = {**texts, "judge_is": judge_is if has_mark else None, "make_test": make_test}
-        said["expect"] = expected.get((conversation, turn), "")
-        if any(said.values()):
-            mark = is_red if said["judge_is"] else None
-            taken.add(place, verdict(source="review", conversation=conversation, turn=turn, red=mark, **said))
-    taken.empty += not (texts or choice or test)
-
-
 def _picked(column: str, text: str, place: Text, taken: Taken) -> str | None:
     """The id of what was picked in a cell; another word is named, and the rest of its row is taken."""
     picked = layouts()["review"].choice(column, text)
@@ -573,18 +563,22 @@ def _cell(row: Text, column: str) -> Message:
     return _("{row}, column {title}", row=row, title=COLUMNS[column].title)
 
 
-def _take_blind(
-    cells: Mapping[str, str], place: Text, verdict: Callable[..., HumanVerdict], taken: Taken
-) -> None:
+def _take_blind(row: PulledRow, place: Text, at: Place, drawn: SampledTurn | None, taken: Taken) -> None:
     """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
-    taken.empty += not any(map(cells.get, _BLIND))
+    cells = {column: plain_text(row.cells.get(column)) for column in _BLIND}
+    taken.empty += not any(cells.values())
+    lot = drawn.model_dump(include={"stratum", "sampled"}) if drawn else {}
     for reviewer in REVIEWERS:
-        text, comment = cells.get(f"grade_{reviewer}", ""), cells.get(f"comment_{reviewer}", "")
+        text, comment = cells[f"grade_{reviewer}"], cells[f"comment_{reviewer}"]
         grade = grade_of(text)
         if text and grade is None:
             taken.faults.append((_cell(place, f"grade_{reviewer}"), _no_grade(text)))
         elif text or comment:
-            taken.add(place, verdict(source="blind", reviewer=reviewer, grade=grade, comment=comment))
+            verdict = HumanVerdict(
+                conversation=at[0], turn=at[1], source="blind", given=taken.read, reviewer=reviewer,
+                grade=grade, comment=comment, **lot,
+            )  # fmt: skip
+            taken.add(place, verdict)
 
 
 def as_lines(results: Results) -> str:

@@ -16,7 +16,7 @@ from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
 from simulator.results.history import PastRun
 from simulator.results.review import review_findings
-from simulator.results.review_files import ReviewTarget, Taken, take_rows
+from simulator.results.review_files import ReviewTarget, Written
 from simulator.results.summary import summarise
 from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, Worksheet, answer_key
 from simulator.testset.failures import save_tests
@@ -153,8 +153,7 @@ def first_week(team: Team) -> None:
 def reviewed_into(path: Path, team: Team, results: Results) -> SavedTests | None:
     """The file of tests after a review of the run as the team's worksheets stand."""
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    taken = Taken(results)
-    take_rows(team.edited().rows, ReviewTarget(results, summary, "ja"), taken)
+    taken = Written("", team.edited().rows).taken(ReviewTarget(results, summary, "ja"))
     results = results.model_copy(update={"verdicts": tuple(taken.verdicts)})
     return save_tests(results, review_findings(results, summary), taken.closed, path)
 

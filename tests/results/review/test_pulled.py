@@ -7,7 +7,7 @@ import pytest
 from simulator.core.types import Language, Results
 from simulator.report.worksheets import worksheets
 from simulator.results.review import blind_sample, review_findings, review_keys
-from simulator.results.review_files import ReviewTarget, Taken, grade_of, take_rows
+from simulator.results.review_files import ReviewTarget, Taken, Written, grade_of
 from simulator.sheets.model import PulledRow
 from tests.report.test_worksheets import report_context
 from tests.reviewed_runs import FEE, summary_of
@@ -36,11 +36,8 @@ def wanted(results: Results | None = None, language: Language = "ja", **known: A
 
 def read(name: str, *rows: tuple[str, dict[str, str]], results: Results | None = None) -> Taken:
     """What these rows of a worksheet give."""
-    target = wanted(results)
-    taken = Taken(target.results)
     pulled = [PulledRow(key=key, cells=cells, number=n) for n, (key, cells) in enumerate(rows, 2)]
-    take_rows({name: pulled}, target, taken)
-    return taken
+    return Written("", {name: pulled}).taken(wanted(results))
 
 
 def said(taken: Taken) -> list[dict[str, Any]]:
