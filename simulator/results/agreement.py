@@ -16,100 +16,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from simulator.results.intervals import Floats
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
 def average_ranks(values: ArrayLike) -> Floats:
     """Ranks from 1 upwards; equal values share the mean of their ranks: 3, 1, 1, 2 are 4, 1.5, 1.5, 3."""
-    import numpy as np
-
     _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(sizes) - (sizes - 1) / 2
     return means[group]
 
 
-class Ranks:
-    """Rho and AUROC of a scorer beside labels, for as many weightings of the rows at once as are asked for.
-
-    Rows that share score and label are one cell, so that a weighting only has to be summed by cell: grades of
-    1 to 5 beside labels of 0 and 1 are ten cells, however many thousand rows there are.
-    """
-
-    def __init__(self, scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None = None) -> None:
-        """`good` says which rows are good; without it AUROC has no value. `rows` is the order of weights."""
-        import numpy as np
-
-        pairs = np.column_stack([np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)])
-        self.rows = np.lexsort(pairs.T)
-        changes = (np.diff(pairs[self.rows], axis=0, prepend=np.nan) != 0).any(axis=1)
-        self._starts = np.flatnonzero(changes)
-        cells = self.rows[self._starts]
-        self._columns = [column[cells] for column in pairs.T]
-        self._good = None if good is None else np.asarray(good, dtype=float)[cells]
-
-    def under(self, weights: Floats) -> Floats:
-        """Rho and AUROC under each weighting, (weightings, 2); NaN where they have no value.
-
-        `weights` has a row for each weighting, and a column for each row of the data in the order of `rows`.
-        """
-        import numpy as np
-
-        by_cell = np.add.reduceat(weights, self._starts, axis=1)
-        size, (first, other) = by_cell.sum(axis=1), (_ranks(by_cell, column) for column in self._columns)
-        # Pearson's correlation of the ranks, whose mean is known.
-        middle = (size[:, None] + 1) / 2
-        a, b = first - middle, other - middle
-        scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
-        rho = divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
-        if self._good is None:
-            return np.column_stack([rho, np.full(len(rho), np.nan)])
-        # Mann and Whitney's U: the ranks of the good rows, less what they have among themselves.
-        positive = by_cell @ self._good
-        above = np.einsum("dc,dc,c->d", by_cell, first, self._good) - positive * (positive + 1) / 2
-        return np.column_stack([rho, divided(above, positive * (size - positive))])
-
-    def of_rows(self, weights: ArrayLike | None = None) -> tuple[float | None, float | None]:
-        """Rho and AUROC of the rows as they are, or by `weights` in their order; None for no value."""
-        import numpy as np
-
-        given = np.ones(len(self.rows)) if weights is None else np.asarray(weights, dtype=float)
-        rho, area = self.under(given[self.rows][None, :])[0].tolist()
-        return number_or_none(rho), number_or_none(area)
-
-
-def _ranks(weights: Floats, values: Floats) -> Floats:
-    """The average rank of each value, where it stands for as many rows as it weighs: (weightings, values)."""
-    import numpy as np
-
-    order = np.argsort(values, kind="stable")
-    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
-    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
-    ranks: Floats = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
-    return ranks[:, np.unique(values, return_inverse=True)[1]]
-
-
 def divided(part: Floats, whole: Floats) -> Floats:
     """The quotients; NaN where the divisor is hardly above 0."""
-    import numpy as np
-
     quotients: Floats = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 1e-12)
     return quotients
 
 
 def number_or_none(value: float) -> float | None:
     """The value; None for NaN."""
-    import numpy as np
-
     return None if np.isnan(value) else value
 
 
 def spearman(scores: ArrayLike, labels: ArrayLike) -> float | None:
     """Spearman's rho (-1..1): Pearson's correlation of the average ranks. None when one side is constant."""
-    return Ranks(scores, labels).of_rows()[0]
+    first, other = average_ranks(scores), average_ranks(labels)
+    is_constant = min(len(np.unique(first)), len(np.unique(other))) < 2
+    return None if is_constant else float(np.corrcoef(first, other)[0, 1])
 
 
 def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = None) -> float | None:
@@ -118,13 +55,17 @@ def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = No
     The Mann-Whitney U statistic as a share of all pairs, where rows count by `weights`. None when all rows
     are of one kind.
     """
-    return Ranks(scores, positive, positive).of_rows(weights)[1]
+    _, codes = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
+    good = np.asarray(positive, dtype=bool)
+    given = np.ones(len(good)) if weights is None else np.asarray(weights, dtype=float)
+    # By score, from the lowest: how much is good, and how much is not.
+    high, low = (np.bincount(codes, given * side) for side in (good, ~good))
+    pairs = float(high.sum() * low.sum())
+    return float(high @ (np.cumsum(low) - low / 2)) / pairs if pairs else None
 
 
 def moments(grades: ArrayLike, other: ArrayLike) -> list[Floats]:
     """The columns whose weighted sums are all that `kappa_of_sums` needs."""
-    import numpy as np
-
     a, b = np.asarray(grades, dtype=float), np.asarray(other, dtype=float)
     # Around the mean of both, so that the squares of large grades do not swallow small differences.
     middle = (a.mean() + b.mean()) / 2
@@ -149,8 +90,6 @@ def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | No
 
     Rows count by `weights`. None when both sides are one and the same constant.
     """
-    import numpy as np
-
     table = np.column_stack(moments(grades, other))
     given = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
     return number_or_none(float(kappa_of_sums((given @ table)[None, :])[0]))
@@ -158,8 +97,6 @@ def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | No
 
 def best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:
     """The grade with the best balanced accuracy, the stricter of equals; NaN where none beats chance."""
-    import numpy as np
-
     if good.all() or not good.any():
         return np.nan
     # Only grades that were given can be cuts: between two of them nothing changes.

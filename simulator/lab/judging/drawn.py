@@ -8,12 +8,64 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from simulator.results.agreement import Ranks, kappa_of_sums, moments
+from simulator.results.agreement import divided, kappa_of_sums, moments
 from simulator.results.draws import Draws
 from simulator.results.intervals import Floats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+class Ranks:
+    """Rho and AUROC of a scorer beside labels, for as many weightings of the rows at once as are asked for.
+
+    Rows that share score and label are one cell, so that a weighting only has to be summed by cell: grades of
+    1 to 5 beside labels of 0 and 1 are ten cells, however many thousand rows there are.
+    """
+
+    def __init__(self, scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None = None) -> None:
+        """`good` says which rows are good; without it AUROC has no value. `rows` is the order of weights."""
+        import numpy as np
+
+        pairs = np.column_stack([np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)])
+        self.rows = np.lexsort(pairs.T)
+        changes = (np.diff(pairs[self.rows], axis=0, prepend=np.nan) != 0).any(axis=1)
+        self._starts = np.flatnonzero(changes)
+        cells = self.rows[self._starts]
+        self._columns = [column[cells] for column in pairs.T]
+        self._good = None if good is None else np.asarray(good, dtype=float)[cells]
+
+    def under(self, weights: Floats) -> Floats:
+        """Rho and AUROC under each weighting, (weightings, 2); NaN where they have no value.
+
+        `weights` has a row for each weighting, and a column for each row of the data in the order of `rows`.
+        """
+        import numpy as np
+
+        by_cell = np.add.reduceat(weights, self._starts, axis=1)
+        size, (first, other) = by_cell.sum(axis=1), (_ranks(by_cell, column) for column in self._columns)
+        # Pearson's correlation of the ranks, whose mean is known.
+        middle = (size[:, None] + 1) / 2
+        a, b = first - middle, other - middle
+        scale = np.einsum("dc,dc,dc->d", by_cell, a, a) * np.einsum("dc,dc,dc->d", by_cell, b, b)
+        rho = divided(np.einsum("dc,dc,dc->d", by_cell, a, b), np.sqrt(scale))
+        if self._good is None:
+            return np.column_stack([rho, np.full(len(rho), np.nan)])
+        # Mann and Whitney's U: the ranks of the good rows, less what they have among themselves.
+        positive = by_cell @ self._good
+        above = np.einsum("dc,dc,c->d", by_cell, first, self._good) - positive * (positive + 1) / 2
+        return np.column_stack([rho, divided(above, positive * (size - positive))])
+
+
+def _ranks(weights: Floats, values: Floats) -> Floats:
+    """The average rank of each value, where it stands for as many rows as it weighs: (weightings, values)."""
+    import numpy as np
+
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.diff(values[order], prepend=np.nan) != 0)
+    sizes = np.add.reduceat(weights[:, order], starts, axis=1)
+    ranks: Floats = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
+    return ranks[:, np.unique(values, return_inverse=True)[1]]
 
 
 def drawn_ranks(
