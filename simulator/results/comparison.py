@@ -700,7 +700,7 @@ def compare_runs(pairs: PairedRuns) -> RunComparison:
         cut_short=tuple(
             CutShort(run=side.results.run.id, finished=side.summary.finished, planned=side.summary.planned)
             for side in (before, after)
-            if _is_cut_short(side)
+            if side.summary.status != "finished" or side.summary.finished < side.summary.planned
         ),
         cautions=tuple(cautions(pairs)),
         changed=changed_settings(before.results.run, after.results.run),
@@ -713,12 +713,6 @@ def _seen_cases(side: RunFigures) -> set[str]:
     graded = side.summary.scores.by_conversation
     seen = {conversation.case.id for conversation in side.results.conversations if conversation.id in graded}
     return seen | {red.case for red in side.summary.red.answers}
-
-
-def _is_cut_short(side: RunFigures) -> bool:
-    """Whether conversations of the plan are missing."""
-    summary = side.summary
-    return summary.status != "finished" or summary.finished < summary.planned
 
 
 def comparison_json(comparison: RunComparison) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
+import numpy as np
+
 from simulator.core.document import Text, points, target_points
 from simulator.core.messages import Message, _, pgettext, sentences
 from simulator.core.settings import (
@@ -281,8 +283,6 @@ def _turn_figure(name: str, run: RunTurns) -> MeasuredFigure:
 
 def _seconds_figure(condition: Condition, run: RunTurns) -> MeasuredFigure:
     """The share of answers that came in time; its value is how long 95 % of them took at most."""
-    import numpy as np
-
     turns = list(run.counted)
     # `method="higher"` names a time that was measured, none between two.
     times = [(s, turn.case) for turn in turns if (s := _seconds(turn, condition.name)) is not None]
@@ -359,7 +359,8 @@ def check_condition(
     if condition.repeats and (figure.value is None or lost):
         decision, lack = "missed", "repeats"
     elif figure.unasked or figure.value is None:
-        lack = _unmeasured(figure)
+        # Its judge was not asked, or failed throughout, or no question is about it.
+        lack = "unasked" if figure.unasked else "ungraded" if figure.failed else "nothing"
     elif least is not None and not condition.holds(least):
         decision = "missed"
     elif lost:
@@ -389,11 +390,6 @@ def check_condition(
         lack=lack,
         failed=figure.failed + figure.untold,
     )
-
-
-def _unmeasured(figure: MeasuredFigure) -> Lack:
-    """Why there is no figure: its judge was not asked, or failed throughout, or no question is about it."""
-    return "unasked" if figure.unasked else "ungraded" if figure.failed else "nothing"
 
 
 def _decided_by_bound(condition: Condition, figure: MeasuredFigure, alpha: float) -> Decision:

@@ -15,10 +15,11 @@ from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 Codes: TypeAlias = "NDArray[np.intp]"
@@ -37,15 +38,11 @@ class Draws:
 
     def __init__(self, clusters: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
         """Clusters are drawn in the order of their names: the order of the rows does not matter."""
-        import numpy as np
-
         names, self.cluster = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
         self.clusters, self.seed, self.resamples = len(names), seed, resamples
 
     def _counts(self, width: int) -> Iterator[Floats]:
         """How often each cluster is in each draw, for as many draws at once as `width` columns allow."""
-        import numpy as np
-
         random = np.random.default_rng(self.seed)
         for size in blocks(self.resamples, width):
             # Draw n has the clusters n * clusters .. n * clusters + clusters - 1, so that one count does all.
@@ -56,16 +53,12 @@ class Draws:
 
     def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
         """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
-        import numpy as np
-
         clusters = self.cluster[rows]
         width = max(len(rows), self.clusters)
         return np.concatenate([figure(counts[:, clusters]) for counts in self._counts(width)])
 
     def sums(self, columns: Sequence[ArrayLike]) -> Floats:
         """The sum of each column in every draw: (draws, columns)."""
-        import numpy as np
-
         table = np.column_stack([np.asarray(column, dtype=float) for column in columns])
         by_cluster = np.zeros((self.clusters, table.shape[1]))
         np.add.at(by_cluster, self.cluster, table)
@@ -81,8 +74,6 @@ def interval_of_difference(
     samples where nothing changed, but in 73 (6 cases), 87 (10) and 96 % (50) where a bot improved on some
     cases a lot (`make bench-intervals`). So `diff` does not decide by it alone: Wilcoxon's test has to agree.
     """
-    import numpy as np
-
     by_cluster = cluster_values(values, clusters)
     if len(by_cluster.sums) < MIN_CLUSTERS:
         return None
@@ -132,8 +123,6 @@ def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
 
     A draw has none where chance took away what the figure needs: AUROC of rows that are all good.
     """
-    import numpy as np
-
     finite = draws[np.isfinite(draws)]
     if len(finite) * 2 <= len(draws):
         return None

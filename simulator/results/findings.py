@@ -12,7 +12,7 @@ from simulator.core.messages import Message, _
 from simulator.core.settings import COVERAGE, Condition
 from simulator.core.titles import title
 from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Value
-from simulator.results.figures import CorrectedScore, JudgeSummary, Summary, rounded
+from simulator.results.figures import CorrectedScore, Summary, rounded
 from simulator.results.red import worst_severity
 
 Decision = Literal["passed", "missed", "undecided"]
@@ -188,7 +188,9 @@ def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Fi
     findings = []
     for name in judges:
         judge = summary.scores.judges.get(name)
-        if judge is None or not _is_thin(judge, least):
+        if judge is None or (
+            judge.n >= judge.due * least - SAME and judge.cases >= judge.cases_due * least - SAME
+        ):
             continue
         counts = {
             _("undecided because reference and passages contradict each other {n}"): judge.undecided,
@@ -201,10 +203,6 @@ def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Fi
             finding("thin", judge=title("judge", name), why=why, share=f"{100 * least:g}", **figures)
         )
     return findings
-
-
-def _is_thin(judge: JudgeSummary, least: float) -> bool:
-    return judge.n < judge.due * least - SAME or judge.cases < judge.cases_due * least - SAME
 
 
 def few_questions(summary: Summary, judge: str) -> Finding | None:

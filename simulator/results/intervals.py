@@ -24,13 +24,13 @@ from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from simulator.core.replies import share_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-# numpy takes a tenth of a second to load, so that only what calculates imports it.
 Floats: TypeAlias = "NDArray[np.float64]"
 # Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
 MIN_CLUSTERS = 5
@@ -131,8 +131,6 @@ def interval_of_mean(
     once or three times: it held the true mean in 94 to 100 % of them, and the plain percentile bootstrap in
     40 to 96 % (`make bench-intervals`).
     """
-    import numpy as np
-
     by_cluster = cluster_values(values, clusters)
     groups = np.column_stack([by_cluster.sums, by_cluster.sizes])
     if len(groups) < MIN_CLUSTERS:
@@ -175,8 +173,6 @@ def ends_of(scales: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 def cluster_values(values: Sequence[float], names: Sequence[str], floor: float = 0.0) -> Clusters:
     """Values by the names of their questions, in the order of the names; that of the rows does not matter."""
-    import numpy as np
-
     given, owners = np.asarray(values, dtype=float), np.asarray(names, dtype=object).astype(str)
     _, places = np.unique(owners, return_inverse=True)
     order = np.lexsort((given, places))  # so that float sums never drift
@@ -190,8 +186,6 @@ def p_below(values: Clusters, target: float) -> float:
     Ten questions that all went well are 0.0282 against a target of 0.7, which is 0.7 ** 10: so often ten of
     ten happen to a bot that is right in 70 of 100.
     """
-    import numpy as np
-
     # Questions with the same gain are counted together, so that 10,000 of them cost no more than a few dozen.
     gains, counts = np.unique(np.round(values.sums - values.sizes * target, 10), return_counts=True)
     worst = float(np.max(values.sizes)) * (values.floor - target)
@@ -207,8 +201,6 @@ def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0
     inversion of its characteristic function (Gil-Pelaez, 1951; Imhof, 1961). `noise` is the variance of a
     normal error of that sum.
     """
-    import numpy as np
-
     scale = max(float(np.max(np.abs(gains), initial=0.0)), abs(worst))
     # Nothing can go worse than the target, or every value is the target itself: no integral is needed.
     if worst >= 0 or scale == 0:
@@ -227,8 +219,6 @@ def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0
 
 @lru_cache
 def _integral_points(step: float) -> Floats:
-    import numpy as np
-
     points: Floats = np.exp(np.arange(*_ENDS, step))
     return points
 
@@ -268,8 +258,6 @@ def _weighed(groups: Floats, ends: tuple[float, float], seed: int, draws: int, n
     a single long question cannot make the interval narrow. Returned are twice as many means as draws, the
     first half of them with the low end.
     """
-    import numpy as np
-
     random, width = np.random.default_rng(seed), len(groups) + 1
     # A judge of one's own may go below what its scale says: what was seen is possible.
     low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]

@@ -630,7 +630,7 @@ def _fix(
             if len(shown) < EXAMPLES and getattr(member.red, name) not in seen:
                 shown.append(member)
     # Later turns repeat the question, or complain.
-    first, *examples = [example(member) for member in (min(members, key=_turn_number), *shown)]
+    first, *examples = [example(member) for member in (min(members, key=lambda m: m.red.turn), *shown)]
     return Fix(
         rank=rank,
         key=group.key,
@@ -649,10 +649,6 @@ def _fix(
         article=group.place.name if group.place.kind == "article" else "",
         disputed=sum(red.is_disputed for red in reds),
     )
-
-
-def _turn_number(turn: DiagnosedTurn) -> int:
-    return turn.red.turn
 
 
 def _example(red_answer: DiagnosedTurn, results: Results, summary: Summary) -> Example:

@@ -25,6 +25,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from simulator.core.types import Conversation, HumanVerdict, RedRules, Results, Score, Turn, Value
 from simulator.results.agreement import auroc, quadratic_kappa
 from simulator.results.draws import RESAMPLES, Draws, interval
@@ -143,8 +145,6 @@ def correct(
     few labelled cases. In simulated runs it held the true score in 93 to 97 %, and the judge's own score
     missed it in more than half.
     """
-    import numpy as np
-
     labelled = labelled_turns(turns)
     if not labelled or shortage(turns):
         return None
@@ -183,8 +183,6 @@ def _power(drawn: Floats) -> float:
     1 takes the judge at its word wherever nobody looked; 0 leaves people's grades alone to speak, as for a
     judge whose grades have nothing to do with theirs.
     """
-    import numpy as np
-
     finite = drawn[np.isfinite(drawn).all(axis=1)]
     if len(finite) < 2 or finite[:, 1].var() < 1e-18:
         return 1.0
@@ -197,8 +195,6 @@ def _estimates(sums: Floats) -> Floats:
 
     NaN for a draw without labels. `sums` has the columns of `_by_case`.
     """
-    import numpy as np
-
     whole, judged, by_rule, graded, labels, human, judge = sums.T
     with np.errstate(invalid="ignore", divide="ignore"):
         people, labelled = (by_rule + graded * part / labels for part in (human, judge))
@@ -213,8 +209,6 @@ def _by_case(turns: Sequence[StratifiedTurn]) -> tuple[list[str], Floats]:
     of conversation means, so a turn weighs its share of its conversation; a label weighs as many such turns
     as it stands for.
     """
-    import numpy as np
-
     sizes = Counter(turn.conversation for turn in turns)
     of_kind, labelled = Counter(turn.stratum for turn in turns), Counter(t.stratum for t in turns if t.human)
     rows = []
@@ -502,8 +496,6 @@ def _doubted(
 
 def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None:
     """The judge beside people's blind grades; None where no turn has both."""
-    import numpy as np
-
     both = _compared_turns(results, summary)
     if not both:
         return None

@@ -57,7 +57,9 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
         run.repeats = max(run.repeats, conversation.repeat)
         case = conversation.case
         run.cases.add(case.id)
-        run.evidence = run.evidence or has_evidence(case) or _shows_passages(conversation)
+        run.evidence = (
+            run.evidence or has_evidence(case) or any(t.answer.passages for t in conversation.turns)
+        )
         run.answers = run.answers or not all(turn.unrecorded for turn in conversation.turns)
         if not (conversation.turns or conversation.ended):
             # Planned and not begun: interrupted before.
@@ -124,10 +126,6 @@ def has_evidence(case: Case) -> bool:
     """Whether a case says itself what a right answer to it is, or what has to be known for one."""
     answer_known = any(case.references) or case.label is not None or case.facts != Facts()
     return answer_known or case.answerable is False or case.handover != "optional"
-
-
-def _shows_passages(conversation: Conversation) -> bool:
-    return any(turn.answer.passages for turn in conversation.turns)
 
 
 def marked_turns(
