@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core import shelves
-from simulator.core.settings import Settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import (
     Answer,
     Case,
     Conversation,
     Ended,
+    Passage,
     RedRules,
     Results,
     Run,
@@ -20,7 +21,10 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.results.comparison import PairedRuns, RunComparison, RunFigures, compare_runs
-from simulator.results.summary import summarise
+from simulator.results.figures import Summary
+from simulator.results.findings import Gate
+from simulator.results.gate import gate_of
+from simulator.results.summary import figures_of, summarise
 from simulator.storage.run_file import RunFile
 
 Key = tuple[str, str, int]
@@ -85,6 +89,18 @@ def _talk(key: Key, values: Sequence[float], tags: tuple[str, ...], lines: str) 
     )  # fmt: skip
 
 
+def with_passages(results: Results, came: Sequence[Sequence[str]]) -> Results:
+    """The run with passages of these ids for the first answer of each conversation."""
+    talks = []
+    for talk, ids in zip(results.conversations, came, strict=True):
+        first, *later = talk.turns
+        passages = tuple(Passage(id=id_, text=id_) for id_ in ids)
+        answer = first.answer.model_copy(update={"passages": passages})
+        turns = (first.model_copy(update={"answer": answer}), *later)
+        talks.append(talk.model_copy(update={"turns": turns}))
+    return results.model_copy(update={"conversations": tuple(talks)})
+
+
 def a_side(grades: Grades, run: str = "before", **more: Any) -> RunFigures:
     """The run with its figures."""
     return side_of(a_result(grades, run, **more))
@@ -94,6 +110,13 @@ def side_of(results: Results) -> RunFigures:
     """Figures by the usual rules, in the order in which the judges graded."""
     judges = tuple(dict.fromkeys(score.judge for score in results.scores))
     return RunFigures(results, summarise(results, rules=RedRules(), judges=judges, seed=42))
+
+
+def measured(results: Results) -> tuple[Summary, Gate]:
+    """Figures and gate of a run by its own settings."""
+    settings = stored_settings(results.run.settings)
+    summary = figures_of(results, settings)
+    return summary, gate_of(results, summary, settings)
 
 
 def compare(before: RunFigures, after: RunFigures) -> RunComparison:

@@ -4,44 +4,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from simulator.core.types import (
-    Answer,
-    Case,
-    Conversation,
-    Ended,
-    Passage,
-    RedRules,
-    Results,
-    Run,
-    Score,
-    Turn,
-)
+from simulator.core.types import RedRules, Results
 from simulator.report.repeats import reliability_section
 from simulator.results.flips import flips
 from simulator.results.summary import summarise
-from tests.diff_runs import START
+from tests.diff_runs import a_result, with_passages
 
 
 def asked(*repeats: tuple[float, Sequence[str]]) -> Results:
     """A question that was asked so many times: its grade, and the passages that came."""
-    case = Case(id="price", question="How much?", language="en")
-    talks, scores = [], []
-    for number, (value, came) in enumerate(repeats, 1):
-        passages = tuple(Passage(id=id_, text=id_) for id_ in came)
-        turn = Turn(index=1, user="How much?", answer=Answer(text="5 dollars", passages=passages))
-        id_ = f"calm/price#{number}"
-        talks.append(
-            Conversation(
-                id=id_, case=case, persona="calm", repeat=number, turns=(turn,), ended=Ended.TURN_LIMIT
-            )
-        )
-        scores.append(
-            Score(
-                judge="turn", conversation=id_, turn=1, state="scored", value=value, raw=5 * value, rubric="r"
-            )
-        )
-    run = Run(id="run", created=START, settings={}, status="finished", models={"judge": "m"})
-    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+    grades = {("price", "calm", number): [value] for number, (value, _came) in enumerate(repeats, 1)}
+    return with_passages(a_result(grades), [came for _value, came in repeats])
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,16 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, stored_settings
+from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import Case, Language
 from simulator.report.context import notes
 from simulator.report.verdict import verdict
 from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
-from simulator.results.summary import figures_of
 from simulator.results.turns import has_evidence
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
-from tests.diff_runs import Grades, a_result, grades_of, stored
+from tests.diff_runs import Grades, a_result, grades_of, measured, stored
 from tests.servers.openai import serve
 from tests.texts import said
 
@@ -50,9 +48,7 @@ def log(*, contexts: bool = True) -> str:
 def gated(grades: Sequence[float] | Grades, **settings: Any) -> Gate:
     """The gate of a run whose questions were graded like this."""
     known = grades if isinstance(grades, Mapping) else grades_of(grades)
-    results = a_result(known, judges=("turn",), **settings)
-    held = stored_settings(results.run.settings)
-    return gate_of(results, figures_of(results, held), held)
+    return measured(a_result(known, judges=("turn",), **settings))[1]
 
 
 @pytest.mark.parametrize("judges", [(), ("--judges", "groundedness")])
@@ -131,10 +127,7 @@ def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
 )
 def test_reports_say_what_missed_the_target(language: Language, phrase: str, note: str) -> None:
     """Not by how much the score is above it."""
-    results = a_result(grades_of([0.2] * 2 + [1] * 7), target=0.5)
-    held = stored_settings(results.run.settings)
-    summary = figures_of(results, held)
-    gate = gate_of(results, summary, held)
+    summary, gate = measured(a_result(grades_of([0.2] * 2 + [1] * 7), target=0.5))
 
     assert said(verdict(gate, summary.scores.score), language) == phrase
     alarms = [said(each.text, language) for each in notes(summary, gate, title) if each.tone == "alarm"]

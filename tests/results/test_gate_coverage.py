@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from simulator.core.settings import stored_settings
 from simulator.core.types import Results
 from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
-from simulator.results.summary import figures_of
 from tests.commands import Command
-from tests.diff_runs import Grades, a_result, grades_of, stored
+from tests.diff_runs import Grades, a_result, grades_of, measured, stored
 
 CONFLICT = {"conflicts": [{"reference": "550 yen", "passages": "600 yen"}]}
 
@@ -30,8 +27,7 @@ def undecided(results: Results, cases: Sequence[str], reason: str = "they contra
 
 def judged(results: Results) -> Gate:
     """The gate of a run by its own settings."""
-    settings = stored_settings(results.run.settings)
-    return gate_of(results, figures_of(results, settings), settings)
+    return measured(results)[1]
 
 
 def log(answered: int, of: int, **last: str) -> str:

@@ -13,17 +13,15 @@ from hypothesis import strategies as st
 
 from simulator.core.document import Notes
 from simulator.core.errors import InputError
-from simulator.core.settings import Settings, stored_settings
+from simulator.core.settings import Settings
 from simulator.core.types import Ended, Results, Score
 from simulator.report.context import notes
 from simulator.report.repeats import reliability_section
 from simulator.results.figures import Reliability, Summary, pass_hat
 from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
-from simulator.results.summary import figures_of
 from simulator.results.target import check_gate
 from tests.commands import Command
-from tests.diff_runs import Grades, a_result
+from tests.diff_runs import Grades, a_result, measured
 from tests.texts import said
 
 GOOD, BAD = [1.0, 0.8], [1.0, 0.4]
@@ -68,9 +66,7 @@ def asked(
     if lost:
         changed = [c.model_copy(update={"ended": lost.get(c.id, c.ended)}) for c in run.conversations]
         run = run.model_copy(update={"conversations": changed})
-    settings = stored_settings(run.run.settings)
-    summary = figures_of(run, settings)
-    return summary, gate_of(run, summary, settings)
+    return measured(run)
 
 
 def three_questions(second: list[float] = BAD) -> dict[tuple[str, str, int], list[float]]:

@@ -17,6 +17,7 @@ from simulator.results.same_faults import DISPUTED, SAME
 from simulator.storage.run_file import find_run
 from simulator.storage.words import save_verdicts
 from tests.commands import Command
+from tests.results.test_asking import low
 from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest
 
@@ -44,15 +45,7 @@ class Judge:
         if '"should_refuse"' in form:
             self.causes += 1
             return json.dumps({"reason": "Cold.", "article": "", "words": "", "cause": "tone"})
-        said = play(body)
-        return json.dumps(_low(json.loads(said))) if said.startswith("{") else said
-
-
-def _low(reply: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: _low(value) if isinstance(value, dict) else 2 if type(value) is int else value
-        for key, value in reply.items()
-    }
+        return low(play(body))
 
 
 @pytest.fixture

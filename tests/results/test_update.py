@@ -11,14 +11,10 @@ from benchmarks import drill, updates
 from simulator.core.types import (
     Answer,
     Case,
-    Conversation,
-    Ended,
     Language,
     Passage,
     Response,
     Results,
-    Run,
-    Score,
     StoredArticle,
     Turn,
 )
@@ -26,7 +22,7 @@ from simulator.results.article_changes import article_changes
 from simulator.results.comparison import PairedRuns, RunComparison, compare_runs
 from simulator.results.update import Fate, Update
 from tests.commands import Command
-from tests.diff_runs import START, side_of
+from tests.diff_runs import a_result, side_of
 
 FEES = "# Fees\nThe plan costs 1,100 yen a month. Late payments cost 300 yen."
 DESK = "# Desk\nThe desk is open until 18:00. You can cancel online at any time."
@@ -46,38 +42,21 @@ def a_run(
     articles: Mapping[str, str], said: Mapping[str, Said], cases: Mapping[str, Mapping[str, Any]], name: str
 ) -> Results:
     """A run of a bot with these articles, in which a model judged."""
-    talks, scores = [], []
-    for case, row in said.items():
+    base = a_result({(case, "calm", 1): [row.value] for case, row in said.items()}, name, offline=False)
+    talks = []
+    for talk, row in zip(base.conversations, said.values(), strict=True):
+        id_ = talk.case.id
+        case = Case(id=id_, **{"question": f"{id_}?", "language": "en", **cases.get(id_, {})})
         passages = tuple(Passage(id=id_, text=text) for id_, text in row.came.items())
-        known = {"question": f"{case}?", "language": "en", **cases.get(case, {})}
-        turn = Turn(index=1, user=str(known["question"]), answer=Answer(text=row.answer, passages=passages))
-        id_ = f"calm/{case}#1"
-        talks.append(
-            Conversation(
-                id=id_,
-                case=Case(id=case, **known),
-                persona="calm",
-                repeat=1,
-                turns=(turn,),
-                ended=Ended.TURN_LIMIT,
-            )
-        )
-        scores.append(
-            Score(
-                judge="turn",
-                conversation=id_,
-                turn=1,
-                state="scored",
-                value=row.value,
-                raw=5 * row.value,
-                rubric="r",
-                response=row.response,
-            )
-        )
-    run = Run(id=name, created=START, settings={}, status="finished", models={"judge": "m", "user": "m"})
+        turn = Turn(index=1, user=case.question, answer=Answer(text=row.answer, passages=passages))
+        talks.append(talk.model_copy(update={"case": case, "turns": (turn,)}))
+    scores = (
+        score.model_copy(update={"response": row.response})
+        for score, row in zip(base.scores, said.values(), strict=True)
+    )
     stored = tuple(StoredArticle.of(id_, id_, text) for id_, text in articles.items())
-    return Results(
-        run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores), articles=stored
+    return base.model_copy(
+        update={"conversations": tuple(talks), "scores": tuple(scores), "articles": stored}
     )
 
 
