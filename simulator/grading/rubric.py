@@ -27,7 +27,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -229,6 +229,14 @@ class _RuleFile(Value):
         return rules
 
 
+@cache
+def _form(name: str, fields: tuple[tuple[str, str], ...]) -> type[replies.Reply]:
+    """The form with these fields and their kinds; made once, because that takes milliseconds."""
+    kinds = {key: replies.FIELD_KINDS[kind] for key, kind in fields}
+    left_out = {key: kind.left_out for key, kind in kinds.items() if kind.left_out is not ...}
+    return replies.create_form(name, {key: kind.type for key, kind in kinds.items()}, left_out)
+
+
 class ReplySchema:
     """A form that a model fills in about a turn: criterion, fields of the reply, worked examples.
 
@@ -316,9 +324,7 @@ class ReplySchema:
 
     def _form_of(self, keys: Container[str]) -> type[replies.Reply]:
         """The form with these of its fields."""
-        kinds = {key: replies.FIELD_KINDS[kind] for key, kind in self.fields.items() if key in keys}
-        left_out = {key: kind.left_out for key, kind in kinds.items() if kind.left_out is not ...}
-        return replies.create_form(self.name, {key: kind.type for key, kind in kinds.items()}, left_out)
+        return _form(self.name, tuple(field for field in self.fields.items() if field[0] in keys))
 
     def missing(self, context: GradingContext) -> str | None:
         """The first need that the context does not have; None if it has all of them."""
