@@ -7,6 +7,7 @@ as many, drawn anew, with `HYPOTHESIS_PROFILE=thorough make test`, or `--hypothe
 import os
 
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 USUAL, THOROUGH = 50, 20
 
@@ -17,7 +18,10 @@ def load_profile() -> None:
         settings.register_profile(
             name, parent=settings.default, max_examples=USUAL * times, deadline=None, derandomize=times == 1
         )
-    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+    name = os.environ.get("HYPOTHESIS_PROFILE", "usual")
+    settings.load_profile(name)
+    if name == "usual":  # to look for constants in a thousand modules takes each worker ten seconds
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def examples(usual: int) -> int:

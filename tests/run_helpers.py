@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -131,16 +132,19 @@ def answered(
     return GradingContext(conversation=key, case=case, persona=persona, turn=turn, earlier=tuple(earlier))
 
 
+@cache
 def prompts() -> UserPrompts:
     """How personas are played."""
     return UserPrompts(shelves.PERSONAS / "_user.toml")
 
 
+@cache
 def frame() -> PromptFrame:
     """What the judges share."""
     return PromptFrame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
 
 
+@cache
 def rubric(name: str) -> Rubric:
     """A rubric of the shelf."""
     return Rubric(shelves.JUDGES / f"{name}.toml")

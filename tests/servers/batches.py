@@ -18,7 +18,8 @@ class BatchServer(OpenAIServer):
 
     `fate` is the status of each answer: what is not 200 stands in the file of errors, 0 in neither. `states`
     are what becomes of the batches, in their order; those after are `completed`. `looks_of` has
-    other `looks` by id.
+    other `looks` by id. `at_first_look` is called with the id of a batch when it is looked at for the first
+    time.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class BatchServer(OpenAIServer):
         self.looks, self.fate, self.states = looks, fate, list[str]()
         self.takes_batches = True
         self.looks_of: dict[str, int] = {}
+        self.at_first_look: Callable[[str], object] = lambda _: None
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict[str, Any]] = {}
 
@@ -56,10 +58,15 @@ class BatchServer(OpenAIServer):
                 raise web.HTTPBadRequest(text=f"Cannot cancel a batch with status '{batch['status']}'.")
             batch["status"] = "cancelled"
         elif batch["status"] == "in_progress":
-            batch["looks"] += 1
-            if batch["looks"] > self.looks_of.get(batch["id"], self.looks):
-                await self._over(request, batch)
+            await self._looked_at(request, batch)
         return web.json_response(batch)
+
+    async def _looked_at(self, request: web.BaseRequest, batch: dict[str, Any]) -> None:
+        batch["looks"] += 1
+        if batch["looks"] == 1:
+            self.at_first_look(batch["id"])
+        if batch["looks"] > self.looks_of.get(batch["id"], self.looks):
+            await self._over(request, batch)
 
     def _file(self, content: bytes) -> dict[str, Any]:
         name = f"file-{len(self.files) + 1}"

@@ -1,10 +1,10 @@
 """`grade RUN --batch`: the provider's batch API at half the price, from the command line."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -174,42 +174,17 @@ def test_the_budget_is_kept(command: Command, run: None, server: BatchServer) ->
     assert not server.batches
 
 
-def killed(*arguments: str, when: str, by: signal.Signals, typed: str | None = None) -> str:
-    """The program, ended by a signal once it has said something; returns all that it said.
-
-    `typed` waits at its terminal; None where it has none.
-    """
-    environment = {**os.environ, "LANG": "C.UTF-8"}
-    command = [sys.executable, str(ROOT / "run.py"), *arguments]
-    keyboard, terminal = os.openpty()
-    with (
-        os.fdopen(keyboard, "wb", buffering=0) as keys,
-        os.fdopen(terminal, "rb") as tty,
-        subprocess.Popen(
-            command,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL if typed is None else tty,
-            text=True,
-            env=environment,
-        ) as program,
-    ):
-        keys.write((typed or "").encode())
-        assert program.stderr
-        said = ""
-        for line in program.stderr:
-            said += line
-            if when in line:
-                time.sleep(0.2)  # it looks at the batch now
-                program.send_signal(by)
-        return said
-
-
 def test_a_killed_grading_goes_on_waiting_for_its_batch(
     command: Command, run: None, server: BatchServer
 ) -> None:
     """The id stands in the run file: nothing is submitted twice, and nothing is paid twice."""
     server.looks = 10**6
-    killed(*GRADE, "--batch", when="were submitted", by=signal.SIGKILL)
+    with subprocess.Popen(
+        [sys.executable, str(ROOT / "run.py"), *GRADE, "--batch"], stderr=subprocess.PIPE, text=True
+    ) as program:
+        assert program.stderr
+        assert any("were submitted" in line for line in program.stderr)
+        program.kill()
     server.looks = 0
     done = command(*GRADE, "--batch")
 
@@ -220,10 +195,22 @@ def test_a_killed_grading_goes_on_waiting_for_its_batch(
     assert open_run().spending["judge"].calls == 6
 
 
-def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None, server: BatchServer) -> None:
+def interrupt_at(server: BatchServer, name: str, monkeypatch: pytest.MonkeyPatch, typed: str = "") -> None:
+    """Ctrl-C once the batch of this name is looked at; `typed` waits at a terminal, if anything."""
+    server.looks_of = {name: 10**6}
+    server.at_first_look = lambda seen: os.kill(os.getpid(), signal.SIGINT) if seen == name else None
+    if typed:
+        keyboard = io.StringIO(typed)
+        monkeypatch.setattr(keyboard, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", keyboard)
+
+
+def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(
+    command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The line names the batch and both ways on; a second cancelling has nothing to cancel."""
-    server.looks = 10**6
-    said = killed(*GRADE, "--batch", when="were submitted", by=signal.SIGINT)
+    interrupt_at(server, "batch_1", monkeypatch)
+    said = command(*GRADE, "--batch").err
     assert "interrupted; batch batch_1 goes on at the endpoint (--cancel-batch ends it)" in said
 
     done = command("grade", "latest", "--cancel-batch", "--judge-model", "gpt-4.1-mini", "--json")
@@ -235,14 +222,15 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None,
     assert "no batch of this run is under way" in done.err
 
 
+@pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(("typed", "state"), [("y\n", "cancelled"), ("\n", "in_progress")])
 def test_at_a_terminal_ctrl_c_asks_whether_to_cancel(
-    command: Command, run: None, server: BatchServer, typed: str, state: str
+    command: Command, server: BatchServer, monkeypatch: pytest.MonkeyPatch, typed: str, state: str
 ) -> None:
     """Only a yes cancels, and only what is under way: the first batch is over."""
     server.fate = lambda batch, _body: 500 if batch == 1 else 200
-    server.looks_of = {"batch_2": 10**6}
-    seen = killed(*GRADE, "--batch", when="Batch batch_2: 6 requests", by=signal.SIGINT, typed=typed)
+    interrupt_at(server, "batch_2", monkeypatch, typed)
+    seen = command(*GRADE, "--batch").err
 
     assert "Cancel the batch at the endpoint? [y/N] " in seen
     assert ("batch batch_2 was cancelled" in seen) == (state == "cancelled")
