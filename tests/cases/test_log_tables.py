@@ -136,6 +136,11 @@ def test_cells_win_over_a_heading_that_misleads() -> None:
     assert said(read(name)) == BOTH
 
 
+def test_numbers_of_turns_are_no_conversations() -> None:
+    """The rows of a conversation stand together."""
+    assert said(read(written("log.csv", 回=[1, 1, 2, 2, 1, 1], **JAPANESE, 本文=TEXTS))) == BOTH
+
+
 QUESTIONS = [
     f"{what}はどうすればよいですか？" for what in ("解約", "支払い", "引っ越し", "工事", "変更", "再発行")
 ]
@@ -182,6 +187,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "two columns of speakers": (
         {"会話": CALLS, "発": SIDES, "受": SIDES[1:] + SIDES[:1], "本文": TEXTS},
         "'発', '受' may each be role=...; name one",
+    ),
+    "a name among the words of the desk": (
+        {"会話番": CALLS, "発言者名": ["お客様", "ボット", "お客様", "佐藤", *SIDES[:2]], "本文": TEXTS},
+        "'発言者名' has words that do not say who speaks ('佐藤'); say who they are, for example:",
+    ),
+    "two columns of conversations": (
+        {"会話番": CALLS, "案件番": ["m-1"] * 2 + ["m-2"] * 4, "発言者種類": SIDES, "本文": TEXTS},
+        "'会話番', '案件番' may each be id=...; name one: --columns \"id=会話番,role=発言者種類,text=本文\"",
     ),
     "no conversation": (
         {"発言者種類": SIDES, "本文": TEXTS},

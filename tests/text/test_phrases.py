@@ -23,10 +23,6 @@ from simulator.text.phrases import (
 from tests.paths import fixture_rows
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-# At most one in a hundred ordinary lines.
-FEW = 0.01
-# How many lines the sets hold that the fixture is drawn from, those that were said twice counted once.
-DISTINCT = {"ja": 1163, "en": 1063}
 
 
 def language_of(text: str) -> Language:
@@ -120,18 +116,6 @@ def test_the_bundled_references_are_read_rightly(language: Language) -> None:
         if turns_away(row["references"], language) != (row["answerable"] != "yes")
         or hands_over(row["references"], language) != (row["handover"] == "required")
     ] == []
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_ordinary_lines_of_real_desks_are_no_refusals(language: Language) -> None:
-    """Prices, bookings, questions back and "nothing matches your wishes"; plain refusals mostly are."""
-    rows = fixture_rows(f"desk_lines_{language}.jsonl")
-    ordinary = {row["text"] for row in rows if not row["refusal"]}
-    refused = [row["text"] for row in rows if row["refusal"]]
-
-    assert len([text for text in ordinary if turns_away(text, language)]) <= FEW * DISTINCT[language]
-    assert [text for text in ordinary if hands_over(text, language)] == []
-    assert sum(turns_away(text, language) for text in refused) >= 0.7 * len(refused)
 
 
 @pytest.mark.parametrize(("language", "least"), [("ja", 0.75), ("en", 0.65)])
