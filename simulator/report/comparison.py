@@ -46,10 +46,10 @@ from simulator.results.comparison import (
     PairedRuns,
     RunComparison,
     TurnChange,
-    TurnKey,
 )
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.findings import Gate
+from simulator.results.rows import Key
 
 # Turns that Markdown quotes; the page has more.
 _QUOTED = 10
@@ -527,9 +527,7 @@ def p_text(p: float | None) -> str:
     return "–" if p is None else "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"
 
 
-def _side(
-    run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[TurnKey, RedTurn]
-) -> Fact:
+def _side(run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[Key, RedTurn]) -> Fact:
     """One turn of one run: what was asked, the answer, and what is wrong with it."""
     name = _("{run} · Answer {n}", run=run, n=at)
     if turn is None:

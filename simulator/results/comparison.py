@@ -25,15 +25,14 @@ from simulator.core.document import excerpt
 from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
 from simulator.results.draws import interval_of_difference
 from simulator.results.figures import RedTurn, Summary, rounded
+from simulator.results.rows import Key
 from simulator.results.significance import ALPHA, mcnemar, wilcoxon
 from simulator.results.update import Update, update_of
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import replay_of
 
-# A conversation by case, persona, repetition and, of several models, who plays; a turn by conversation and
-# number.
+# A conversation by case, persona, repetition and, of several models, who plays.
 ConversationKey = tuple[str, str, int, str]
-TurnKey = tuple[str, int]
 # Tags of a case that must stay as good as it is, as `is_guarded` reads them: "Must not break" is one, too.
 MUST_NOT_BREAK = "must-not-break"
 GUARDED = frozenset({MUST_NOT_BREAK, "壊さない", "必須"})
@@ -176,7 +175,7 @@ class PairedRuns:
             for key in [key for key in side if key[0] in self.apart]:
                 del side[key]
         self.both = [key for key in self.both if key[0] not in self.apart]
-        was, became = self.reds = tuple[dict[TurnKey, RedTurn], ...](
+        was, became = self.reds = tuple[dict[Key, RedTurn], ...](
             side.summary.red.by_turn for side in (self.before, self.after)
         )
         turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0

@@ -33,7 +33,7 @@ from simulator.results.draws import RESAMPLES, Draws, interval
 from simulator.results.figures import ENOUGH_GRADES, CorrectedScore, Shortage, Stratum, Summary, rounded
 from simulator.results.intervals import Floats, wilson
 from simulator.results.red import is_flipped, is_red_alone
-from simulator.results.rows import GradedTurn
+from simulator.results.rows import GradedTurn, Key
 from simulator.results.same_faults import fault_keys
 from simulator.sheets.model import RED
 from simulator.storage.results import select_conversations
@@ -43,8 +43,6 @@ from simulator.storage.words import WORDS
 MIN_PER_STRATUM = 2
 TOP_GRADE = 5
 STRATA: tuple[Stratum, ...] = ("red", "not_red")
-# A turn: conversation and number.
-Place = tuple[str, int]
 
 
 class BlindGrade(NamedTuple):
@@ -69,16 +67,16 @@ class StratifiedTurn(NamedTuple):
     human: BlindGrade | None = None
 
 
-def blind_verdicts(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], list[HumanVerdict]]:
+def blind_verdicts(verdicts: Iterable[HumanVerdict]) -> dict[Key, list[HumanVerdict]]:
     """The grades that people gave without seeing a score, by conversation and turn."""
-    by_turn: dict[tuple[str, int], list[HumanVerdict]] = {}
+    by_turn: dict[Key, list[HumanVerdict]] = {}
     for verdict in verdicts:
         if verdict.source == "blind" and verdict.grade is not None:
-            by_turn.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+            by_turn.setdefault(verdict.key, []).append(verdict)
     return by_turn
 
 
-def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[tuple[str, int], BlindGrade]:
+def blind_grades(verdicts: Iterable[HumanVerdict]) -> dict[Key, BlindGrade]:
     """The turns that people graded without seeing a score, by conversation and turn."""
     grades_by_turn = {}
     for key, graded in blind_verdicts(verdicts).items():
@@ -98,7 +96,7 @@ def by_people(verdicts: Iterable[HumanVerdict], graded: Iterable[GradedTurn], *,
             value=turn.value,
             # Those without an answer are graded by rule.
             stratum=None if turn.failure else "red" if turn.marks else "not_red",
-            human=people.get((turn.conversation, turn.turn)),
+            human=people.get(turn.key),
         )
         for turn in graded
         if turn.value is not None
@@ -263,6 +261,11 @@ class SampledTurn(Value):
     turn: int
     stratum: Stratum
     sampled: float
+
+    @property
+    def key(self) -> Key:
+        """Conversation and turn."""
+        return self.conversation, self.turn
 
 
 class ComparedTurn(Value):
@@ -443,7 +446,7 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     The lot is the run's id, so that a sheet that is pushed twice has the same turns, and what was already
     graded in it is not lost.
     """
-    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    red = summary.red.by_turn
     scores = {(s.conversation, s.turn): s for s in results.scores.of_judge(summary.scores.primary)}
     spoken = ((talk.id, turn) for talk in results.conversations for turn in talk.turns)
     answered = ((id_, t.index) for id_, t in spoken if t.answer.text.strip() and not t.answer.error)
@@ -469,8 +472,8 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
 
 
 def _doubted(
-    results: Results, summary: Summary, scores: Mapping[Place, Score], red: Container[Place]
-) -> set[Place]:
+    results: Results, summary: Summary, scores: Mapping[Key, Score], red: Container[Key]
+) -> set[Key]:
     """Where the judge is likely to be wrong.
 
     Its grade is near the line of red answers, another judge or a further model makes of it what it does not,
@@ -531,7 +534,7 @@ def red_line(rules: RedRules) -> float:
     return (RED_LINE if rules.overall is None else rules.overall) - _SAME
 
 
-def split_votes(verdicts: Iterable[HumanVerdict], rules: RedRules) -> set[tuple[str, int]]:
+def split_votes(verdicts: Iterable[HumanVerdict], rules: RedRules) -> set[Key]:
     """The turns of which one blind grade is below the line of red answers and another is not."""
     line = TOP_GRADE * red_line(rules)
     return {
@@ -541,13 +544,13 @@ def split_votes(verdicts: Iterable[HumanVerdict], rules: RedRules) -> set[tuple[
     }
 
 
-def desk_questions(verdicts: Iterable[HumanVerdict], rules: RedRules) -> dict[Place, str]:
+def desk_questions(verdicts: Iterable[HumanVerdict], rules: RedRules) -> dict[Key, str]:
     """The turns about which reviewers differ, each with what the team says that the desk expects there.
 
     Empty where it has not said so: the lead is asked.
     """
     verdicts = tuple(verdicts)
-    expected = {(v.conversation, v.turn): v.expect for v in verdicts if v.source != "blind"}
+    expected = {v.key: v.expect for v in verdicts if v.source != "blind"}
     return {place: expected.get(place, "") for place in split_votes(verdicts, rules)}
 
 
@@ -564,7 +567,7 @@ def is_called_bad(verdict: HumanVerdict, *, marked: bool | None = None) -> bool 
 
 def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     """The turns that people and the deciding judge have graded, in the order of the run."""
-    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    red = summary.red.by_turn
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
     given = blind_verdicts(results.verdicts)
     compared_turns = []
@@ -662,7 +665,7 @@ def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, T
     What people say of a mark is carried from run to run only while the mark is the same: "the judge is wrong"
     about a red answer says nothing once the answer is no longer red.
     """
-    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    red = summary.red.by_turn
     fault_of = fault_keys(results)
     answers = {
         fault_of(conversation.case, turn)
@@ -678,14 +681,14 @@ def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, T
     return key_of
 
 
-def turns_of_answers(results: Results, summary: Summary) -> dict[str, dict[tuple[str, int], bool]]:
+def turns_of_answers(results: Results, summary: Summary) -> dict[str, dict[Key, bool]]:
     """The turns that each row of the review stands for, by its key, and whether they have its mark.
 
     An answer can be red for one customer and not for another; "the judge is wrong" is about the mark in the
     row.
     """
-    turns_by_key = dict[str, dict[tuple[str, int], bool]]()
-    red = {(turn.conversation, turn.turn) for turn in summary.red.answers}
+    turns_by_key = dict[str, dict[Key, bool]]()
+    red = summary.red.by_turn
     key_of = review_keys(results, summary)
     for conversation in results.conversations:
         for turn in conversation.turns:
@@ -714,14 +717,14 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
     reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source != "blind"]
     # A verdict in which none of this stands is no review.
-    verdicts = {(v.conversation, v.turn): fields for v, fields in reviewed if any(fields.values())}
+    verdicts = {v.key: fields for v, fields in reviewed if any(fields.values())}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
     turns = {
         (conversation.id, turn.index): (conversation, turn)
         for _at, conversation in select_conversations(results, {key for key, _turn in verdicts})
         for turn in conversation.turns
     }
-    red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.red.answers)
+    red = summary.red.by_turn
     fault_of = fault_keys(results)
     for at in [*red, *(at for at in turns if at not in red)]:
         if at in verdicts and at in turns:

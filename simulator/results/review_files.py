@@ -37,7 +37,8 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.messages import Message, _, message_of, pgettext, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
-from simulator.results.review import Place, SampledTurn, blind_sample, blind_verdicts, turns_of_answers
+from simulator.results.review import SampledTurn, blind_sample, blind_verdicts, turns_of_answers
+from simulator.results.rows import Key
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import Target
 from simulator.sheets.google_api import target as target_sheet
@@ -458,7 +459,8 @@ class Written(NamedTuple):
             else:
                 _leave_out(row, place, run, taken)
         # The worksheet has no sampling rates, because these would tell what is red; the lot is drawn again.
-        sample = {(d.conversation, d.turn): d for d in blind_sample(results, target.summary)}
+        drawn = blind_sample(results, target.summary) if self.rows.get("blind") else ()
+        sample = {turn.key: turn for turn in drawn}
         for place, row in self._placed(["blind"]):
             if at := turns.get(row.key.strip()):
                 _take_blind(row, place, at, sample.get(at), taken)
@@ -472,9 +474,9 @@ class Written(NamedTuple):
             taken.add(place, said)
         return taken
 
-    def _desk_answers(self, turns: Mapping[str, Place]) -> dict[Place, tuple[Text, str]]:
+    def _desk_answers(self, turns: Mapping[str, Key]) -> dict[Key, tuple[Text, str]]:
         """What the lead says that the desk wants of answers, by turn, each with the place of its row."""
-        answers: dict[Place, tuple[Text, str]] = {}
+        answers: dict[Key, tuple[Text, str]] = {}
         for place, row in self._decided:
             match, text = _DESK_KEY.fullmatch(row.key.strip()), plain_text(row.cells.get("why"))
             if match and text and (at := turns.get(match["turn"])):
@@ -485,9 +487,9 @@ class Written(NamedTuple):
         self,
         row: PulledRow,
         place: Text,
-        turns: Mapping[Place, bool],
+        turns: Mapping[Key, bool],
         taken: Taken,
-        expected: Mapping[Place, str],
+        expected: Mapping[Key, str],
     ) -> None:
         """A verdict for each of the turns; what is said of the mark counts only for those that are True.
 
@@ -563,7 +565,7 @@ def _cell(row: Text, column: str) -> Message:
     return _("{row}, column {title}", row=row, title=COLUMNS[column].title)
 
 
-def _take_blind(row: PulledRow, place: Text, at: Place, drawn: SampledTurn | None, taken: Taken) -> None:
+def _take_blind(row: PulledRow, place: Text, at: Key, drawn: SampledTurn | None, taken: Taken) -> None:
     """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
     cells = {column: plain_text(row.cells.get(column)) for column in _BLIND}
     taken.empty += not any(cells.values())

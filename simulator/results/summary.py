@@ -4,23 +4,26 @@ run_turns            results/turns.py        the run file, once, conversation by
 customer_figures     results/customers.py    how the customers were played, and which turns they spoilt
 score_figures        results/scores.py       what the judges say
 red_figures          results/red_answers.py  the answers to read, with their texts
-money_figures        results/money.py        what it took
+money_figures        here                    what it took
 """
 
 from collections import Counter
+from dataclasses import replace
 
-from simulator.core.settings import Settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import CONVERSATION, LEXICAL, Ended, RedRules, Results
+from simulator.core.types import CONVERSATION, LEXICAL, Ended, RedRules, Results, Spending
+from simulator.models.pricing import Prices, usage_of
 from simulator.results.customers import customer_figures
-from simulator.results.figures import Handling, Summary
-from simulator.results.money import money_figures
+from simulator.results.figures import Handling, MoneyFigures, Summary
 from simulator.results.red import deciding_judges, primary_judge
 from simulator.results.red_answers import red_figures
 from simulator.results.scores import score_figures
 from simulator.results.turns import run_turns
 from simulator.storage.results import without_superseded
 
+# Of the adapter, the bundled bot: its model is one of the run's own roles, and its tokens are counted there.
+_BUNDLED_BOT = "demo"
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 
@@ -94,3 +97,29 @@ def summarise(
         customers=customers,
         money=money_figures(results),
     )
+
+
+def money_figures(results: Results) -> MoneyFigures:
+    """What the run used."""
+    return MoneyFigures(spending=results.spending, usage=results.usage, bot=bot_usage(results))
+
+
+def bot_usage(results: Results) -> dict[str, Spending]:
+    """What the bot itself spent by model: calls, tokens, dollars; empty where no answer states its tokens.
+
+    Without a model's name the cost is unknown (None), and not 0 as that of a stand-in. The bundled bot has
+    no row: its calls are among those of the run (role `demo`).
+    """
+    # Its tokens are counted by the ledger; counting them here would show them twice.
+    if results.run.settings.get("adapter", _BUNDLED_BOT) == _BUNDLED_BOT:
+        return {}
+    used: dict[str, Counter[str]] = {}
+    for usage in results.conversations.usages():
+        tokens = {key: getattr(usage, key) for key in ("tokens_in", "tokens_out", "tokens_cached")}
+        used.setdefault(usage.model, Counter()).update(tokens, calls=1)
+    prices, spending = Prices.of(stored_settings(results.run.settings)) if used else None, {}
+    for model, counted in used.items():
+        spent = Spending(**counted)
+        cost = prices.cost_usd(usage_of(model, spent)) if prices and model else None
+        spending[model] = replace(spent, cost_usd=cost)
+    return spending

@@ -70,7 +70,7 @@ def blind_state(review: RunReview, by: str) -> dict[str, Any]:
     """The answers of the sample in its order, and what `by` graded of them before."""
     reading = review.reading
     context = reading.outputs.context
-    places = {(place.conversation, place.turn): key for key, place in _sample(review).items()}
+    places = {place.key: key for key, place in _sample(review).items()}
     graded = {
         places[word.conversation, word.turn]: {"grade": word.grade, "comment": word.comment}
         for word in read_news(review.path).verdicts

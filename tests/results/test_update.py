@@ -332,6 +332,17 @@ def test_what_changed_although_nothing_of_its_own_did_is_named() -> None:
     assert fates(update) == {"hours": "strayed"}
 
 
+def test_the_article_that_a_question_names_goes_before_one_that_only_came() -> None:
+    """Both changed, both old texts were retrieved, and the answer has both old facts."""
+    old = Said("It is 1,100 yen. The desk is open until 18:00.", BEFORE, value=0.2)
+    update = updated(
+        {"fees": NEW_FEES, "desk": DESK.replace("18:00", "20:00")},
+        {"hours": (old, old)},
+        hours={"question": "Until when is the desk open?", "passages": ("desk",)},
+    )
+    assert [question.article for question in update.of("stale")] == ["desk"]
+
+
 def test_folders_that_have_nothing_in_common_are_not_compared() -> None:
     """Another desk, and a run that does not know its articles."""
     same = {"hours": (Said("Until 18:00."), Said("Until 18:00."))}

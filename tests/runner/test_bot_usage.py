@@ -9,7 +9,7 @@ import pytest
 from simulator.cli.app import main
 from simulator.core.types import Answer, Results, Turn, Usage
 from simulator.report.sections import bot_usage_section
-from simulator.results.money import bot_usage
+from simulator.results.summary import bot_usage
 from simulator.storage.run_file import find_run
 from tests.diff_runs import a_result, grades_of
 from tests.servers.faults import Reply
