@@ -83,8 +83,10 @@ def compared(language: Language = "ja") -> str:
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_it_looks_as_it_is_meant_to(language: Language) -> None:
-    """The whole page, byte by byte."""
-    compare(f"report_{language}.html", rendered(full(language), language))
+    """The whole page, but for style and script, which stand in files of their own."""
+    whole = rendered(full(language), language)
+    page = re.sub(r"(<(style|script)>).*?(</\2>)", r"\1\3", whole, flags=re.DOTALL)
+    compare(f"report_{language}.html", re.sub(r"'sha256-[^']+'|&#39;sha256-.+?&#39;", "'sha256-'", page))
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
