@@ -8,7 +8,7 @@ something on the page links, red ones from the gravest on, then a sample of the 
 What is left out is said above the list; figures are always of all conversations.
 
 Claims that an answer's passages do not bear out are underlined in it. Judges copy the answer's words, but not
-always exactly: both sides are compared after NFKC, without spaces and case. What still cannot be found is
+always exactly: both sides are compared after NFKD, without spaces and case. What still cannot be found is
 marked at the sentence nearest to it, or not at all. Answer "解約料は9,800円です。ポイントは翌月に戻ります。":
 
     judge says                                  underlined                         how
@@ -19,7 +19,7 @@ marked at the sentence nearest to it, or not at all. Answer "解約料は9,800�
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple
@@ -747,9 +747,7 @@ def _findings(score: Score | None, key: str) -> list[dict[str, JsonValue]]:
     return [entry for entry in findings if isinstance(entry, dict)]
 
 
-def _found(
-    words: str, folded: str, places: Sequence[tuple[int, int]], owners: Sequence[int]
-) -> tuple[int, int] | None:
+def _found(words: str, folded: str, places: Sequence[int], owners: Sequence[int]) -> tuple[int, int] | None:
     """Start and end of folded words in the original of a folded text, where nothing owns that place yet.
 
     The pattern looks ahead, so that overlapping places are found as well; None where there is none left.
@@ -759,7 +757,7 @@ def _found(
     after = r"(?!\d)" if words[-1:].isdecimal() else ""
     matches = re.finditer(rf"{before}(?={re.escape(words)}{after})", folded) if words else ()
     places_of_words = (
-        (places[match.start()][0], places[match.start() + len(words) - 1][1]) for match in matches
+        (places[match.start()], places[match.start() + len(words) - 1] + 1) for match in matches
     )
     return next((place for place in places_of_words if owners[place[0]] < 0), None)
 
@@ -778,25 +776,16 @@ def _nearest(words: str, text: str, owners: Sequence[int]) -> tuple[int, int] | 
     return nearest
 
 
-def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text in NFKC with straight quotes, without spaces and case; and the origin of each character.
+def _folded(text: str) -> tuple[str, list[int]]:
+    """The text in NFKD with straight quotes, without spaces and case; and where each character comes from.
 
-    "ﾊﾞｯｸ Up”１" -> 'バックup"1', (0, 2) (2, 3) (3, 4) (5, 6) ...: バ comes of the two signs from 0 to 2.
+    "ﾊﾞ Up”１" -> 'ハ\u3099up"1', [0, 1, 3, 4, 5, 6]. NFKD takes characters apart, so that it does not matter
+    whether the marks of the original stand alone.
     """
-    original = straight(text)
-    folded, places = [], []
-    for start, end in _clusters(original):
-        for character in unicodedata.normalize("NFKC", original[start:end]).casefold():
+    folded, places = [], list[int]()
+    for at, original in enumerate(straight(text)):
+        for character in unicodedata.normalize("NFKD", original).casefold():
             if not character.isspace():
                 folded.append(character)
-                places.append((start, end))
+                places.append(at)
     return "".join(folded), places
-
-
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each character with the marks that combine with it: ﾊﾞ is one."""
-    start = 0
-    for at in range(1, len(text) + 1):
-        if at == len(text) or not (unicodedata.combining(text[at]) or text[at] in "\uff9e\uff9f"):
-            yield start, at
-            start = at
