@@ -336,7 +336,7 @@ def merge_all(
     for name in sorted(sheets, key=lambda name: (name == "archive", name != "review")):
         sheet = sheets[name]
         if name == "summary" and "review" in done:
-            sheet = outcomes(*done["review"], archive).into(sheet)
+            sheet = _counting(sheet, _outcomes(*done["review"], archive))
         if name == "archive":
             sheet = archived_sheet(sheet, archived, archive)
         merged = merge(sheet, edited[name], archive, fresh=fresh.get(name, ()))
@@ -568,47 +568,33 @@ def archived_sheet(archive: Worksheet, rows: Sequence[SheetRow], there: Mapping[
     return archive.model_copy(update={"rows": tuple(map(titled, rows))})
 
 
-class Outcomes(NamedTuple):
-    """What a run made of the rows of the review that were there: by owner, how many."""
+def _counting(summary: Worksheet, outcomes: Mapping[str, Counter[str]]) -> Worksheet:
+    """The summary with these figures in its rows of the same keys."""
 
-    closed: Counter[str]
-    fixed_again: Counter[str]
-    not_asked: Counter[str]
+    def filled(row: SheetRow) -> SheetRow:
+        if (counts := outcomes.get(row.key)) is None:
+            return row
+        owners = " · ".join(f"{owner or '–'} {n}" for owner, n in sorted(counts.items()))
+        n = counts.total()
+        cells = {"value": SheetCell(str(n), n), "explanation": SheetCell(owners)}
+        return replace(row, cells={**row.cells, **cells})
 
-    def into(self, summary: Worksheet) -> Worksheet:
-        """The summary with these figures in its rows of the same keys."""
-
-        def filled(row: SheetRow) -> SheetRow:
-            counts: Counter[str] | None = getattr(self, row.key, None) if row.key in self._fields else None
-            if counts is None:
-                return row
-            owners = " · ".join(f"{owner or '–'} {n}" for owner, n in sorted(counts.items()))
-            n = counts.total()
-            cells = {"value": SheetCell(str(n), n), "explanation": SheetCell(owners)}
-            return replace(row, cells={**row.cells, **cells})
-
-        return summary.model_copy(update={"rows": tuple(map(filled, summary.rows))})
+    return summary.model_copy(update={"rows": tuple(map(filled, summary.rows))})
 
 
-def outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow]) -> Outcomes:
-    """What became of the rows of the review; those that this run closed before count, too."""
+def _outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow]) -> dict[str, Counter[str]]:
+    """What became of the rows of the review: by owner, how many; those that this run closed before, too."""
     archived = {key: row.cells for key, row in archive.items()}
     archived |= {row.key: {key: cell.text for key, cell in row.cells.items()} for row in merged.archived}
     of_review = [cells for key, cells in archived.items() if key.startswith(archive_key(review, ""))]
     fixed_again = title_of(review.column("state"), "fixed_again")
-    return Outcomes(
-        closed=_owners(c for c in of_review if (c.get("outcome"), c.get("closed")) == ("right", review.run)),
-        fixed_again=_owners(
-            {"assignee": line.row.cell("assignee").text}
-            for line in merged.rows
-            if line.row.cell("state").text == fixed_again
-        ),
-        not_asked=_owners(cells for cells in of_review if cells.get("outcome") == "not_asked"),
-    )
-
-
-def _owners(rows: Iterable[Mapping[str, str]]) -> Counter[str]:
-    return Counter(cells.get("assignee", "") for cells in rows)
+    closed = (c for c in of_review if (c.get("outcome"), c.get("closed")) == ("right", review.run))
+    fixed = (line.row for line in merged.rows if line.row.cell("state").text == fixed_again)
+    return {
+        "closed": Counter(cells.get("assignee", "") for cells in closed),
+        "fixed_again": Counter(row.cell("assignee").text for row in fixed),
+        "not_asked": Counter(c.get("assignee", "") for c in of_review if c.get("outcome") == "not_asked"),
+    }
 
 
 def closing_line(sheets: Iterable[Worksheet]) -> Message | None:
