@@ -15,6 +15,7 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
@@ -49,14 +50,41 @@ def normalised(header: str) -> str:
     return plain.rstrip(".:")
 
 
-_FIELDS: dict[str, str] = {normalised(alias): field for alias, field in by_word(COLUMNS).items()}
-_RANKS = {normalised(alias): rank for aliases in COLUMNS.values() for rank, alias in enumerate(aliases)}
+class Headings:
+    """The fields that headers mean, by a table of headings.toml."""
+
+    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
+        self._places = {
+            normalised(name): (field, rank)
+            for field, several in names.items()
+            for rank, name in enumerate(several)
+        }
+        self.in_order = lru_cache(maxsize=256)(self._in_order)
+
+    def field_of(self, header: str) -> str | None:
+        """The field that a header means, or None."""
+        place = self._places.get(normalised(header))
+        return place and place[0]
+
+    def columns_of(self, headers: Iterable[str]) -> dict[str, str]:
+        """By field the header that means it; of several, the one whose name leads in the table."""
+        return {field: header for header, field in reversed(self.in_order(tuple(headers)))}
+
+    def _in_order(self, headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        """The headers that mean a field, each with the field, in the order of the table's names."""
+        places = [(header, self._places.get(normalised(header))) for header in headers]
+        known = [(place[1], header, place[0]) for header, place in places if place]
+        return tuple((header, field) for _rank, header, field in sorted(known, key=itemgetter(0)))
+
+
+CASE_HEADINGS = Headings(COLUMNS)
+MESSAGE_HEADINGS = Headings(NAMES["message"])
 _EXTRA = frozenset(map(normalised, NAMES["extra"]["names"]))
 
 
 def field_of(header: str) -> str | None:
     """The field of a case that a header means, or None."""
-    return _FIELDS.get(normalised(header))
+    return CASE_HEADINGS.field_of(header)
 
 
 def is_extra(header: str) -> bool:
@@ -71,19 +99,12 @@ def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
     headings.toml, not in that of the file.
     """
     columns: dict[str, str] = {}
-    for header, field in _fields_in(tuple(values)):
+    for header, field in CASE_HEADINGS.in_order(tuple(values)):
         if not is_missing(field, values[header]):
             columns.setdefault(field, header)
     if not has_question(columns.values()):
         columns.pop("question", None)
     return columns
-
-
-@lru_cache(maxsize=64)
-def _fields_in(headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The headers that mean a field, each with the field; of several for one field, the first alias leads."""
-    pairs = [(header, field) for header in headers if (field := field_of(header))]
-    return tuple(sorted(pairs, key=lambda pair: _RANKS[normalised(pair[0])]))
 
 
 _MISSING = frozenset(NAMES["words"]["missing"])

@@ -32,7 +32,7 @@ from pydantic import JsonValue
 
 from simulator.cases.files import MAX_LINE, files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
-from simulator.cases.headings import has_question
+from simulator.cases.headings import MESSAGE_HEADINGS, has_question
 from simulator.cases.logs import contents, langfuse, messages, table
 from simulator.cases.logs.talks import LogTalk, LogTurn, Skipped, talks_in
 from simulator.cases.logs.values import decoded, inner, objects
@@ -214,7 +214,7 @@ def _table_by_contents(
     log and it cannot be told which column holds what.
     """
     rows = [inside for record in head if isinstance(record, dict) for inside in unwrapped(record, TABLE)]
-    by_name = table.columns_of(dict.fromkeys(name for row in rows for name in row))
+    by_name = MESSAGE_HEADINGS.columns_of(dict.fromkeys(name for row in rows for name in row))
     roles, unknown = (
         contents.known_words(row.get(by_name["role"]) for row in rows) if format_ else (set(), [])
     )
@@ -403,7 +403,8 @@ def _bare(
             faults.append(record)
         if not isinstance(record, dict):
             continue
-        about = [record, *(inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))]
+        pages = (inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))
+        about = [record, *filter(None, pages)]
         if any(holder.get(key) for holder in about for key in _MORE):
             skipped.note(_("more pages, which are not in the file"))
         for inside in unwrapped(record, format_):

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from simulator.cases.headings import NAMES, field_of, has_question, normalised
-from simulator.cases.logs.table import ANYBODY, LogLayout, columns_of, header_means, is_silent, speaker
+from simulator.cases.headings import MESSAGE_HEADINGS, NAMES, field_of, has_question, normalised
+from simulator.cases.logs.table import ANYBODY, LogLayout, is_silent, speaker
 from simulator.cases.logs.values import seconds
 from simulator.core.messages import Message, _, printable, quote
 
@@ -90,7 +90,7 @@ class _Column(NamedTuple):
     @property
     def is_role(self) -> bool:
         """Whether customers and the desk speak in it, and hardly anybody who is not known."""
-        if field_of(self.name) and header_means(self.name) != "role":
+        if field_of(self.name) and MESSAGE_HEADINGS.field_of(self.name) != "role":
             return False
         roles, _unknown = known_words(self.texts)
         is_known = self.share(lambda word: speaker(word) or is_silent(word)) >= _NEARLY_ALL
@@ -99,7 +99,7 @@ class _Column(NamedTuple):
     @property
     def is_text(self) -> bool:
         """Whether people wrote it: hardly ever the same, and no names, addresses or times."""
-        field, meaning = field_of(self.name), header_means(self.name)
+        field, meaning = field_of(self.name), MESSAGE_HEADINGS.field_of(self.name)
         if (field and meaning != "text" and field != "question") or self.is_time:
             return False
         is_written = self.share(_WRITTEN.search) >= (0.3 if meaning == "text" else 0.6)
@@ -119,7 +119,9 @@ def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
     """
     columns = _columns(records)
     # A column "turn" may number the turns, and "text" hold the lines.
-    asking = [c.name for c in columns if c.share(str.isdecimal) < 1 and header_means(c.name) != "text"]
+    asking = [
+        c.name for c in columns if c.share(str.isdecimal) < 1 and MESSAGE_HEADINGS.field_of(c.name) != "text"
+    ]
     if has_question(asking) or any(field_of(column.name) in _OF_QUESTIONS for column in columns):
         return None
     roles = [column for column in columns if column.is_role]
@@ -245,7 +247,7 @@ def _columns(records: Iterable[Mapping[str, Any]]) -> list[_Column]:
 
 
 def _by_name(columns: Iterable[_Column]) -> dict[str, str]:
-    return columns_of(column.name for column in columns)
+    return MESSAGE_HEADINGS.columns_of(column.name for column in columns)
 
 
 def _one_text(texts: list[_Column], role: _Column, ids: list[_Column]) -> _Column | None:
@@ -269,7 +271,10 @@ def _ids(columns: list[_Column], spoken: list[str]) -> list[_Column]:
     candidates = []
     for column in columns:
         groups = column.rows_by_text()
-        is_other = (header_means(column.name) or field_of(column.name)) not in (None, "id") or column.is_time
+        is_other = (MESSAGE_HEADINGS.field_of(column.name) or field_of(column.name)) not in (
+            None,
+            "id",
+        ) or column.is_time
         looks = column.share(lambda text: _HAS_DIGIT.search(text) and not _MEASURED.fullmatch(text))
         is_name = len(groups) > 1 and (looks >= _NEARLY_ALL or _hints(column.name, _OF_IDS))
         if not column.is_full or (column.name != by_name and (is_other or not is_name)):
@@ -334,7 +339,7 @@ def _look_at_codes(columns: Sequence[_Column], texts: Sequence[_Column]) -> None
             continue
         id_ = by_name.get("id") or _likely_id(columns, column, text)
         chosen = {"id": id_ or "...", "role": column.name, "text": text}
-        is_hinted = _hints(column.name, _OF_SPEAKERS) or header_means(column.name) == "role"
+        is_hinted = _hints(column.name, _OF_SPEAKERS) or MESSAGE_HEADINGS.field_of(column.name) == "role"
         roles, unknown = known_words(words)
         if is_hinted and "user" in roles and unknown:
             raise Unclear(unknown_speakers(unknown, chosen))

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulator.cases.fields import READERS, FileCell
-from simulator.cases.headings import columns_by_field
-from simulator.cases.logs.table import columns_of
+from simulator.cases.headings import MESSAGE_HEADINGS, columns_by_field
 from simulator.cases.logs.talks import LogTalk, Part, show_tools, talk_of
 from simulator.cases.logs.values import LogLine, answered_in, decoded, lines_of, objects
 from simulator.core.messages import Message, _, quote
@@ -50,7 +49,7 @@ def parts(record: dict[str, Any], number: int) -> Iterator[Part]:
     # What the model was offered, as files of fine-tuning have it.
     show_tools(talk, offered=bool(objects(record.get("tools"))))
     yield from _add_besides(talk, record)
-    columns = columns_of(record)
+    columns = MESSAGE_HEADINGS.columns_of(record)
     talk.language = str(record.get(columns.get("language", "")) or "")
     rating = record.get(columns.get("rating", ""))
     if talk.turns and isinstance(rating, (str, int, float)):

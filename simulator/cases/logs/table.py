@@ -13,18 +13,16 @@ are counted and left out, by a column such as 内部メモ or is_public.
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from simulator.cases.fields import role_of, text_of
-from simulator.cases.headings import NAMES, by_word, normalised
+from simulator.cases.headings import MESSAGE_HEADINGS, NAMES, normalised
 from simulator.cases.logs.values import LogLine, decoded, plain, seconds, with_besides
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import Message, _
 
 # The columns, by every name that is known for them, in the order in which they are taken.
 COLUMNS: dict[str, list[str]] = NAMES["message"]
-_KNOWN = {normalised(name): field for name, field in by_word(COLUMNS).items()}
 # What --columns may say of the words for speakers: user=1,agent=2|3; * stands for every other word.
 SPEAKERS = ("user", "assistant", "agent")
 ANYBODY = "*"
@@ -69,22 +67,6 @@ def is_silent(word: str) -> bool:
     return normalised(word) in _SILENT
 
 
-def header_means(header: str) -> str | None:
-    """The field of a message that a header means, or None."""
-    return _KNOWN.get(normalised(header))
-
-
-def columns_of(headers: Any) -> dict[str, str]:
-    """By field the column that holds it: the first of its names that there is."""
-    ranks: dict[str, tuple[int, str]] = {}
-    for header in headers:
-        name = normalised(str(header))
-        if field := _KNOWN.get(name):
-            rank = [normalised(name) for name in COLUMNS[field]].index(name)
-            ranks[field] = min(ranks.get(field, (rank, header)), (rank, header))
-    return {field: header for field, (_rank, header) in ranks.items()}
-
-
 def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> LogLayout:
     """The layout that `--columns` names, with the other columns by their usual names.
 
@@ -101,7 +83,7 @@ def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> LogLay
             raise UnknownName(_("column in --columns"), column, headers)
         else:
             columns[field] = column
-    others = columns_of(header for header in headers if header not in columns.values())
+    others = MESSAGE_HEADINGS.columns_of(header for header in headers if header not in columns.values())
     if "role" not in columns and ANYBODY in speakers:
         others.pop("role", None)
     layout = LogLayout(tuple((others | columns).items()), tuple(speakers.items()))
@@ -114,7 +96,7 @@ def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> LogLay
 
 def matches(record: Any) -> bool:
     """Columns for who speaks and what was said, and none for the answer."""
-    named = columns_of(record)
+    named = MESSAGE_HEADINGS.columns_of(record)
     # A table with questions and answers has one row a turn, and is read as a question file.
     has_answer = any(
         normalised(str(key)) in {"answer", "回答", "response", "question", "質問"} for key in record
@@ -127,12 +109,12 @@ def matches(record: Any) -> bool:
 
 def joins(record: Any) -> bool:
     """Whether this can be a row about a whole conversation, in a table of its own."""
-    return "id" in record or "id" in columns_of(record)
+    return "id" in record or "id" in MESSAGE_HEADINGS.columns_of(record)
 
 
 def parts(records: Iterator[Any]) -> Iterator[LogLine | Message]:
     """The rows as lines; rows of one conversation may stand apart, and some be about the whole of it."""
-    return (_part(record, _columns(tuple(record)), {}, None) for record in records)
+    return (_part(record, MESSAGE_HEADINGS.columns_of(record), {}, None) for record in records)
 
 
 def _part(
@@ -162,11 +144,6 @@ def _part(
 
 
 _EMPTY = _("rows without a text")
-
-
-@lru_cache(16)
-def _columns(names: tuple[str, ...]) -> dict[str, str]:
-    return columns_of(names)
 
 
 def _is_hidden(columns: dict[str, str], value: dict[str, Any]) -> bool:
