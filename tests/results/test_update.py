@@ -311,6 +311,28 @@ def test_a_new_article_answers_what_was_unanswerable() -> None:
     assert fates(update) == {"pens": "moved"}
 
 
+@pytest.mark.parametrize(("before", "fate"), [("declined", {"pens": "moved"}), ("answered", {})])
+def test_only_what_could_not_be_answered_moved_to_a_new_article(
+    before: Response, fate: Mapping[str, Fate]
+) -> None:
+    """An answer that was given before is no other one because a new article says it, too."""
+    pens = "# Pens\nOur pens are made of cherry wood from Gifu."
+    now = Said("Our pens are made of cherry wood from Gifu.", {"pens": pens})
+    update = updated({**BEFORE, "pens": pens}, {"pens": (Said("Of wood.", response=before), now)})
+    assert fates(update) == fate
+
+
+def test_of_a_withdrawn_article_that_did_not_come_words_alone_prove_nothing() -> None:
+    """It came in the earlier run, and the question does not name it."""
+    said = "The plan costs 1,100 yen a month."
+    update = updated(
+        {"desk": DESK},
+        {"price": (Said(said, {"fees": FEES}), Said(said))},
+        price={"question": PRICE["question"]},
+    )
+    assert not update.of("withdrawn")
+
+
 def test_the_judge_has_the_last_word() -> None:
     """An answer that a model found right by a reference with the new fact is not stale."""
     sure = Said("Since May it is no longer 1,100 yen but thirteen hundred.", {"fees": NEW_FEES})
