@@ -169,3 +169,19 @@ def test_rows_of_other_runs_and_unknown_keys() -> None:
     assert [str(place) for place, _why in taken.faults] == ["Review, row 4", "Review, row 5", "Review, row 6"]
     assert "names no answer of this run" in str(taken.faults[0][1])
     assert "it has no key" in str(taken.faults[2][1])
+
+
+def test_a_column_that_somebody_deleted_says_nothing() -> None:
+    """What was said there before is not taken back."""
+    row = PulledRow(key=KEY, cells={"comment": "見ました"}, number=2)
+    taken = Written("", {"review": [row]}, frozenset({"status"})).taken(wanted())
+
+    assert [verdict.silent for verdict in taken.verdicts] == [frozenset({"status"})]
+
+
+def test_the_decision_in_the_summary_is_newer_than_that_in_the_archive() -> None:
+    """A run whose summary was written anew is in both."""
+    summary = PulledRow(key=f"{RUN}/decision", cells={"decision": "go"}, number=2)
+    archive = PulledRow(key=f"summary/{RUN}/decision", cells={"decision": "conditional"}, number=2)
+
+    assert Written("", {"summary": [summary], "archive": [archive]}).decisions[RUN].verdict == "go"
