@@ -790,8 +790,9 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
     ] or unknown
     called = {column.strip().upper(): column for column in unknown}
     example = f"question={max(unknown, key=lambda column: len(str(row.values[column])), default='...')}"
-    if {"Q", "A"} <= called.keys():
-        example = f"question={called['Q']},references={called['A']}"
+    for asked, right in (("Q", "A"), ("問", "答")):
+        if {asked, right} <= called.keys():
+            example = f"question={called[asked]},references={called[right]}"
     what = _(
         'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.',
         columns=columns,

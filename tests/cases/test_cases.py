@@ -213,6 +213,10 @@ def test_select(tmp_path: Path) -> None:
             "line 1: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
             " of them: question, 質問",
         ),
+        (
+            "\n問,答\n料金は?,4180円\n",
+            "line 2: no question column. Found: '問', '答'. Write --columns \"question=問,",
+        ),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("question\n", "no rows in it"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
