@@ -13,65 +13,23 @@ would be measured as slow for no fault of its own.
 
 import asyncio
 import contextlib
-import itertools
 import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from simulator.core.messages import _
 from simulator.models.patience import Patience
-from simulator.models.rates import Limit, Pause, Permit, Rates
+from simulator.models.rates import Limit, Permit, Rates
 from simulator.models.refusals import NoAnswer
 
 # Priorities of calls. A conversation waits for each of its calls; grades may come later.
 DIALOGUE, GRADING = 0, 1
 # After this many calls of the dialogue in a row a waiting grade goes first.
 DIALOGUE_IN_A_ROW = 7
-
-
-@dataclass(slots=True)
-class _Waiter:
-    """A call in the queue; `closed` is for how long 429s had stopped all of them when it began to wait."""
-
-    order: int
-    tokens: float
-    permit: asyncio.Future[Permit]
-    patience: Patience | None
-    closed: float
-
-    def look_at(self, pause: Pause, now: float) -> None:
-        """Fails a call that 429s hold back for longer than is left of its patience."""
-        if self.patience is None or self.permit.done():
-            return
-        # Only stops that began or went on after the call queued up are its own.
-        left = self.patience.left - (pause.closed(now) - self.closed)
-        if pause.delay(1, now) > left:
-            self.patience.gave_up = _(
-                "429: held back for longer than --patience allows ({seconds:g} s)",
-                seconds=self.patience.seconds,
-            )
-            error = NoAnswer("error", self.patience.gave_up, is_transient=False, was_sent=False)
-            self.permit.set_exception(error)
-
-
-@dataclass
-class Queue:
-    """Waiting calls of the same priority and rates, in order of arrival."""
-
-    priority: int
-    rates: Rates
-    is_bot: bool
-    active: int = 0
-    waiting: deque[_Waiter] = field(default_factory=deque)
-
-    def head(self) -> _Waiter | None:
-        """The next waiting call that was not cancelled, or None."""
-        while self.waiting and self.waiting[0].permit.done():
-            self.waiting.popleft()
-        return self.waiting[0] if self.waiting else None
 
 
 # Calls in flight until the first answer says how long one takes.
@@ -114,8 +72,10 @@ class Limiter:
         self.active = self.answers = 0
         self._quickest = self._too_many = math.inf
         self._halved_at = 0.0
-        self.order = itertools.count()
-        self._queues: dict[tuple[int, Rates, bool], Queue] = {}
+        # Who waits, by priority and in order of arrival.
+        self.waiting: tuple[deque[_Slot], deque[_Slot]] = (deque(), deque())
+        self.active_bots = 0
+        self._has_models = False
         self._in_a_row = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -129,45 +89,43 @@ class Limiter:
         patience: Patience | None = None,
     ) -> AbstractAsyncContextManager[Permit]:
         """Waits for a place among the calls in flight and for room in the rates, while `patience` is left."""
-        key = (priority, rates, is_bot)
-        if key not in self._queues:
-            self._queues[key] = Queue(*key)
-        return _Slot(self, self._queues[key], tokens, patience)
+        self._has_models = self._has_models or not is_bot
+        return _Slot(self, priority, rates, tokens, is_bot, patience)
 
     def wake(self) -> None:
         """Lets in as many waiting calls as there are places for."""
         # `allowed` grows by fractions; a place is a whole one.
-        while self.active < int(self.allowed):
+        while self.active < int(self.allowed) and any(self.waiting):
             now = asyncio.get_running_loop().time()
-            queue = self._next(now)
-            if queue is None:
+            slot = self._next(now)
+            if slot is None:
                 return
-            waiter = queue.waiting.popleft()
+            self.waiting[slot.priority].remove(slot)
             self.active += 1
-            queue.active += 1
-            self._in_a_row = self._in_a_row + 1 if queue.priority == DIALOGUE else 0
-            permit = queue.rates.take(waiter.tokens, now)
+            self.active_bots += slot.is_bot
+            self._in_a_row = self._in_a_row + 1 if slot.priority == DIALOGUE else 0
+            permit = slot.rates.take(slot.tokens, now)
             permit.answers = self.answers
-            waiter.permit.set_result(permit)
+            slot.permit.set_result(permit)
 
-    def _next(self, now: float) -> Queue | None:
-        """The queue whose turn it is; None when no call waits, or none may go out."""
-        waiting = [(queue, head) for queue in self._queues.values() if (head := queue.head())]
-        if not waiting:
-            return None
-        # Sorted by whose turn it is, then by arrival; the first that may go out goes.
-        grades_first = self._in_a_row >= DIALOGUE_IN_A_ROW
-        waiting.sort(key=lambda pair: ((pair[0].priority == DIALOGUE) is grades_first, pair[1].order))
-        blocked: set[Limit] = set()
+    def _next(self, now: float) -> "_Slot | None":
+        """The call whose turn it is; None when none may go out."""
+        blocked, held_back = set[Limit](), set[Rates]()
         soonest = math.inf
-        for queue, waiter in waiting:
-            if not self._has_room(queue):
+        calls, grades = self.waiting
+        for slot in chain(*((grades, calls) if self._in_a_row >= DIALOGUE_IN_A_ROW else (calls, grades))):
+            # Cancelled, or of a model for which an earlier call waits.
+            if slot.permit.done() or slot.rates in held_back:
                 continue
-            delays = queue.rates.delays(waiter.tokens, now)
-            if not delays and blocked.isdisjoint(queue.rates.limits):
-                return queue
+            # Where nobody but the bot is asked, it may have all places.
+            if slot.is_bot and self._has_models and self.active_bots >= max(1, int(self.allowed) // 2):
+                continue
+            delays = slot.rates.delays(slot.tokens, now)
+            if not delays and blocked.isdisjoint(slot.rates.limits):
+                return slot
             # Later calls must not use up what an earlier one waits for, or it might wait for ever: a long
             # prompt needs many tokens at once, which short ones behind it would take one by one.
+            held_back.add(slot.rates)
             blocked |= delays.keys()
             soonest = min(soonest, max(delays.values(), default=math.inf))
         # All that wait do so for the clock: nobody will wake them but a timer.
@@ -177,12 +135,6 @@ class Limiter:
                 self._timer.cancel()
             self._timer = asyncio.get_running_loop().call_later(soonest + 0.001, self.wake)
         return None
-
-    def _has_room(self, queue: Queue) -> bool:
-        if not queue.is_bot or queue.active < max(1, int(self.allowed) // 2):
-            return True
-        # Nobody but the bot is asked here: then it may have all places.
-        return all(each.is_bot for each in self._queues.values())
 
     def succeeded(self, permit: Permit | None = None) -> None:
         """Raises the limit a little after a successful call, before it leaves its place."""
@@ -211,9 +163,9 @@ class Limiter:
         """Stops all calls of these rates for some seconds, as a 429 asks; who cannot wait so long fails."""
         now = asyncio.get_running_loop().time()
         rates.pause.hold(seconds, now)
-        for queue in self._queues.values():
-            for waiter in queue.waiting if queue.rates is rates else ():
-                waiter.look_at(rates.pause, now)
+        for slot in chain(*self.waiting):
+            if slot.rates is rates:
+                slot.look_at(now)
 
     def overloaded(self, permit: Permit, *, is_late: bool = False) -> None:
         """As `refused`, for a server that is busy, or answers too late; a call alone crowds nobody out."""
@@ -234,40 +186,58 @@ class Limiter:
                 self._timer.cancel()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Slot(AbstractAsyncContextManager[Permit]):
-    """A place of one call; no generator, for every call of a run takes one."""
+    """A place of one call, which waits for it first; no generator, for every call of a run takes one."""
 
     limiter: Limiter
-    queue: Queue
+    priority: int
+    rates: Rates
     tokens: float
+    is_bot: bool
     patience: Patience | None
 
+    def look_at(self, now: float) -> None:
+        """Fails a call that 429s hold back for longer than is left of its patience."""
+        if self.patience is None or self.permit.done():
+            return
+        # Only stops that began or went on after the call queued up are its own.
+        left = self.patience.left - (self.rates.pause.closed(now) - self.closed)
+        if self.rates.pause.delay(1, now) > left:
+            self.patience.gave_up = _(
+                "429: held back for longer than --patience allows ({seconds:g} s)",
+                seconds=self.patience.seconds,
+            )
+            error = NoAnswer("error", self.patience.gave_up, is_transient=False, was_sent=False)
+            self.permit.set_exception(error)
+
     async def __aenter__(self) -> Permit:
-        loop, pause = asyncio.get_running_loop(), self.queue.rates.pause
+        loop, pause, waiting = asyncio.get_running_loop(), self.rates.pause, self.limiter.waiting
         self.permit: asyncio.Future[Permit] = loop.create_future()
-        closed = pause.closed(loop.time())
-        waiter = _Waiter(next(self.limiter.order), self.tokens, self.permit, self.patience, closed)
-        self.queue.waiting.append(waiter)
+        # For how long 429s had stopped all calls when it began to wait.
+        self.closed = pause.closed(loop.time())
+        waiting[self.priority].append(self)
         try:
             self.limiter.wake()
             if self.permit.done():
                 return self.permit.result()
-            waiter.look_at(pause, loop.time())
+            self.look_at(loop.time())
             return await self.permit
         except BaseException:
+            if self in waiting[self.priority]:
+                waiting[self.priority].remove(self)
             await self.__aexit__()
             raise
         finally:
             # Our own queue costs a call nothing of its patience, a stop that the endpoint asked for does.
             if self.patience is not None:
-                self.patience.spent += pause.closed(loop.time()) - closed
+                self.patience.spent += pause.closed(loop.time()) - self.closed
 
     async def __aexit__(self, *_error: object) -> None:
         # Let in, maybe to be cancelled in the same moment.
         if self.permit.done() and not self.permit.cancelled() and self.permit.exception() is None:
-            self.queue.active -= 1
             self.limiter.active -= 1
+            self.limiter.active_bots -= self.is_bot
             self.limiter.wake()
 
 
