@@ -116,10 +116,10 @@ async def ask_about_red(file: RunFile, settings: Settings, models: Models, *, ag
     Nothing is asked with `causes = "ids"`, or without a model. A spent budget, a refused key or an endpoint
     that is away end it; which of them it was is noted, and the run is as good as before.
     """
-    results = with_disputes(without_superseded(file.results()), file.path)
     model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
     if settings.causes != "model" or model is None:
         return
+    results = with_disputes(without_superseded(file.results()), file.path)
     summary = figures_of(results, settings)
     if not summary.red.answers:
         return

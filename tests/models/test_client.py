@@ -172,16 +172,11 @@ def counted(details: Any) -> dict[str, Any]:
         (counted({"cached_tokens": 10**6}), 120, 120),
         (counted({"cached_tokens": 10**12}), 120, 0),
         (counted({"cached_tokens": -1}), 120, 0),
-        (counted({"cached_tokens": "64"}), 120, 0),
-        (counted({"cached_tokens": None}), 120, 0),
         (counted([64]), 120, 0),
-        (counted(None), 120, 0),
         # A call without a usable count is still a call.
         ({}, 0, 0),
-        ({"prompt_tokens": None}, 0, 0),
         ({"prompt_tokens": "12"}, 0, 0),
         ({"prompt_tokens": -1}, 0, 0),
-        ({"prompt_tokens": 2**53}, 0, 0),
     ],
 )
 async def test_what_is_no_count_of_tokens_counts_none(usage: Any, tokens_in: int, cached: int) -> None:

@@ -135,18 +135,11 @@ PASSING = [
     failing(error={"message": "Provider returned error", "code": 502}, user_id="u"),
     failing(error={"message": "slow down", "code": "429"}),
     failing(error={"message": "slow down", "type": "rate_limit_error"}, choices=[]),
-    failing(error={"message": "gone for a moment"}, choices=None),
     failing(error="overloaded"),
     failing(object="error", message="busy", code=503),
     failing(code=50501, message="Service is too busy", data=None),
-    failing(status="error", detail="try it again"),
     Reply(body=b'[{"error": {"code": 503, "message": "overloaded"}}]'),
     failing(choices=[{"message": {"content": "{"}, "finish_reason": "error"}]),
-    failing(
-        choices=[
-            {"error": {"code": 502, "message": "x"}, "message": {"content": GOOD}, "finish_reason": "error"}
-        ]
-    ),
 ]
 
 
@@ -167,11 +160,6 @@ async def test_a_passing_error_with_status_200_is_tried_again(reply: Reply) -> N
         ({"message": "No auth credentials found", "code": 401}, AccessDenied, "401: No auth"),
         ({"message": "Prompt is too odd", "type": "invalid_request_error"}, ModelFailure, "400: Prompt"),
         ({"message": "none left", "code": "insufficient_quota"}, AccessDenied, "none left"),
-        (
-            {"message": "API key not valid. Please pass a valid API key.", "code": 400},
-            AccessDenied,
-            "400: API",
-        ),
     ],
 )
 async def test_what_an_error_with_status_200_says_is_told(
@@ -245,12 +233,9 @@ def vectors(body: dict[str, Any]) -> list[list[float]]:
     "refusal",
     [
         error(400, "base64 encoding is not currently supported"),
-        error(422, "unknown variant `base64`, expected `float`"),
         error(400, "Only float vectors can be returned."),
-        error(400, "The request is not valid."),
         error(500, "KeyError"),
         Reply(status=422, body=b'{"detail": "no"}'),
-        failing(error={"message": "no such output", "code": 400}),
     ],
 )
 async def test_base64_that_is_refused_in_any_words_becomes_numbers(refusal: Reply) -> None:

@@ -111,9 +111,8 @@ def test_a_key_is_sent_only_where_it_belongs(environ: dict[str, str], key: str) 
 
 
 @pytest.mark.parametrize("url", [
-    "localhost:11434/v1", "ftp://x/v1", "http://", "https:///v1", "http://[::1/v1", "x", "http://host:99999/v1",
-    "http://host:port/v1", "https://me:hunter2@host/v1", "me:hunter2@host?code=hunter2",
-    "http://a b/v1", "https://host/v1#frag",
+    "localhost:11434/v1", "ftp://x/v1", "https:///v1", "http://[::1/v1", "http://host:99999/v1",
+    "https://me:hunter2@host/v1", "me:hunter2@host?code=hunter2", "http://a b/v1", "https://host/v1#frag",
 ])  # fmt: skip
 def test_a_mistyped_address_is_told_before_anything_starts(url: str) -> None:
     """One line that names the variables; no password in it."""
@@ -165,9 +164,8 @@ def test_a_limit_that_is_none_is_told(value: str) -> None:
 @pytest.mark.parametrize(
     "pasted",
     [
-        f"{OTHER}/chat/completions", f"{OTHER}/embeddings/", f"{OTHER}//", f'"{OTHER}"', f"'{OTHER}/models'",
-        f" `{OTHER}/responses` ", f"{OTHER}/completions", f"“{OTHER}”", f"<{OTHER}/>",
-        f"「{OTHER}」", f"{OTHER},", f"\ufeff{OTHER}\u200b", OTHER.replace("http", "HTTP", 1),
+        f"{OTHER}/chat/completions", f"{OTHER}/embeddings/", f"'{OTHER}/models'", f" `{OTHER}/responses` ",
+        f"「{OTHER}」", f"<{OTHER}/>,", f"\ufeff{OTHER}\u200b", OTHER.replace("http", "HTTP", 1),
     ],
 )  # fmt: skip
 def test_a_pasted_address_is_understood(pasted: str) -> None:
@@ -187,8 +185,7 @@ def test_a_query_stays_behind_a_pasted_address() -> None:
 @pytest.mark.parametrize(
     "pasted",
     [
-        '"sk-secret-4711"', "'sk-secret-4711'", "Bearer sk-secret-4711", '"Bearer  sk-secret-4711"',
-        'bearer "sk-secret-4711"', "Authorization: Bearer sk-secret-4711",
+        "'sk-secret-4711'", '"Bearer  sk-secret-4711"', "Authorization: Bearer sk-secret-4711",
     ],
 )  # fmt: skip
 def test_a_pasted_key_is_understood(pasted: str) -> None:
@@ -344,8 +341,8 @@ def test_what_an_address_lacks_is_known(url: str, told: str | None) -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        "llama3.2:1b", "llama3.1:8b-instruct-q4_K_M", "Qwen/Qwen2.5-14B-Instruct", "gemma-2-9b-it",
-        "gemma3n:e4b", "smollm2:360m", "deepseek-r1:1.5b", "fireworks/llama-v3p1-8b-instruct", "phi3:3.8b",
+        "llama3.1:8b-instruct-q4_K_M", "Qwen/Qwen2.5-14B-Instruct", "gemma3n:e4b", "smollm2:360m",
+        "deepseek-r1:1.5b",
     ],
 )  # fmt: skip
 def test_a_model_is_small_by_the_parameters_in_its_name(model: str) -> None:
@@ -356,8 +353,8 @@ def test_a_model_is_small_by_the_parameters_in_its_name(model: str) -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        "gpt-4o-mini", "gpt-4.1-nano", "claude-3-5-haiku", "phi-4", "llama3.2", "qwen3:32b", "qwen3-30b-a3b",
-        "mixtral-8x7b-instruct", "gpt-oss-20b", "llama-3.3-70b", "gpt-4-32k", "Qwen2.5-32B-Instruct-1M",
+        "gpt-4o-mini", "phi-4", "llama3.2", "qwen3:32b", "qwen3-30b-a3b", "mixtral-8x7b-instruct",
+        "gpt-4-32k", "Qwen2.5-32B-Instruct-1M",
     ],
 )  # fmt: skip
 def test_a_model_without_a_small_number_is_not_small(model: str) -> None:

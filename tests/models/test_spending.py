@@ -267,10 +267,8 @@ def test_cached_tokens_are_priced_whatever_a_provider_calls_them(counted: dict[s
     ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 511,
       "completion_tokens_details": {"reasoning_tokens": 500}}, (9, 502)),
     ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11, "reasoning_tokens": 500}, (9, 502)),
-    ({"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 509}, (9, 500)),
     ({"prompt_tokens": 9, "total_tokens": 9}, (9, 0)),
     ({"total_tokens": 9}, (9, 0)),
-    ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 3}, (9, 2)),
     ({"prompt_tokens": 9, "completion_tokens": 2, "completion_tokens_details": [5]}, (9, 2)),
     ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": "511"}, (9, 2)),
 ])  # fmt: skip

@@ -16,30 +16,21 @@ from tests.properties import examples
     [
         ("Please retry in 25.56s.", 25.56),
         ("Rate limit reached for gpt-4o. Please try again in 1m3s. Visit the site to learn more.", 63),
-        ("Limit 30000, Used 29000, Requested 4000. Please try again in 6m0s.", 360),
         ("Please try again in 120ms.", 0.12),
         ("try again in 1h2m3.5s", 3723.5),
-        ("Please retry after 6 seconds.", 6),
         ("You must wait at least 10 seconds between requests.", 10),
         ("Please wait 2 minutes and 5 seconds.", 125),
-        ("Request was throttled. Expected available in 17 seconds.", 17),
         ("Retry-After: 30", 30),
-        ("retry after 30", 30),
         ("quota exceeded retry_delay {\n  seconds: 25\n}", 25),
         ("25秒後に再試行してください。", 25),
         ("混み合っています。1分3秒後にお試しください。", 63),
-        ("しばらく（30秒）お待ちください", 30),
         ("Your window resets in 12 seconds", 12),
-        ("Rate limit reached. Resets in: 5s", 5),
         ("请在 20 秒后重试", 20),
-        ("请求过于频繁,请2分钟后再试", 120),
         ("20초 후 다시 시도", 20),
         ("1分あたり10回までです。30秒お待ちください。", 30),
         ("60秒あたりの上限に達しました。", None),
         ("Rate limit reached: 10 requests per minute. Please wait until the next minute.", None),
         ("We retried 3 times", None),
-        ("try again in 5 models", None),
-        ("Limit: 10 requests in 60 s", None),
         ("", None),
     ],
 )
@@ -53,26 +44,14 @@ def test_a_wait_is_read_in_words(words: str, seconds: float | None) -> None:
 @pytest.mark.parametrize(
     ("body", "seconds"),
     [
-        (
-            {
-                "error": {
-                    "code": 429,
-                    "message": "retry in 25.5s",
-                    "details": [{"a": 1}, {"retryDelay": "25s"}],
-                }
-            },
-            25,
-        ),
+        ({"error": {"message": "retry in 25.5s", "details": [{"a": 1}, {"retryDelay": "25s"}]}}, 25),
         ([{"error": {"details": [{"retryDelay": {"seconds": "3", "nanos": 500000000}}]}}], 3.5),
         ({"message": "You are being rate limited.", "retry_after": 12.5}, 12.5),
         ({"retryAfterMs": 1500}, 1.5),
         ({"error": "Model m is currently loading", "estimated_time": 20.0}, 20),
-        ({"error": {"reset_after": 5}}, 5),
-        ({"wait_seconds": 9}, 9),
         ({"error": {"metadata": {"retry_after_s": 4}}}, 4),
         ({"retry_after": "1e999"}, None),
         ({"retry_after": True}, None),
-        ({"retry_after": -3}, None),
         ({"limit": 30}, None),
     ],
 )
