@@ -15,7 +15,7 @@ from tests.paths import ROOT
 _COMPILED = tempfile.TemporaryDirectory(prefix="compiled-")
 COMPILED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _COMPILED.name}
 _NOT_PASSED_ON = ("OPENAI_", "REHEARSAL_")
-LONGEST = 120.0
+LONGEST = 600.0
 
 
 def environment() -> dict[str, str]:

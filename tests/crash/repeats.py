@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from tests.crash.endpoint import Call
 
-# Seconds that a busy process may take to read an answer and to store it: it is in flight until then.
-GRACE = 0.5
+# Seconds that a process may take to read an answer and to store it, while it stores later ones: it is in
+# flight until then. And those in which a machine that is busy with others lets it do nothing at all.
+GRACE, STARVED = 0.5, 3.0
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,13 @@ class Repeats:
     """Calls that were made again: by the process that made them first, and when, the age of the answer.
 
     That is how many seconds before the end of the process it was answered; -1 stands for not at all.
-    `unexplained` counts what was asked again although nobody had been killed.
+    `unexplained` counts what was asked again although nobody had been killed, `had` what the process had time
+    to store: it was answered long before its end, or well before an answer that is stored.
     """
 
     lost: dict[float, dict[float, float]]
     unexplained: int
+    had: int
 
     @property
     def again(self) -> int:
@@ -50,8 +53,8 @@ class Repeats:
 
         A place that an answer has left is taken by the next call before the answer is committed.
         """
-        had = sum(age > GRACE for age in self.ages)
-        return self.unexplained + had + sum(max(0, len(each) - 2 * calls) for each in self.lost.values())
+        in_flight = (max(0, len(each) - 2 * calls) for each in self.lost.values())
+        return self.unexplained + self.had + sum(in_flight)
 
 
 def uncounted(calls: Sequence[Call], sittings: Sequence[Sitting]) -> list[int]:
@@ -81,6 +84,7 @@ def repeats(calls: Iterable[Call], once: Counter[str], sittings: Sequence[Sittin
         for unit in call.asked:
             by_unit[unit].append(call)
     lost: dict[float, dict[float, float]] = defaultdict(dict)
+    answers: dict[float, list[float]] = defaultdict(list)
     unexplained = 0
     for unit, found in by_unit.items():
         excess = max(0, len(found) - once[unit])
@@ -89,7 +93,16 @@ def repeats(calls: Iterable[Call], once: Counter[str], sittings: Sequence[Sittin
         for first, _ in again:
             runner = _asking(first, sittings)
             lost[runner.began][first.arrived] = _age(first, runner)
-    return Repeats(dict(lost), unexplained)
+        for call in () if again else found:
+            runner = _asking(call, sittings)
+            if runner.killed and _age(call, runner) >= 0:
+                answers[runner.began].append(_age(call, runner))
+    had = sum(
+        age > STARVED or age - GRACE > min(answers[began], default=age)
+        for began, calls_of in lost.items()
+        for age in calls_of.values()
+    )
+    return Repeats(dict(lost), unexplained, had)
 
 
 def _was_lost(first: Call, second: Call, sittings: Sequence[Sitting]) -> bool:

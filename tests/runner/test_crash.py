@@ -83,18 +83,22 @@ def test_a_program_started_by_hand_is_killed_and_finished(
 
 
 def test_what_is_paid_twice_is_told_from_what_was_in_flight() -> None:
-    """An answer that a killed process had for long, a call too many, and a call repeated for no reason."""
+    """An answer that a killed process had for long or before others, a call too many, one for no reason."""
     sittings = [Sitting(0, 10, killed=True), Sitting(11, 20, killed=False)]
     in_flight = [Call(("a",), 9.9), Call(("a",), 12, 12.1)]
     had = [Call(("b",), 5, 6), Call(("b",), 12, 12.1)]
     at_once = [Call(("c",), 12, 12.1), Call(("c",), 13, 13.1)]
-    once = Counter("abc")
+    starved = [Call(("d",), 9, 9.1), Call(("d",), 12, 12.1)]
+    overtaken = [*starved, Call(("e",), 9, 9.9)]
+    once = Counter("abcde")
 
     assert repeats(in_flight, once, sittings).paid_twice(1) == 0
     assert uncounted(in_flight, [replace(each, counted=(1, 0)) for each in sittings]) == [-1, 0]
     assert repeats(in_flight, once, sittings).paid_twice(0) == 1
     assert repeats(had, once, sittings).paid_twice(1) == 1
     assert repeats(at_once, once, sittings).paid_twice(1) == 1
+    assert repeats(starved, once, sittings).paid_twice(1) == 0
+    assert repeats(overtaken, once, sittings).paid_twice(1) == 1
 
 
 def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
