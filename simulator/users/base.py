@@ -8,7 +8,7 @@ A persona's own file says who they are; this one says what holds for all of them
     [xx.cues]        a sentence for each cue that users/rules.py can draw
     [xx.feelings]    the words for -2, -1, 1 and 2; 0 is said by saying nothing
     [xx.usual]       how often people of this language do what a persona's shares say, as multiples of these
-    [xx.styles]      how they write: whole sentences, or fragments
+    [xx.styles]      how they write: short sentences, fragments, or in full
     [xx.fields]      what each field of the reply means
     [xx.problems]    what a model is told of a line that broke a rule
 
@@ -68,7 +68,7 @@ class UserPrompts:
                 ("cues", CUES),
                 ("feelings", ("-2", "-1", "1", "2")),
                 ("usual", (*SHARES, "detail", "figures", "fragments")),
-                ("styles", ("sentences",)),
+                ("styles", ("sentences", "full")),
             ):
                 _check_keys(path, language, name, table, keys)
             # A language in which nobody writes fragments needs no text for them.
@@ -95,7 +95,8 @@ class UserPrompts:
         voice = persona.speaks(case.language)
         knows = case.known if persona.discloses != "never" else ()
         lists = {
-            "question": [case.question],
+            # The dialogue has it, so it stands here only where nothing else says what they want.
+            "question": [] if case.goal else [case.question],
             "goal": [case.goal] if case.goal else [],
             "knows": [*voice.knows, *knows],
             "unknown": [*voice.unknown, *case.facts.unknown],

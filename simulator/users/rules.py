@@ -39,7 +39,7 @@ from simulator.text.segments import normalise
 CUES = (
     "short", "ask", "tell", "long", "thank", "figure", "disclose", "pushback", "change_of_mind",
     "asked_answers", "asked_asks_why", "asked_refuses", "last_chance", "person", "no_reproach",
-    "settled", "handed_over", "more", *Habits.model_fields,
+    "settled", "later", "handed_over", *Habits.model_fields,
 )  # fmt: skip
 # Habits that are a line of their own after an answer of no use, and what is done after one that was of use.
 # All others are how any line is written.
@@ -213,6 +213,8 @@ def cues_of(
     refuses = persona.discloses == "never"
     asked = "asked_refuses" if refuses else f"asked_{persona.counter_question}"
     habit = None if duty else _habit(persona, seed, turn)
+    # A rant is no line of bare words.
+    habit = None if habit == "rants" and style_of(persona, seed, usual) == "fragments" else habit
     asking: tuple[str, ...] = (asked,)
     # What is told at once, and how the rest is put, matters no more once the matter is settled.
     answered: tuple[str, ...] = (duty,) if duty not in (None, "disclose") else ("settled",)
@@ -225,11 +227,9 @@ def cues_of(
         useless = (*useless[:1], habit)
         asking = (asked, habit) if habit == "pasted" else asking
     if turn <= wanted and answered == ("settled",):
-        # Said of every answer alike, so that the same stands once.
-        useful = answered = (*useful, "more")
-        useless = useless if habit in _AFTER_NOTHING else (*useless, "more")
+        answered = useful
     # What else they asked can wait.
-    useless = ("settled",) if wanted and had_all and not duty else useless
+    useless = ("later",) if wanted and had_all and not duty else useless
     useless = ("last_chance",) if ends["nothing"] else useless
     return {
         "answered": answered,
@@ -285,9 +285,11 @@ def _habit(persona: Persona, seed: int, turn: int) -> str | None:
 def style_of(persona: Persona, seed: int, usual: Mapping[str, float]) -> str:
     """How this customer writes from the first line to the last, as [xx.styles] has it.
 
-    Real customers of one desk write whole sentences, those of another hardly any: customers who all write
-    alike, in between, resemble neither.
+    Who never writes fragments writes in full. Real customers of one desk write whole sentences, those of
+    another hardly any: customers who all write alike, in between, resemble neither.
     """
+    if not persona.fragments:
+        return "full"
     return "fragments" if _draw("style", seed, 0) < persona.fragments * usual["fragments"] else "sentences"
 
 

@@ -12,16 +12,17 @@ from simulator.cases.cases import read_cases
 from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Answer, Conversation, Habits, Language, Query, Reaction, Turn
+from simulator.users.details import detailed
 from simulator.users.mix import read_mix
 from simulator.users.persona import PersonaUser
 from simulator.users.rules import SHARES, cues_of, lets_through, ruled, wanted_turns
 from tests.run_helpers import prompts
 from tests.servers.openai import OpenAIServer, play
 
-CALM = shelves.persona("calm").model_copy(update={"habits": Habits()})
+CALM = shelves.persona("calm").model_copy(update={"habits": Habits(), "fragments": 0.0})
 AS_SET = dict.fromkeys((*SHARES, "fragments"), 1.0) | {"detail": 0.0, "figures": 0.0}
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-# Characters of all prompts below, on average, before there were habits and facts that are drawn.
+# Characters of all prompts below, on average, before there were habits and details that are drawn.
 BEFORE = {"ja": 889, "en": 1711}
 BROKEN: dict[Language, dict[str, str]] = {
     "ja": {
@@ -54,6 +55,14 @@ def test_a_habit_shows_in_its_share_of_lines(habit: str) -> None:
 
     assert sum(habit in cues for cues in drawn) / 2000 == pytest.approx(0.3, abs=0.03)
     assert not any(set(Habits.model_fields) & cues for cues in plain)
+
+
+def test_who_writes_bare_words_does_not_rant() -> None:
+    """The prompt would ask for one to four words, and for forty."""
+    asks = CALM.model_copy(update={"habits": Habits(rants=1), "fragments": 1.0})
+    rows = [row for seed in range(200) for row in cues_of(asks, [], seed, AS_SET).values()]
+
+    assert not any("rants" in cues for cues in rows)
 
 
 def test_a_line_shows_one_habit_at_most() -> None:
@@ -170,7 +179,9 @@ def test_who_takes_more_turns_asks_on_after_a_full_answer() -> None:
     assert ruled(CALM, served, wanted=4).next == "stay"
     assert ruled(CALM, served, wanted=3).next == "satisfied"
     assert ruled(CALM, [*served, Reaction(got="answered", next="satisfied")], wanted=9).next == "satisfied"
-    assert cues_of(CALM, served, 1, AS_SET, wanted=5)["answered"][-1] == "more"
+    asked_on = cues_of(CALM, served, 1, AS_SET, wanted=5)
+    assert asked_on["answered"] == asked_on["partly"] != ("settled",)
+    assert asked_on["nothing"] == ("later",)
     assert cues_of(CALM, served, 1, AS_SET, wanted=4)["answered"] == ("settled",)
 
 
@@ -209,13 +220,13 @@ def shown(name: str, wanted: int, seed: int) -> PersonaUser:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_prompts_are_no_longer_than_without_habits(language: Language) -> None:
+def test_prompts_are_no_longer_than_without_habits_and_details(language: Language) -> None:
     """All personas together, in characters at turns 2 and 3, whatever is drawn."""
     case = read_cases(shelves.DEMO / "cases" / f"{language}.csv")[0]
     turn = Turn(index=1, user=case.question, answer=Answer(text="..."))
     again = turn.model_copy(update={"index": 2, "user": "?", "reaction": Reaction(got="partly")})
     sizes = [
-        len(player.messages(case, turns)[0]["content"])
+        len(player.messages(detailed(case, shelves.persona(name), seed), turns)[0]["content"])
         for name in shelves.customers()
         for seed in range(12)
         for player in (shown(name, 0, seed), shown(name, 9, seed))
