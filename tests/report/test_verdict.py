@@ -247,8 +247,13 @@ def test_a_trial_is_no_passed_test_of_junit(command: Command) -> None:
     assert [[each.tag for each in case] for case in cases] == [["skipped"], ["failure"]]
 
 
-@pytest.mark.parametrize("target", ["60", "score >= 60", "turn >= .6"])
-@pytest.mark.parametrize("grades", [[0.8, 0.6, 1.0, 0.4, 0.8, 0.6, 1.0, 0.8] * 2, [1.0] * 7 + [0.8] * 7])
+@pytest.mark.parametrize(
+    ("target", "grades"),
+    [
+        ("60", [0.8, 0.6, 1.0, 0.4, 0.8, 0.6, 1.0, 0.8] * 2),
+        ("turn >= .6", [1.0] * 7 + [0.8] * 7),
+    ],
+)
 def test_a_score_has_one_range_on_a_screen(grades: list[float], target: str, command: Command) -> None:
     """With a confidence that which decided, without one the interval of 95 %; never both."""
     stored(a_result(grades_of(grades), "1-run"))

@@ -1,6 +1,5 @@
 """Google Sheets v4, as far as the program uses it, over real HTTP on this machine."""
 
-import asyncio
 import json
 import re
 import secrets
@@ -117,8 +116,6 @@ class SheetsServer(LoopbackServer):
         raw = await request.read()
         asked, started = LoggedRequest(request, raw), time.perf_counter()
         answer, lost = self._answer(asked)
-        if trouble := asked.meets("slow"):
-            await asyncio.sleep(trouble.seconds)
         size = len(answer.body) if isinstance(answer.body, bytes) else 0
         self.keep(request, raw, asked.body)
         took, who = time.perf_counter() - started, asked.account.email if asked.account else ""

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from gspread.utils import column_letter_to_index, rowcol_to_a1
+
 _CELL = r"\$?([A-Za-z]{1,3})?\$?([1-9]\d*)?"
 _RANGE = re.compile(rf"{_CELL}(?::{_CELL})?")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,20 +38,7 @@ class Box(NamedTuple):
 
 def column_name(index: int) -> str:
     """0 is A, 26 is AA."""
-    name = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        name = chr(65 + rest) + name
-    return name
-
-
-def column_index(name: str) -> int:
-    """A is 0, AA is 26."""
-    index = 0
-    for letter in name.upper():
-        index = index * 26 + ord(letter) - 64
-    return index - 1
+    return rowcol_to_a1(1, index + 1).rstrip("1")
 
 
 def parse_area(text: str) -> Area:
@@ -62,7 +51,7 @@ def parse_area(text: str) -> Area:
 
 
 def _bound(letters: str | None, digits: str | None) -> Bound:
-    return int(digits) - 1 if digits else None, column_index(letters) if letters else None
+    return int(digits) - 1 if digits else None, column_letter_to_index(letters) - 1 if letters else None
 
 
 def _between(first: Bound, last: Bound) -> Area:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gspread.utils import column_letter_to_index
+
 from tests.servers import sheets_dimensions as dimensions
-from tests.servers.sheets_a1 import Box, column_index, parse_area
+from tests.servers.sheets_a1 import Box, parse_area
 from tests.servers.sheets_cells import sort
 from tests.servers.sheets_edit import Edit, overlaps
 from tests.servers.sheets_errors import Json
@@ -46,7 +48,7 @@ class Person:
                 return index
         if not column.isascii() or not column.isalpha() or len(column) > 3:
             raise KeyError(column)
-        return column_index(column)
+        return int(column_letter_to_index(column)) - 1
 
     def read(self, title: str, cell: str) -> str:
         """What stands in a cell on the screen."""

@@ -25,12 +25,11 @@ _TEXTS = {
 class Trouble:
     """Something that goes wrong: `on` a method's name, "read", "write" or "" for any; `times` times."""
 
-    kind: Literal["status", "reset", "lost", "slow"]
+    kind: Literal["status", "reset", "lost"]
     on: str = ""
     times: int = 1
     code: int = 503
     html: bool = True
-    seconds: float = 0.0
     headers: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -47,11 +46,6 @@ class Trouble:
     def lost_reply(cls, *, on: str = "write", times: int = 1) -> Self:
         """The request is carried out, and then the connection is reset."""
         return cls("lost", on, times)
-
-    @classmethod
-    def slow(cls, seconds: float, *, on: str = "", times: int = 1) -> Self:
-        """The answer comes after this many seconds."""
-        return cls("slow", on, times, seconds=seconds)
 
     def meets(self, method: str, access: Access) -> bool:
         """Whether this request is the one."""

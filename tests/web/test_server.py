@@ -80,12 +80,9 @@ def test_a_decision_is_not_overwritten_unseen(page: Opened) -> None:
 
 @pytest.mark.parametrize(("status", "headers"), [
     (403, {"Host": "rehearsal.example"}),
-    (403, {"Host": "localhost"}),
     (403, {"Origin": "https://evil.example"}),
     (403, {"Origin": "null"}),
-    (403, {"Origin": ""}),
     (415, {"Content_Type": "text/plain"}),
-    (415, {"Content_Type": "application/x-www-form-urlencoded"}),
 ])  # fmt: skip
 @pytest.mark.parametrize("name", WRITES)
 def test_a_forged_request_writes_nothing(
@@ -99,7 +96,7 @@ def test_a_forged_request_writes_nothing(
     assert read_run(page.path).release_decision is None
 
 
-@pytest.mark.parametrize("token", ["", "x", "runs", "{}x", "{short}"])
+@pytest.mark.parametrize("token", ["", "runs", "{short}"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_without_the_token_there_is_nothing(page: Opened, token: str, method: str) -> None:
     """Not even whether the run is there."""
@@ -151,8 +148,7 @@ def test_looking_changes_nothing(page: Opened) -> None:
 
 
 @pytest.mark.parametrize("name", [
-    "..", "%2e%2e", "..%2f..", "%2e%2e%2fsecret", "secret", "../secret", "..%5c", ".", "%00", "*", "[a-z]*",
-    "run.sqlite", "%2fetc%2fpasswd",
+    "..", "%2e%2e%2fsecret", "../secret", "..%5c", "%00", "*", "run.sqlite", "%2fetc%2fpasswd",
 ])  # fmt: skip
 def test_nothing_outside_the_folder_is_served(page: Opened, tmp_path: Path, name: str) -> None:
     """A run is a name that the folder has; no path is made of a request."""
@@ -181,7 +177,7 @@ def test_it_listens_on_this_machine_alone(page: Opened) -> None:
     word(comment=("", "x" * 30_000)),
     {**word(comment=("", "x")), "by": "x" * 100},
     {**word(), "changes": {}},
-    {}, [], "x", 7, None,
+    {}, [], None,
 ])  # fmt: skip
 def test_what_is_no_word_is_refused(page: Opened, body: Any) -> None:
     """In one line, and nothing is written."""
