@@ -249,7 +249,7 @@ def _user_function(name: str, output: ReportOutput) -> str:
         "results": lambda: context.results,
         "summary": lambda: context.summary,
         "gate": lambda: context.gate,
-        "worksheets": lambda: worksheets(context),
+        "worksheets": lambda: _worksheets(output, ""),
         "folder": lambda: output.folder,
     }
     parameters = inspect.signature(function).parameters

@@ -132,6 +132,8 @@ _OUTCOMES = {
     "fixed_again": _("Fixed, but needs review again"),
     "not_asked": _("Still open, not asked in this run (they wait in the archive)"),
 }
+# What nobody has said anything of.
+_UNSAID = InDocument({}, None, None, "")
 # Who speaks, as question files name them.
 SPEAKERS: dict[Language, dict[str, str]] = {
     "ja": {"user": "お客様", "assistant": "窓口"},
@@ -143,13 +145,13 @@ def worksheets(
     context: ReportContext,
     past: Sequence[PastRun] = (),
     tests: Sequence[Case] = (),
-    said: InDocument | None = None,
+    said: InDocument = _UNSAID,
 ) -> tuple[Worksheet, ...]:
     """All worksheets, in the order of their tabs: what decides first, technical details last.
 
     `past` are the runs of the folder, oldest first, each of which has a row in the history; `tests` are
     questions that the team made tests; `said` is what the team's words are now, and what the sheet or
-    workbook said that is joined to these (without it, those of the context).
+    workbook said that is joined to these.
     """
     this = PastRun.of(context.results, context.summary, context.gate, context.language)
     runs = [*(run for run in past if run.run != this.run and run.created <= this.created), this]
@@ -194,7 +196,7 @@ def _archive_sheet(context: ReportContext) -> Worksheet:
     return worksheet("archive", context.text, (), context.wording)
 
 
-def summary_sheet(context: ReportContext, said: InDocument | None = None) -> Worksheet:
+def summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
     """The verdict with the people's decision beside it, then every figure with what it rests on.
 
     The team's decision stands beside the automatic one and changes nothing in the program.
@@ -208,13 +210,13 @@ def summary_sheet(context: ReportContext, said: InDocument | None = None) -> Wor
             )
         ),
     }
-    decided = (said.decision if said else context.results.release_decision) or ReleaseDecision()
+    decided = said.decision or ReleaseDecision()
     picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
     typed = zip(_DECISION, (picked, decided.by, decided.on, decided.reason), strict=True)
     decision |= {column: text_cell(context.text(text)) for column, text in typed if text}
-    before = (said and said.decision_read) or ReleaseDecision()
+    before = said.decision_read or ReleaseDecision()
     texts_read = zip(_DECISION, (before.verdict, before.by, before.on, before.reason), strict=True)
-    read = {column: CellRead(text, decided.by) for column, text in texts_read} if said else {}
+    read = {column: CellRead(text, decided.by) for column, text in texts_read}
     standing = {"item": _("Judge"), "explanation": standing_text(context.summary.standing)}
     rows = [
         SheetRow(key=context.key("decision"), cells=decision, read=read),
@@ -622,7 +624,7 @@ def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
     return text_cell("\n".join([graded, score.reason, *listed]), mark)
 
 
-def review_sheet(context: ReportContext, said: InDocument | None = None) -> Worksheet:
+def review_sheet(context: ReportContext, said: InDocument) -> Worksheet:
     """One row per distinct answer that needs review, gravest first, then the worst of those that do not.
 
     The latter are few: whoever looks for answers that should be red and are not starts there, and with the
@@ -672,9 +674,7 @@ class _Reviewed(NamedTuple):
     turn: Turn
 
 
-def _review_row(
-    key: str, turns: Sequence[_Reviewed], context: ReportContext, said: InDocument | None
-) -> SheetRow:
+def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, said: InDocument) -> SheetRow:
     """The row of an answer: what is said of the first of the turns in which it was given."""
     conversation, turn = turns[0].conversation, turns[0].turn
     place, text = (conversation.id, turn.index), context.text
@@ -692,10 +692,8 @@ def _review_row(
     cause = context.cause_sentence(*place)  # beside the team's own
     references = conversation.case.references_at(turn.index)
     places = [(turn.id, turn.number) for turn in turns]
-    spoken = next(filter(None, map(said.words.get, places)), None) if said else None
-    word = (
-        spoken.word if spoken else None if said else next(filter(None, map(context.said.get, places)), None)
-    )
+    spoken = next(filter(None, map(said.words.get, places)), None)
+    word = spoken.word if spoken else None
     cells = {
         "severity": SheetCell(text=text(SEVERITIES[worst_severity(red.marks)]) if red else ""),
         "state": SheetCell(text=text(CHOICES["state"][_state(red)]) if red else ""),
@@ -720,7 +718,7 @@ def _review_row(
     # The worksheet of a data set has no such column.
     if context.summary.rows:
         del cells["persona"]
-    read = _read(spoken, said.document) if said and spoken else {}
+    read = _read(spoken, said.document) if spoken else {}
     return SheetRow(key=key, cells=cells | _said(word, context), read=read)
 
 

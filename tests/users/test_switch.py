@@ -19,7 +19,7 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.report.sections import customer_remarks
-from simulator.report.worksheets import summary_sheet
+from simulator.report.worksheets import worksheets
 from simulator.results.figures import Handling, Summary
 from simulator.results.gate import decide
 from simulator.results.summary import summarise
@@ -82,7 +82,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     gate = decide(found, None, 0.05)
     text = " ".join(said(each, language) for each in customer_remarks(found))
     page = render(results, found, gate, language)
-    rows = summary_sheet(context_of(results, found, gate, language)).rows
+    rows = worksheets(context_of(results, found, gate, language))[0].rows
 
     assert "70" in text
     assert "90" in text

@@ -15,7 +15,7 @@ from simulator.lab.datasets.choice import choice
 from simulator.lab.datasets.classification import choices
 from simulator.lab.datasets.plugin import PLUGIN
 from simulator.report.context import ReportContext
-from simulator.report.worksheets import summary_sheet
+from simulator.report.worksheets import worksheets
 from simulator.results.gate import decide
 from simulator.runner.prompts import PromptRenderer, read_prompt
 from tests.report.views import context_of, markdown
@@ -103,7 +103,7 @@ def test_every_view_has_the_table(language: Language) -> None:
     context = a_report(results, language)
     shown = ("科目別", "抽出不可") if language == "ja" else ("By subject", "Not extracted")
     page = page_html(context).decode()
-    sheet = {row.key: row.cells for row in summary_sheet(context).rows}
+    sheet = {row.key: row.cells for row in worksheets(context)[0].rows}
 
     for view in (page, markdown(context).replace("\\", "")):
         for text in (*shown, "algebra", "0.5000 ± 0.2887", "0.6250 ± 0.1830", "0.250"):
