@@ -26,19 +26,19 @@ class Row(NamedTuple):
     """One row: the line of the file it begins on (1-based) and its values by column name.
 
     `heading` is the line of the column names of a table, where every value is text and a list is written
-    inside one cell; 0 elsewhere. `sheet` is the worksheet of a row: empty in a workbook with one worksheet,
-    None in other files; it decides whether people are told a line or a row.
+    inside one cell; None elsewhere. `sheet` is the worksheet of a row: empty in a workbook with one
+    worksheet, None in other files; it decides whether people are told a line or a row.
     """
 
     line: int
     values: dict[str, JsonValue]
-    heading: int = 0
+    heading: int | None = None
     sheet: str | None = None
 
     @property
     def cells(self) -> bool:
         """Whether it is a row of a table."""
-        return self.heading > 0
+        return self.heading is not None
 
     @property
     def place(self) -> Message:
