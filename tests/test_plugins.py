@@ -136,18 +136,27 @@ def test_a_package_adds_a_destination(packages: Path) -> None:
     assert len(list((packages.parent / "runs").iterdir())) == 1
 
 
-@pytest.mark.parametrize(("code", "why"), [
-    ("import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
-    ("PLUGIN = 5", "it is int, not a simulator.plugins.Plugin"),
-    ("raise SystemExit(7)", "SystemExit: 7"),
-])  # fmt: skip
-def test_a_broken_package_is_one_line_and_stops_nothing(packages: Path, code: str, why: str) -> None:
+def test_broken_packages_are_a_line_each_and_stop_nothing(packages: Path) -> None:
     """The run goes on; the line says which package, what is wrong and what to do."""
-    (packages / "desk_plugin.py").write_text(code, encoding="utf-8")
+    broken = {
+        "lost": (
+            "import nothing_of_that_name",
+            "ModuleNotFoundError: No module named 'nothing_of_that_name'",
+        ),
+        "five": ("PLUGIN = 5", "it is int, not a simulator.plugins.Plugin"),
+        "ended": ("raise SystemExit(7)", "SystemExit: 7"),
+    }
+    points = "".join(f"{name} = {name}:PLUGIN\n" for name in broken)
+    (packages / "desk_plugin-1.0.dist-info" / "entry_points.txt").write_text(
+        f"[rehearsal.plugins]\n{points}", encoding="utf-8"
+    )
+    for name, (code, _why) in broken.items():
+        (packages / f"{name}.py").write_text(code, encoding="utf-8")
 
     done = program(packages, *RUN[:-2], "--json")
 
-    line = f"Plug-in desk (desk_plugin:PLUGIN) is left out: {why}. Fix or uninstall its package."
-    assert done.stderr.splitlines().count(line) == 1
+    for name, (_code, why) in broken.items():
+        line = f"Plug-in {name} ({name}:PLUGIN) is left out: {why}. Fix or uninstall its package."
+        assert done.stderr.splitlines().count(line) == 1
     assert "Traceback" not in done.stderr
     assert json.loads(done.stdout)["turns"] > 0

@@ -133,31 +133,22 @@ WRONG = [
     ("--personna calm", "No such option: --personna. Did you mean --persona, --"),
     ("--turns", "Option '--turns' requires an argument."),
     ("--turns three", "--turns three: must be a whole number"),
-    ("--turns 3 extra", "unexpected extra argument"),
     ("simulat", "unknown command: 'simulat'. Did you mean simulate?"),
-    ("list --limit 3", "No such option: --limit"),
     ("report one two", "unexpected extra argument"),
-    ("init here there", "unexpected extra argument"),
     ("report none", "no run 'none'"),
     ("--turns 0", "--turns 0: must be at least 1."),
     ("--target 101", "--target 101: must be between 0 and 1, or a percentage from 2 to 100."),
     ("--timeout nan", "--timeout nan"),
     ("--language fr", "--language fr: must be 'ja', 'en' or 'all'."),
-    ("--set novalue", "--set novalue: 'novalue' is not key=value."),
     ("--set x=1", "unknown --set of adapter"),
     ("--adapter htpp", "unknown adapter: 'htpp'. Did you mean http?"),
     ("--adapter bot.py:ansr", "Did you mean answer?"),
-    ("--adapter none.py:answer", "none.py: no such file here."),
     ("--adapter http", "adapter http needs --set"),
     ("--persona angri", "unknown customer: 'angri'. Did you mean angry?"),
     ("--persona ./mine.toml", "mine.toml: cannot be read"),
-    ("--persona ,", "--persona ,: names nothing."),
     ("--judges turn,flunecy", "unknown judge: 'flunecy'. Did you mean fluency?"),
-    ("--judges ,", "--judges ,: names nothing."),
     ("--cases none.csv", "none.csv"),
     ("--to nowhere", "unknown report: 'nowhere'."),
-    ("doctor --to nowhere", "unknown report: 'nowhere'."),
-    ("--runs bot.py", "bot.py"),
     ("--resume none", "no run 'none'"),
     ("--resume 20200101", "no run '20200101' in runs/. Newest: none yet."),
     ("--resume bot.py", "bot.py: not a run file"),
@@ -229,7 +220,7 @@ def test_a_folder_of_runs_that_leads_to_itself(run: Any) -> None:
     assert "Choose another folder with --runs" in done.err.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("streams", "code"), [(">&- 2>&-", 0), ("2>/dev/full", 3), (">/dev/full 2>&1", 3)])
+@pytest.mark.parametrize(("streams", "code"), [(">&- 2>&-", 0), (">/dev/full 2>&1", 3)])
 def test_streams_that_take_nothing(streams: str, code: int) -> None:
     """Closed ones are no fault; where nothing can be said the exit code is that of an incomplete run."""
     Path("bot.py").write_text(BOT, encoding="utf-8")
@@ -238,7 +229,7 @@ def test_streams_that_take_nothing(streams: str, code: int) -> None:
     assert subprocess.run(line, shell=True, check=False).returncode == code  # noqa: S602 - ours
 
 
-@pytest.mark.parametrize("streams", ["| head -1", "2>&1 | head -1", "| true", "2> >(true)"])
+@pytest.mark.parametrize("streams", ["2>&1 | head -1", "2> >(true)"])
 def test_no_file_is_lost_where_nobody_reads_to_the_end(streams: str, tmp_path: Path) -> None:
     """All that was asked for is written, and the run is as whole as any other."""
     Path("bot.py").write_text(BOT, encoding="utf-8")

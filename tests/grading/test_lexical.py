@@ -407,11 +407,7 @@ def test_each_judge_has_its_own_rubric() -> None:
     assert all(rubric.startswith(f"lexical-{FORMULA}-") for rubric in rubrics)
 
 
-HOSTILE = (
-    "、", "あ、", "資料には", "1,", "\n", "「", "x", "\ud800。", "Mr. ", "e.g. ", "1. ", "9:00-", "1月",
-    "not ", "(", "https://a.b/", "a@b.", "A-1", "二〇", "the 3rd ", "ません", "。」", "- ", "Mon, ",
-    "担当者へ", "分からないが、",
-)  # fmt: skip
+HOSTILE = ("、", "1,", "「", "\ud800。", "e.g. ", "二〇", "Mon, ", "担当者へ")
 
 
 def is_on_scale(name: str, answer: str, reference: str, language: str = "ja") -> bool:

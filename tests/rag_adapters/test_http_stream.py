@@ -183,11 +183,3 @@ async def test_a_chat_completion_that_is_not_whole(
     found = await failed(server, stream, answer="choices.0.delta.content")
 
     assert (found[0], found[1][: len(said)]) == (kind, said)
-
-
-@pytest.mark.parametrize("end", [DONE, chunk("", "stop")])
-async def test_a_chat_completion_that_is_whole(server: StreamServer, end: bytes) -> None:
-    """Either mark of an end will do."""
-    stream = chunk("月額") + chunk("990円") + end
-
-    assert (await asked(server, stream, answer="choices.0.delta.content")).text == "月額990円"

@@ -112,7 +112,7 @@ def test_every_view_has_the_table(language: Language) -> None:
     assert "n" not in sheet["choices"]["value"].text
 
 
-@pytest.mark.parametrize("variant", ["", ":plain", ":assistant", ":expert", ":concise"])
+@pytest.mark.parametrize("variant", ["", ":plain", ":expert"])
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_template(variant: str, language: Language) -> None:
     """In English word for word that of simple-evals; the variants differ in the system prompt alone."""

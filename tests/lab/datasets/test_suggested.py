@@ -37,7 +37,7 @@ def test_the_balanced_cut_parts_right_from_wrong() -> None:
 def test_the_interval_covers_the_threshold_of_other_samples(method: Method) -> None:
     """About 95 in 100 samples of the same kind have the true cut within their interval."""
     random, hits, true = np.random.default_rng(7), 0, {"quantile": 0.62, "balanced": 0.6}[method]
-    for _ in range(12):
+    for _ in range(6):
         right = random.uniform(0.6, 1, 150) if method == "quantile" else random.uniform(0.6, 0.9, 150)
         wrong = random.uniform(0.0, 0.6, 60)
         found = of([*right, *wrong], [True] * 150 + [False] * 60, method)
@@ -45,7 +45,7 @@ def test_the_interval_covers_the_threshold_of_other_samples(method: Method) -> N
         assert low <= (found.threshold or 0.0) <= high
         hits += low - 0.02 <= true <= high + 0.02
 
-    assert hits >= 10
+    assert hits >= 5
     # A threshold is rounded down, never over the score it was taken from: what reached it still does.
     assert rounded_down(6 / 7) == 0.8571
     assert rounded_down(0.8) == 0.8

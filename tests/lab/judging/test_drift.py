@@ -10,8 +10,8 @@ import pytest
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.lab.judging.calibration import CalibrationRequest, CalibrationRun
-from simulator.lab.judging.drift import FrozenRows, drift, frozen_sets
-from simulator.lab.judging.stored import Calibration, Drift
+from simulator.lab.judging.drift import frozen_sets
+from simulator.lab.judging.stored import Calibration
 from simulator.results.judge_records import save_record
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
@@ -41,46 +41,6 @@ async def calibrated(server: OpenAIServer, path: Path) -> tuple[Calibration, Pat
     graded = await work.grade(lambda _: None)
     calibration = work.calibration(work.compare(graded))
     return calibration, save_record(calibration)
-
-
-async def checked(server: OpenAIServer, frozen: FrozenRows, rows: int = 40, **settings: Any) -> Drift:
-    """The check, as a run makes it."""
-    context = a_stage(server, judges=("groundedness",), **settings)
-    mode = context.connections.cache.mode
-    try:
-        found = await drift(context, frozen, seed=1, rows=rows)
-        assert context.connections.cache.mode == mode
-    finally:
-        await context.close(None)
-    return found
-
-
-async def test_a_judge_that_grades_as_before_has_not_drifted(server: OpenAIServer, tmp_path: Path) -> None:
-    """The frozen rows are asked anew, past the cache, and the cache is as before afterwards."""
-    server.reply = always(4)
-    path = written(tmp_path / "labels.jsonl", labelled())
-    calibration, _stored = await calibrated(server, path)
-    server.counts.clear()
-    [frozen] = frozen_sets(path, ("turn", "groundedness"))
-    first, second = [await checked(server, frozen, rows=20, cache="on") for _ in range(2)]
-
-    assert (first.n, first.shift, first.equal, first.drifted) == (20, 0, 1, False)
-    assert (first.same_rubric, first.failed, calibration.n) == (True, 0, 36)
-    assert first == second
-    assert server.counts["chat"] == 40
-
-
-async def test_a_milder_judge_has_drifted(server: OpenAIServer, tmp_path: Path) -> None:
-    """One grade more is a quarter of the scale; another model is told apart by its rubric."""
-    server.reply = always(3)
-    path = written(tmp_path / "labels.jsonl", labelled())
-    await calibrated(server, path)
-    server.reply = always(4)
-    [frozen] = frozen_sets(path, ["groundedness"])
-    found = await checked(server, frozen, judge_model="newer")
-
-    assert (found.n, found.shift, found.equal) == (36, 0.25, 0)
-    assert (found.drifted, found.same_rubric) == (True, False)
 
 
 async def test_the_calibration_of_the_runs_own_prompt_is_checked(

@@ -218,13 +218,7 @@ def test_canonical_forms_are_idempotent(text: str) -> None:
         assert [(each.kind, each.canonical) for each in again] == [(specific.kind, specific.canonical)]
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "1", "1,", "一", "一万", "1-", "1:", "1 ", "a@", "a.", "(", "1/", "9時から", "令和", "a1-", "3~",
-        "月・", "ﾞ",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("piece", ["1,", "一万", "1-", "a@", "9時から", "月・"])
 @pytest.mark.timeout(15)
 def test_long_hostile_texts_are_read_in_linear_time(piece: str) -> None:
     """50 kB of anything takes a fraction of a second, so that what grows with the square is cut off."""
