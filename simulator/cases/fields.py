@@ -799,7 +799,7 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
         names=names,
         example=printable(example),
     )
-    return RowFault(path, row._replace(line=row.heading or row.line), what)
+    return RowFault(path, row._replace(line=row.line if row.heading is None else row.heading), what)
 
 
 def split_question(history: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:
