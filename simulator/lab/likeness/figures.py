@@ -8,7 +8,9 @@ first (results/lines.py) in which they lie furthest from people, for how much li
 other conversations than those whose lines are judged, and anew for every run: whatever its customers have
 in common that people have not costs points. A trait in which real desks differ costs less.
 
-The interval (95 %) is of both: which conversations were held, and which desks the reference has.
+The interval (95 %) is of all three: which conversations were held, which desks the reference has, and that
+the customers' own desk may lie as far from its centre as any of them. Who compares with logs of the desk
+itself has one desk, and no such distance.
 
 What is shipped (likeness.json) holds counts and no text: mean features of desks of public dialogues, their
 covariance, and what people of other desks and assistant prose reach. `python -m benchmarks.likeness
@@ -55,7 +57,7 @@ class Reference(NamedTuple):
     """Real customers: mean features of each desk (of logs: of each conversation), with its weight.
 
     `within` is the covariance of lines of one desk, `between` that of the desks. `figures` are the lowest and
-    the highest share of its sets. `scale` is what others reach (0..100): "other" desks, "half" and "all"
+    the highest share of its sets. `is_own` is for logs of the customers' own desk. `scale` is what others reach (0..100): "other" desks, "half" and "all"
     assistant prose; empty where nobody measured it.
     """
 
@@ -67,6 +69,7 @@ class Reference(NamedTuple):
     figures: Mapping[str, Range]
     scale: Mapping[str, float] = {}
     sources: tuple[str, ...] = ()
+    is_own: bool = False
 
 
 class Likeness(Value):
@@ -147,12 +150,14 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
     if len(ours.rows) < LEAST_LINES or len(talks) < LEAST_CONVERSATIONS or not len(reference.means):
         return result
     random = np.random.default_rng(SEED)
-    centre = np.average(reference.means, axis=0, weights=reference.weights)
-    by_line = like_a_person(ours, centre, reference, random, REPEATS)
-    resamples = []
+    middle = np.average(reference.means, axis=0, weights=reference.weights)
+    by_line = like_a_person(ours, middle, reference, random, REPEATS)
+    shares, resamples = reference.weights / reference.weights.sum(), []
     for _resample in range(RESAMPLES):
         desks = random.integers(len(reference.means), size=len(reference.means))
         centre = np.average(reference.means[desks], axis=0, weights=reference.weights[desks])
+        if not reference.is_own:
+            centre = centre + reference.means[random.choice(len(shares), p=shares)] - middle
         again = ours.at(np.concatenate([talks[at] for at in random.integers(len(talks), size=len(talks))]))
         resamples.append(float(like_a_person(again, centre, reference, random, 1).mean()))
     composite, reach = 100 * float(by_line.mean()), 196 * stdev(resamples)
@@ -241,6 +246,7 @@ def logged_reference(path: str, language: Language) -> Reference:
         np.cov(people.rows.T, bias=True) if len(talks) else np.zeros(0),
         shipped_reference(language).between,
         reference_figures([people]),
+        is_own=True,
     )
 
 

@@ -72,6 +72,20 @@ def test_what_desks_differ_in_costs_less() -> None:
     assert widths[0] < widths[1]
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_interval_reaches_as_far_as_desks_differ(language: Language) -> None:
+    """Of people of each desk it holds what people reach; of logs of the own desk it allows for no other."""
+    people, reference = drawn(language), shipped_reference(language)
+    centre = np.average(reference.means, axis=0, weights=reference.weights)
+    for desk in reference.means:
+        ends = likeness(people._replace(rows=people.rows + desk - centre), reference, language).interval
+        assert ends and ends[1] > 90
+    wide, narrow = (
+        likeness(people, each, language).interval for each in (reference, reference._replace(is_own=True))
+    )
+    assert wide and narrow and wide[0] < narrow[0]
+
+
 def test_few_lines_or_conversations_are_undecided() -> None:
     """It takes sixty lines after the first from twenty conversations; below that there is only the table."""
     for talks, lines in ((59, 1), (19, 10), (0, 0)):
