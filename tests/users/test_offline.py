@@ -31,7 +31,8 @@ PHRASES = {
 
 def a_persona(patience: int = 2, phrases: dict[str, tuple[str, ...]] | None = None) -> Persona:
     words = PersonaText(name="客", voice="短く話す", phrases=PHRASES if phrases is None else phrases)
-    return Persona(id="angry", patience=patience, ja=words, en=words)
+    # Who is angry says nothing but the phrases.
+    return Persona(id="angry", patience=patience, feeling=-1, ja=words, en=words)
 
 
 def turns(*answers: str | None, said: tuple[str, ...] = ()) -> tuple[Turn, ...]:
