@@ -79,11 +79,14 @@ def test_the_interval_reaches_as_far_as_desks_differ(language: Language) -> None
     centre = np.average(reference.means, axis=0, weights=reference.weights)
     for desk in reference.means:
         ends = likeness(people._replace(rows=people.rows + desk - centre), reference, language).interval
-        assert ends and ends[1] > 90
+        assert ends is not None
+        assert ends[1] > 90
     wide, narrow = (
         likeness(people, each, language).interval for each in (reference, reference._replace(is_own=True))
     )
-    assert wide and narrow and wide[0] < narrow[0]
+    assert wide is not None
+    assert narrow is not None
+    assert wide[0] < narrow[0]
 
 
 def test_few_lines_or_conversations_are_undecided() -> None:
