@@ -57,8 +57,8 @@ class Reference(NamedTuple):
     """Real customers: mean features of each desk (of logs: of each conversation), with its weight.
 
     `within` is the covariance of lines of one desk, `between` that of the desks. `figures` are the lowest and
-    the highest share of its sets. `is_own` is for logs of the customers' own desk. `scale` is what others reach (0..100): "other" desks, "half" and "all"
-    assistant prose; empty where nobody measured it.
+    the highest share of its sets. `scale` is what others reach (0..100): "other" desks, "half" and "all"
+    assistant prose; empty where nobody measured it. `is_own` is for logs of the customers' own desk.
     """
 
     name: str
