@@ -111,8 +111,8 @@ def guarded_in_part(server: SheetsServer) -> None:
     lock(server, startRowIndex=0, endRowIndex=9, startColumnIndex=1, endColumnIndex=3)
 
 
-def guarded_rows(server: SheetsServer) -> None:
-    lock(server, endRowIndex=9)
+def guarded_columns(server: SheetsServer) -> None:
+    lock(server, startColumnIndex=1, endColumnIndex=3)
 
 
 def lock(server: SheetsServer, **area: int) -> None:
@@ -138,7 +138,7 @@ def lock(server: SheetsServer, **area: int) -> None:
         (full, ("10 million cells",)),
         (guarded, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}")),
         (guarded_in_part, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}!B1:C9")),
-        (guarded_rows, (f"Protected: {TITLE}!A1:I9",)),
+        (guarded_columns, (f"Protected: {TITLE}!B1:C104",)),
     ],
 )
 def test_what_people_can_mend_is_one_line(

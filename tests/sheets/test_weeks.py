@@ -296,6 +296,20 @@ def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
         PHONE: ("▄█", "60", "2"), OPENING: ("█▂█", "80", "3"),
     }  # fmt: skip
     assert sorted(r.key for r in rows(team, "history")) == [FIRST, SECOND, THIRD, "other-judge", "trial"]
+    trends = next(sheet for sheet in of_run(weeks[-1], past) if sheet.name == "trends")
+    assert trends.rows[0].cell("question").text == FEE, "what fell most comes first"
+
+
+def test_a_fix_that_is_no_longer_found_goes_to_the_archive(team: Team) -> None:
+    """With what the team wrote; as right once all that it rests on was asked again."""
+    report(team, FIRST, *WEEK_1)
+    [fix] = rows(team, "fixes")
+    team.type(fix.number, heading("assignee"), "佐藤", shown(TABS["fixes"], "ja"))
+    report(team, SECOND, *(said._replace(answer="そのとおりです。", grade=5) for said in WEEK_1))
+
+    assert rows(team, "fixes") == []
+    [gone] = [r.cells for r in rows(team, "archive") if r.key.startswith("fixes/")]
+    assert (gone["outcome"], gone["closed"], gone["assignee"]) == ("right", SECOND, "佐藤")
 
 
 def test_a_fix_says_how_many_of_its_answers_are_disputed(team: Team) -> None:
