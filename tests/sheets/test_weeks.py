@@ -202,6 +202,9 @@ def test_a_row_leads_to_its_conversation(team: Team) -> None:
         [talk] = [r for r in rows(team, "conversations") if r.number == number]
         assert (title, talk.cells["user1"]) == (tab, question)
         assert talk.key == f"{SECOND}/{answer.cells['conversation'].removesuffix(' (1)')}"
+    # A sheet has those of all runs, a workbook those of its own.
+    runs = {r.key.partition("/")[0] for r in rows(team, "conversations")}
+    assert runs == ({FIRST, SECOND} if isinstance(team, GoogleSheet) else {SECOND})
 
 
 def test_the_second_week_shows_this_run_and_only_this_run(team: Team) -> None:
