@@ -199,9 +199,3 @@ def described(error: BaseException, target: str) -> Message:
     if not isinstance(error, ImportError):
         return describe_error(error)
     return sentences(describe_error(error), other_python(target.rpartition(":")[0]))
-
-
-# --- What it gives ---
-
-
-# --- Its arguments: each parameter gets its value by its name ---
