@@ -25,14 +25,16 @@ async def at_rest() -> None:
 class Call:
     """A call that stays in flight until it is told to end."""
 
-    def __init__(self, limiter: Limiter, priority: int, order: list[str], name: str = "") -> None:
-        self.limiter, self.priority, self.order, self.name = limiter, priority, order, name
+    def __init__(
+        self, limiter: Limiter, priority: int, order: list[str], name: str = "", *, is_bot: bool = False
+    ) -> None:
+        self.slot, self.order, self.name = limiter.slot(priority, FREE, is_bot=is_bot), order, name
         self.over = asyncio.Event()
         self.place: Permit | None = None
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        async with self.limiter.slot(self.priority, FREE) as self.place:
+        async with self.slot as self.place:
             self.order.append(self.name)
             await self.over.wait()
 
@@ -134,6 +136,39 @@ async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None
     assert limiter.active == 0
 
 
+async def test_a_call_cancelled_while_it_waits_is_passed_over() -> None:
+    """In the very moment in which a place is free."""
+    limiter, order = Limiter(1), list[str]()
+    async with limiter.slot(DIALOGUE, FREE):
+        second, third = (Call(limiter, DIALOGUE, order, name) for name in "bc")
+        await at_rest()
+        second.task.cancel()
+    await at_rest()
+
+    assert order == ["c"]
+    await third.end()
+    assert not any(limiter.waiting)
+
+
+async def test_a_bot_has_half_of_the_places_beside_models() -> None:
+    """All of them while nobody else is asked there; those that it leaves are its own again."""
+    limiter, order = Limiter(4), list[str]()
+
+    async def at_once() -> int:
+        order.clear()
+        calls = [Call(limiter, DIALOGUE, order, is_bot=True) for _ in range(4)]
+        await at_rest()
+        inside = len(order)
+        for call in calls:
+            await call.end()
+        return inside
+
+    assert await at_once() == 4
+    async with limiter.slot(GRADING, FREE):
+        pass
+    assert [await at_once() for _ in range(2)] == [2, 2]
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(["start", "end", "cancel", "refuse", "succeed", "both"]), st.integers(0, 9)),
     max_size=40,
@@ -169,6 +204,7 @@ async def _history(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
         call.over.set()
     await asyncio.gather(*(call.task for call in calls), return_exceptions=True)
     assert limiter.active == 0
+    assert not any(limiter.waiting)
     newcomer = Call(limiter, GRADING, [])
     await at_rest()
     assert newcomer.place
@@ -216,7 +252,7 @@ def test_calls_keep_to_the_requests_of_a_minute() -> None:
 
 
 def test_a_large_call_of_the_dialogue_is_not_overtaken_for_ever() -> None:
-    """Small grades under the same limit wait behind it: it goes as soon as its tokens are there."""
+    """Small grades under the same limit, of another model too, wait behind it: it goes with its tokens."""
 
     async def main() -> tuple[float, list[float]]:
         limiter, rates = Limiter(64), Rates([Window(TOKENS, 1000)])
@@ -224,7 +260,8 @@ def test_a_large_call_of_the_dialogue_is_not_overtaken_for_ever() -> None:
         await asyncio.sleep(0)
         large = asyncio.create_task(_timed(limiter, rates, DIALOGUE, tokens=900))
         await asyncio.sleep(0)
-        small = [asyncio.create_task(_timed(limiter, rates, tokens=100)) for _ in range(8)]
+        of_both = [rates, Rates(rates.configured)] * 4
+        small = [asyncio.create_task(_timed(limiter, each, tokens=100)) for each in of_both]
         await first
         return await large, [await each for each in small]
 
