@@ -36,7 +36,7 @@ CONTRAST = """selector => {
 TEXTS = (
     ".turn.red .desk p", ".mark strong", ".tag", ".heat td", ".verdict", ".big", ".fine", ".reply", ".user p",
     ".notes li", ".score", ".label strong", ".banner", ".fold summary", ".hello p", ".heat td small",
-    ".flaw", ".flaws b", ".mood", ".link", ".brief b", "figcaption small",
+    ".flaw", ".flaws b", ".mood", ".link", ".brief b",
     ".tag.moderate", ".trusted td",
 )  # fmt: skip
 
