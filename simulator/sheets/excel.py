@@ -471,7 +471,7 @@ class _WorkbookPainter:
         if worksheet.name in _PRINTED:
             self._paper(sheet, worksheet, heights)
         if worksheet.name == "conversations" and 0 < len(worksheet.rows) <= _MOST_BLOCKS:
-            self._blocks(worksheet)
+            self._blocks(sheet, worksheet)
 
     def _paper(self, sheet: Any, worksheet: Worksheet, heights: Sequence[float]) -> None:
         """Prints the columns that are read first, at a size that can be read, and no more rows than are."""
@@ -496,9 +496,14 @@ class _WorkbookPainter:
             part = _("The first {n} of {all} rows; the others are in the file.", n=rows, all=every)
             sheet.set_header(f"&L&A&R{shown(part, self.language).replace('&', '&&')}")
 
-    def _blocks(self, worksheet: Worksheet) -> None:
-        """The conversations once more, for paper: below each other, a line for every turn."""
+    def _blocks(self, wide: Any, worksheet: Worksheet) -> None:
+        """The conversations once more, for paper: below each other, a line for every turn.
+
+        Of the wide worksheet only the headings are printed, with the name of the one for paper.
+        """
         title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
+        wide.print_area(0, 1, 0, 2)
+        wide.set_header(f"&L&A&R{shown(_('On paper: “{title}”', title=title), self.language)}")
         sheet = self._file.add_worksheet(title)
         self._file.define_name(PRINTED, f"='{title.replace(chr(39), chr(39) * 2)}'!$A$1")
         for place, width in enumerate(_BLOCK):

@@ -230,6 +230,15 @@ def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
     assert read_edited(path).foreign == ()
 
 
+def test_the_wide_worksheet_of_conversations_is_a_line_on_paper(tmp_path: Path) -> None:
+    """The whole workbook prints every conversation once; the header says where."""
+    path = excel.write(Book(worksheets(report_context("en"))), tmp_path / "a.xlsx", "en")
+    sheet = openpyxl.load_workbook(path)["Conversations"]
+
+    assert sheet.print_area == "'Conversations'!$B$1:$C$1"
+    assert sheet.oddHeader.right.text == "On paper: “Conversations, for printing”"
+
+
 def test_all_causes_can_be_picked(tmp_path: Path) -> None:
     """More of them than a rule has room for in English: they stand in a hidden worksheet."""
     made = worksheets(report_context("en"))
