@@ -88,8 +88,8 @@ def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:
 def test_with_models_over_http(command: Any, server: OpenAIServer) -> None:
     """Customer, bot, judges and embeddings each make their calls; the books agree with the endpoint.
 
-    The judge's are twelve that grade, and those about red answers: which share a fault, and its cause, for
-    which the bot may be asked once more.
+    The judge's are twelve that grade, and those about red answers: which share a fault, and its cause. A call
+    of the bot's model may count how many tokens a text has.
     """
     done = command("--limit", "3", "--json", "--to", "json", "--cache", "off")
     shown = done.json
@@ -98,11 +98,11 @@ def test_with_models_over_http(command: Any, server: OpenAIServer) -> None:
     assert done.code == 0
     assert not shown["offline"]
     assert turns == 9
-    about_red, again = shown["calls"]["judge"] - 12, shown["calls"]["demo"] - 9
-    assert again in (0, 1)
+    about_red, counted = shown["calls"]["judge"] - 12, shown["calls"]["demo"] - 9
+    assert counted in (0, 1)
     assert any(key.startswith(NOTE) for key in done.run.notes)
-    assert shown["calls"] == {"demo": 9 + again, "embed": 3, "judge": 12 + about_red, "user": 9}
-    assert server.counts["chat"] == 30 + about_red + again
+    assert shown["calls"] == {"demo": 9 + counted, "embed": 3, "judge": 12 + about_red, "user": 9}
+    assert server.counts["chat"] == 30 + about_red + counted
     assert 1 <= server.counts["embeddings"] <= 3  # texts that are wanted at the same time go together
     assert server.statuses == {200: sum(server.counts.values())}
     assert {name: (j["n"], j["planned"], j["skipped"]) for name, j in shown["judges"].items()} == dict(
