@@ -294,8 +294,10 @@ def kill_reports(folder: Path, kills: int, seed: int) -> None:
         comment(run.with_name("report.xlsx"))
         write, push = ("--to", "html,xlsx,json"), ("--to", "sheets", "--sheet")
         google.shared("whole")
-        if trial.run(("report", "latest", *push, "whole")):
-            sys.exit(trial.err())
+        # Files first: what somebody wrote into the workbook is in the sheet from then on.
+        for to in (write, (*push, "whole")):
+            if trial.run(("report", "latest", *to)):
+                sys.exit(trial.err())
         requests, wanted = len(google.log), google.rows("whole")
         for number in range(kills):
             key, moment = f"sheet-{number}", None
