@@ -409,7 +409,7 @@ class _Drill:
             named, retrieved = self._named(pairs), self._retrieved(pairs)
             fault = self._fault(pairs, named, named or retrieved)
             affected = self._affected(pairs, list(self._facts(named, retrieved)))
-            if affected is None and fault is None:
+            if affected is None and fault is None and not named | retrieved:
                 affected = self._strayed(pairs)
             faults += [fault] if fault else []
             questions += [affected] if affected else []

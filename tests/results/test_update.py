@@ -354,6 +354,17 @@ def test_what_changed_although_nothing_of_its_own_did_is_named() -> None:
     assert fates(update) == {"hours": "strayed"}
 
 
+def test_an_answer_with_a_changed_article_is_not_said_to_have_changed_without_one() -> None:
+    """A sentence was added to the article that the question needs, and the answer is right now."""
+    longer = f"{DESK} Ring twice after six."
+    update = updated(
+        {**BEFORE, "desk": longer},
+        {"hours": (Said("I do not know.", value=0.2), Said("Ring twice.", {"desk": longer}))},
+        hours={"question": "Until when is the desk open?", "passages": ("desk",)},
+    )
+    assert not update.of("strayed")
+
+
 def test_the_article_that_a_question_names_goes_before_one_that_only_came() -> None:
     """Both changed, both old texts were retrieved, and the answer has both old facts."""
     old = Said("It is 1,100 yen. The desk is open until 18:00.", BEFORE, value=0.2)
