@@ -84,7 +84,7 @@ def _publish(path: Path, settings: Settings) -> int:
         first = next((error.message for error in errors if error), _("empty answers"))
         bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
         say(_("The bot never answered: {reason}", reason=first))
-        say(_("Try it alone, with the same --set: python run.py doctor --adapter {bot}", bot=bot))
+        say(_("Try it alone, with this run's --set if any: python run.py doctor --adapter {bot}", bot=bot))
     outputs.write_pages()
     printed = plugins.printed(results, settings)
     print_report(outputs.report, as_json=settings.json_output or printed is not None, view=settings.view)

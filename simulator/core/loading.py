@@ -81,7 +81,7 @@ def module_of_file(path: Path) -> ModuleType:
     """
     file = path.resolve()
     if not file.is_file():
-        raise InputError(_("{path}: no such file here.", path=path))
+        raise InputError(_("{path}: no such file. Check its name and folder.", path=path))
     # Under whatever name: the user's own code may have imported it before.
     for candidate in list(sys.modules.values()):
         if getattr(candidate, "__dict__", {}).get("__file__") == str(file):

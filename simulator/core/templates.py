@@ -65,7 +65,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         # Brackets a thousand deep end Python's parser, not this program.
         why = _("nested too deeply") if isinstance(error, RecursionError) else error
-        msg = _("{path}: not valid TOML ({error}). Text of several lines needs '''.", path=path, error=why)
+        msg = _("{path}: not valid TOML ({error}). Quote text; several lines need '''.", path=path, error=why)
         raise PromptError(msg) from None
 
 

@@ -57,7 +57,7 @@ LABELS: Mapping[str, Message | str] = {
     "gone": _("the program has ended. Start it again with: rehearsal open"),
     "left": _("written before the page was left"),
     "retry": pgettext("a button", "Save now"),
-    "sheet": pgettext("who wrote a word", "sheet"),
+    "sheet": pgettext("who wrote a word", "no name"),
     "conflict": _("Meanwhile somebody else wrote: {who}", who="{who}"),
     "nothing_overwritten": _("choose which word counts"),
     "theirs": _("theirs"),

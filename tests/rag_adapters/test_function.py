@@ -165,7 +165,7 @@ async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [
-        ("", "none.py:f", "none.py: no such file here"),
+        ("", "none.py:f", "none.py: no such file. Check its name and folder"),
         ("", "no_such_module:f", "no_such_module:f: cannot be imported: ModuleNotFoundError"),
         ("def answer(q): ...", "bot.py:answr", "unknown name in bot.py: 'answr'. Did you mean answer?"),
         (
