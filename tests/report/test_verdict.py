@@ -271,9 +271,9 @@ def test_a_score_has_one_range_on_a_screen(grades: list[float], target: str, com
     }
 
     assert "95%信頼区間" in plain.out
-    assert "上下それぞれ確かさ" not in plain.out
+    assert "上限・下限とも確かさ" not in plain.out
     for view, text in texts.items():
-        assert f"{low}〜{high}（上下それぞれ確かさ90%）" in text.replace("\\", ""), view
+        assert f"{low}〜{high}（上限・下限とも確かさ90%）" in text.replace("\\", ""), view
         assert not re.search("点数の *95%|95%信頼区間 [0-9]", text.replace("\\", "")), view
         ranges = re.findall(
             "ありうる範囲は ?([0-9.]+〜[0-9.]+)（|ありうる範囲は ([0-9.]+〜[0-9.]+) です", text

@@ -52,7 +52,7 @@ def test_a_report_tells_what_the_bot_took(
     page = find_run("latest", Path("runs")).with_name("report.html").read_text(encoding="utf-8")
 
     assert foreseen.splitlines()[2:] == [
-        "ボットに尋ねるのは最大3回です。ボット自身のモデルの費用は、この見込みに入りません。",
+        "ボットに尋ねるのは最大3回です。ボット自身のモデルの費用は、この見積もりに入りません。",
         "ボットのほかに、モデルは使いません。何も始めていません。",
     ]
     assert "回答3件、入力 3,000 / 出力60トークン、0.0013 USD" in shown
