@@ -92,7 +92,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> Message | None:
     """Offers the known names that are like this one; None where none is."""
     # 0.5 finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind.
     near = difflib.get_close_matches(name, list(names), n=2, cutoff=0.5)
-    return _("Did you mean {names}?", names=", ".join(near)) if near else None
+    return _("Did you mean {names}?", names=tuple(near)) if near else None
 
 
 class UnknownName(InputError):

@@ -54,7 +54,7 @@ _BOTH = "both languages"
 _DOCS_PAGE = re.compile(r"\bdocs/(?:lab/)?\w+(?:\.ja)?\.md\b")
 # `{name}`, `{line:d}`, `{share:.1%}`, `{why:clause}`, and the doubled braces that stand for themselves.
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
-_COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "；", "en": "; "}
+_COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "／", "en": "; "}
 _STOP = {"ja": "。", "en": "."}
 _STOPS = (".", "?", "!", "。", "？", "！", "…")
 _SENTENCES, _LIST = "{parts:sentences}", "{names}"
@@ -442,7 +442,7 @@ def encodable(value: Any) -> Any:
 # Japanese breaks between any two characters, but not before a closing mark or after an opening one (JIS X
 # 4051). _WIDE are the characters that take two cells, by Unicode's blocks.
 _WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
-_OPENING, _ENDING = "（「『【〈《［", "、。，．）」』】〉》］！？：；・…"
+_OPENING, _ENDING = "（「『【〈《［", "、。，．）」』】〉》］！？：；／・…"
 _CLOSING = _ENDING + "ー々"
 _UNIT = (
     rf"\s+|[{_OPENING}]*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*(?:(?<=[{_WIDE}])[,.:;!?)]+)?|[{_OPENING}]+"

@@ -350,7 +350,7 @@ class _Parts:
         )
         yield Section("turned_red", to_red, (Items.first(SHOWN_BRIEFLY, reasons, _MORE),), views=BRIEF)
         cases = list(dict.fromkeys(change.case for change in self.changes.turned_green))
-        fixed = (Line(listed(cases, SHOWN_BRIEFLY)),) if cases else ()
+        fixed = (Line(_("Questions: {cases}", cases=listed(cases, SHOWN_BRIEFLY))),) if cases else ()
         yield Section("turned_green", to_green, fixed, views=BRIEF)
 
     def _where(self, change: TurnChange) -> Message:

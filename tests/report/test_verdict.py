@@ -50,7 +50,7 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
         (
             BAD,
             {"target": 0.9, "max_major": 0},
-            "不合格：点数 82（90以上が必要）；重大な誤りのある質問が22.2%（許容0%）",
+            "不合格：点数 82（90以上が必要）／重大な誤りのある質問が22.2%（許容0%）",
             "Failed: score 82 (90 required); 22.2 % of the questions have a serious error (0 % allowed)",
         ),
         (
@@ -62,7 +62,7 @@ def judged(grades: list[float], **settings: Any) -> tuple[Gate, float | None]:
         (
             BAD,
             {"target": "red <= 0.1 and severity_major < 2 and major <= 1"},
-            "不合格：要確認の割合 22.2%（許容10%）；重大な誤りのある回答 2（許容2未満）",
+            "不合格：要確認の割合 22.2%（許容10%）／重大な誤りのある回答 2（許容2未満）",
             "Failed: Answers to review 22.2 % (10 % allowed); "
             "Answers with a serious error 2 (less than 2 allowed)",
         ),

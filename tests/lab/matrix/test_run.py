@@ -262,7 +262,7 @@ def test_the_command_line_is_a_matrix_too(
     assert any("-faq-strict-large-" in name for name in run_ids(Path("runs")))
     assert [c["passed"] for c in shown["data"][0]["cells"]] == [False, False, False, True]
     assert [row[rows[0].index("目標")] for row in (rows[1], rows[4])] == [
-        "不合格：点数 0（50以上が必要）；重大な誤りのある質問が100%（許容20%）",
+        "不合格：点数 0（50以上が必要）／重大な誤りのある質問が100%（許容20%）",
         "合格：点数 100（50以上が必要）",
     ]
     run = read_run(Path("runs", shown["data"][0]["cells"][3]["run"], "run.sqlite")).run
