@@ -59,6 +59,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         msg = _("{path}: not UTF-8 (byte {place:d}). Save it as UTF-8.", path=path, place=error.start)
         raise PromptError(msg) from None
+    except FileNotFoundError:
+        lacks = _("no such file; check the name and the folder")
+        raise PromptError(_("{path}: {why}.", path=path, why=lacks)) from None
     except OSError as error:
         msg = _("{path}: cannot be read ({strerror}).", path=path, strerror=system_error(error))
         raise PromptError(msg) from None

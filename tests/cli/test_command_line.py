@@ -145,14 +145,14 @@ WRONG = [
     ("--adapter bot.py:ansr", "Did you mean answer?"),
     ("--adapter http", "adapter http needs --set"),
     ("--persona angri", "unknown customer: 'angri'. Did you mean angry?"),
-    ("--persona ./mine.toml", "mine.toml: cannot be read"),
+    ("--persona ./mine.toml", "mine.toml: no such file"),
     ("--judges turn,flunecy", "unknown judge: 'flunecy'. Did you mean fluency?"),
     ("--cases none.csv", "none.csv"),
     ("--to nowhere", "unknown report: 'nowhere'."),
     ("--resume none", "no run 'none'"),
     ("--resume 20200101", "no run '20200101' in runs/. Newest: none yet."),
     ("--resume bot.py", "bot.py: not a run file"),
-    ("--judges turn,./turn.toml", "turn.toml: cannot be read"),
+    ("--judges turn,./turn.toml", "turn.toml: no such file"),
 ]
 
 
