@@ -83,7 +83,10 @@ def words_of(endpoint: Endpoint, error: Refused) -> Message | str:
 
 
 def _check(endpoint: Endpoint) -> Message:
-    return _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=endpoint.role.upper())
+    check = _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=endpoint.role.upper())
+    if endpoint.role == "judge":
+        return sentences(check, _("Without a key there, OPENAI_API_KEY counts."))
+    return sentences(check, _("Without a key there, REHEARSAL_JUDGE_KEY counts, then OPENAI_API_KEY."))
 
 
 def _advice(endpoint: Endpoint, error: Refused) -> Message | str | None:

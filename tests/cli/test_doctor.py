@@ -164,7 +164,10 @@ def test_a_prompt_that_the_server_cuts_is_told(examine: Any, server: OpenAIServe
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (Reply(status=401), "Check REHEARSAL_JUDGE_KEY, _URL and _MODEL."),
+        (
+            Reply(status=401),
+            "Check REHEARSAL_JUDGE_KEY, _URL and _MODEL. Without a key there, OPENAI_API_KEY counts.",
+        ),
         (Reply(status=404), "Check REHEARSAL_JUDGE_KEY, _URL and _MODEL."),
         (FAULTS["quota"](""), "You exceeded your current quota."),
         (FAULTS["500"](""), "500: The server had an error"),
