@@ -284,8 +284,6 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
     if settings.target is not None or settings.confidence is not None:
         outputs = outputs_of(settings)
         check_gate(settings, outputs.files if outputs else lambda _name: False)
-    for line in planned.messages():
-        say(line)
     plan = whole_plan
     notes: Mapping[str, str] = {}
     for dividing in (plugin.dividing for plugin in plugins.asked_by(settings) if plugin.dividing):
@@ -299,6 +297,9 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
         check_target(context, plan)
         check_retest(context)
         context.check_scripts(whole_plan)
+    # After the checks: a mistake is one line.
+    for line in planned.messages():
+        say(line)
 
     # Read before anything is paid: what cannot be read is refused, and later there may be other articles.
     articles = () if settings.dry_run else stored_articles(settings)

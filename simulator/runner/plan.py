@@ -231,10 +231,22 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
         if sample.size < rows:
             figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
             message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
-    if attacker and (settings.cases or given is not None):
-        message = _("{persona} brings its own questions; no others are asked.", persona=attacker.id)
+    message = _others_questions(settings, given, attacker) or message
     plan, personas, unfit = _played(settings, cases)
     return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message, unfit)
+
+
+def _others_questions(
+    settings: Settings, given: CaseObjects | None, attacker: Persona | None
+) -> Message | str:
+    """Whose questions are asked where they are not the user's; empty where that is no surprise."""
+    is_own = bool(settings.cases) or given is not None
+    if attacker:
+        brings = _("{persona} brings its own questions; no others are asked.", persona=attacker.id)
+        return brings if is_own else ""
+    if is_own or settings.adapter == "demo":
+        return ""
+    return _("The demo's questions are asked, about a telecom company; yours: --cases FILE.")
 
 
 def _attacker(settings: Settings) -> Persona | None:

@@ -46,6 +46,19 @@ def test_named_personas_ask_every_question() -> None:
     assert ids(persona=("angry", "all"), limit=1) == everyone
 
 
+def test_a_bot_of_ones_own_without_questions_is_asked_those_of_the_demo_and_it_is_said(
+    tmp_path: Path,
+) -> None:
+    """They are about a telecom company: silently they would cost calls and say nothing of the bot."""
+
+    def told(**settings: Any) -> str:
+        return "\n".join(map(str, read_plan(Settings(limit=1, persona=("calm",), **settings)).messages()))
+
+    assert "The demo's questions are asked" in told(adapter="bot.py:answer")
+    assert not told()
+    assert not told(adapter="bot.py:answer", cases=questions(tmp_path, "a,What does it cost?"))
+
+
 def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
     """`all` and a file of the user's own together are both; the same name twice is refused."""
     text = (shelves.PERSONAS / "calm.toml").read_text(encoding="utf-8")
