@@ -430,8 +430,8 @@ WORKSHEETS: Mapping[str, str] = {
     "review": "key severity state question answer reference reason likely_cause judge_is assignee"
     " status cause correct_answer make_test comment checked disputed persona times conversation scores"
     " expect passages earlier since run",
-    "fixes": "key rank state what where found_cause sure gain turns turns_disputed customers question answer"
-    " reason assignee status memo since run rests_on",
+    "fixes": "key rank state what where found_cause sure gain assignee status memo turns turns_disputed"
+    " customers question answer reason since run rests_on",
     "conversations": "key config score ended reference user assistant check",
     "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
     "questions": "key question reference expect answerable handover category use approved gold goal facts"
