@@ -51,7 +51,7 @@ from simulator.cases.headings import (
 )
 from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, printable, quote
+from simulator.core.messages import _, both, printable, quote
 from simulator.core.tool_calls import tool_calls_of
 from simulator.core.types import (
     Answer,
@@ -782,7 +782,8 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
         what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
         return RowFault(path, row, what)
     columns = tuple(quote(column) for column in list(row.values)[:20])
-    names = ", ".join(name for name in COLUMNS["question"] if name != "text")
+    every = [name for name in COLUMNS["question"] if name != "text"]
+    names = both(", ".join(filter(str.isascii, every)), ", ".join(every))
     # What people would ask is the customer's, or the longest text of a row.
     unknown = [column for column in row.values if not field_of(column)] or [*row.values]
     unknown = [

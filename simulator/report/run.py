@@ -38,6 +38,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
+from simulator.core.types import Ended
 from simulator.models.pricing import money
 from simulator.report import tables
 from simulator.report.conditions import conditions_table
@@ -204,7 +205,8 @@ def _next(context: ReportContext) -> Iterator[Line]:
         yield Line(_("open the report: {path}", path=context.page))
     run = run_argument(context.page, summary.run)
     if summary.finished < summary.planned or summary.status != "finished":
-        yield Line(_("finish the run: python run.py --resume {run}", run=run))
+        more = " --budget AMOUNT" if summary.ended.get(Ended.BUDGET) else ""
+        yield Line(_("finish the run: python run.py --resume {run}", run=f"{run}{more}"))
     elif summary.red.answers:
         yield Line(_("fix, rehearse with the same options, and compare: python run.py diff {run}", run=run))
     if context.gate.passed is None:

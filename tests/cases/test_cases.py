@@ -211,7 +211,7 @@ def test_select(tmp_path: Path) -> None:
         (
             "問,正解\na,b\n",
             "line 1: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
-            " of them: question, 質問",
+            " of them: question, user_input, query",
         ),
         (
             "\n問,答\n料金は?,4180円\n",

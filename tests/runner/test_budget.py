@@ -57,6 +57,8 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     code = rehearse("--limit", "20", "--concurrency", "40", "--judging", "separate", "--budget", str(budget))
     out, err = capsys.readouterr()
     shown, cut = json.loads(out), open_run()
+    assert main(["report", "latest"]) == 3
+    assert "--budget AMOUNT" in capsys.readouterr().out
     billed = sum(Prices().cost_usd(each) or 0.0 for each in told)
 
     assert code == 3
