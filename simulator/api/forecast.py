@@ -44,9 +44,10 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
 def total(spendings: Iterable[Spending]) -> Message:
     """`36 model calls, about 31,000 tokens, 0.12 USD`."""
     whole = total_spending(list(spendings))
+    tokens = int(float(f"{whole.tokens_in + whole.tokens_out:.2g}"))  # more digits would be made up
     return _(
         "{calls}, about {tokens}, {money}",
         calls=ngettext("{n} model call", "{n} model calls", n=whole.calls),
-        tokens=ngettext("{n} token", "{n} tokens", n=whole.tokens_in + whole.tokens_out),
+        tokens=ngettext("{n} token", "{n} tokens", n=tokens),
         money=money(Spending(cost_usd=whole.cost_usd)),  # "at most ... at least" says nothing
     )

@@ -58,11 +58,11 @@ _COUNTED = _("A trial run: simple scoring (no AI) graded. Do not judge the bot b
 # What a judge named and nobody counted, by the field of its figures.
 _IGNORED: Mapping[str, Message] = {
     CONFLICTS_IGNORED: _(
-        "{judge}, contradictions of reference and passages that were ignored because the words are not there:"
-        " {n}."
+        "{judge}: contradictions between reference and passages, not counted because the quotation is in"
+        " neither: {n}."
     ),
     LAPSES_IGNORED: _(
-        "{judge}, lapses between answers ignored because the quoted words are not in that message: {n}."
+        "{judge}: problems between answers, not counted because the quotation is not in that message: {n}."
     ),
     EXPECTATIONS_IGNORED: _(
         "{judge}, sentences without a verdict that counts (none was given, or its words are not in the"
