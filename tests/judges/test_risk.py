@@ -128,7 +128,7 @@ GIFT = '[[rules]]\nid = "gift"\nseverity = "minor"\ntext = "No gifts."\n'
         ("rules = []", "rules"),
         ("", "rules"),
         ("[[rules", "not valid TOML"),
-        (None, "cannot be read"),
+        (None, "no such file"),
     ],
 )
 def test_what_is_wrong_with_a_file_of_rules_is_one_line(tmp_path: Any, text: str | None, told: str) -> None:

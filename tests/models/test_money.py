@@ -50,7 +50,7 @@ def test_own_prices_come_from_tables_and_files() -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    (None, "cannot be read"), ("[", "not valid TOML"), ("[a]\noutput = 1", "a input: missing"),
+    (None, "no such file"), ("[", "not valid TOML"), ("[a]\noutput = 1", "a input: missing"),
     ("[a]\ninput = -1", "must be at least"), ("[a]\ninput = 1\ncurrency = 'EUR'", "'USD' or 'JPY'"),
     ("[a]\ninput = 1\nper = 2", "a per"), ("a = 1", "a: "),
 ])  # fmt: skip

@@ -219,7 +219,7 @@ def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(told.out)["load"] == json.loads(json.dumps(as_json(found)))
     assert json.loads(told.out)["load"]["answer_seconds"]["n"] == found.asked
     assert "予定からの時間" in page
-    assert any("応答時間 (p95)" in cell for cell in cells)
+    assert any("応答時間（p95）" in cell for cell in cells)
     assert "0.001秒" in said(headline(found), "ja")
     assert "同時のお客様3人" in (folder / "report.md").read_text(encoding="utf-8")
     shown = section(results, figures_of(results, Settings()), Settings())
