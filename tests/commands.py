@@ -17,6 +17,7 @@ class Done(NamedTuple):
     @property
     def json(self) -> Any:
         """Standard output, which is one JSON object and nothing else."""
+        assert self.out, self.err
         return json.loads(self.out)
 
     @property

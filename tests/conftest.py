@@ -55,7 +55,10 @@ def pytest_collection() -> None:
 # Tests of the core that show the program as a whole, with commands of the lab: help, guides, catalogues.
 OF_THE_LAB = {
     "tests/cli/test_command_line.py": ("test_an_option_that_means_something_else_here_says_so",),
-    "tests/cases/test_damaged_logs.py": ("test_lines_that_cannot_be_read_are_counted_and_named[calibrate]",),
+    "tests/cases/test_damaged_logs.py": (
+        "test_lines_that_cannot_be_read_are_counted_and_named[calibrate]",
+        "test_a_log_that_was_cut_off_is_refused[calibrate",
+    ),
     "tests/cli/test_dataset_pages.py": ("",),
     "tests/cli/test_evaluate.py": (
         "test_judges_fit_the_data[more5-label]", "test_judges_fit_the_data[more6-choice]",
