@@ -41,6 +41,11 @@ USUAL = frozenset({
 MODEL_WORK = (
     "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout", "seed", "max_failed", "dry_run",
 )  # fmt: skip
+# How a finished run is reported; all else stays as the run was held, but for what the command line names.
+REPORTING = (
+    "to", "sheet", "worksheet", "check_cells", "json_output", "verbose", "quiet",
+    "open_page", "runs",
+)  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
 # in `--turns N`, `--cases FILE`.
 _SHAPES = {

@@ -8,17 +8,11 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import check_destinations
-from simulator.cli.options import RUN, takes
+from simulator.cli.options import REPORTING, RUN, takes
 from simulator.cli.publish import publish
 from simulator.core.settings import load_settings, settings_of_run, stored_settings
 from simulator.results.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
-
-# How to report it; all other settings stay those of the run, but for what the command line names.
-REPORTING = (
-    "to", "sheet", "worksheet", "check_cells", "json_output", "verbose", "quiet",
-    "open_page", "runs",
-)  # fmt: skip
 
 
 @takes(

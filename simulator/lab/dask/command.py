@@ -7,9 +7,8 @@ part that is missing, or was held under other conditions, is an error before any
 from typing import Any
 
 from simulator.api.destinations import check_destinations
-from simulator.cli.options import argument, takes
+from simulator.cli.options import REPORTING, argument, takes
 from simulator.cli.publish import publish
-from simulator.cli.report import REPORTING
 from simulator.core.settings import load_settings, settings_of_run
 from simulator.lab.dask.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
