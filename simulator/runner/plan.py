@@ -308,7 +308,7 @@ def _played(
     if models and settings.adapter == "recorded":
         check_one_player(settings)
     by_id = {persona.id: persona for persona in personas}
-    # A log was spoken by whom it was spoken by, and rows of a data set by nobody.
+    # Nobody plays the lines of a log, nor the rows of a data set.
     is_played = settings.protocol == "dialogue" and settings.adapter != "recorded"
 
     if is_played:

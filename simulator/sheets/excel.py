@@ -190,8 +190,12 @@ def _of_earlier_runs(folders: Sequence[Path], now: int) -> tuple[Path | None, Ed
     except ValueError:
         # All are read then: what was joined before is found by its keys.
         since = 0.0
-        damaged = _("{path}: its property {name} is damaged; all saved workbooks of earlier runs are read.")
-        say(damaged.format(path=last.path, name=_JOINED))
+        damaged = _(
+            "{path}: its property {name} is damaged; all saved workbooks of earlier runs are read.",
+            path=last.path,
+            name=_JOINED,
+        )
+        say(damaged)
     paths = newest_first(folders)
     later = (_read(path, _GO_ON) for path in paths if path != last.path and path.stat().st_mtime > since)
     saved = islice((book for book in later if book and book.touched), _READ - 1)

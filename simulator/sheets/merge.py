@@ -6,7 +6,7 @@ The team's are joined by the key of the row. A cell that a person changed since 
 stays; any other one gets what counts now, such as a newer word from the page of `open`, and a line says what
 was replaced. Columns, rows and worksheets of people's own stay.
 
-What becomes of a row that is there and not in the report says its worksheet (`Worksheet.departure`):
+A worksheet's `departure` says what becomes of a row that the report no longer has:
 
     replaced   it goes; what people wrote in it, such as a decision, goes to the archive
     closed     asked again and graded, and no longer found: closed, and goes to the archive
