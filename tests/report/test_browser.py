@@ -267,7 +267,7 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
     """A mark at its edge, gone at the end; the first column stays, and the verdict is in sight."""
     page = opened(tab, tmp_path, rendered(rehearsed()))
     page.set_viewport_size({"width": 390, "height": 800})
-    # Scrolls each time that it looks: a table that is still being laid out may become wider after a first scroll.
+    # Scrolls each time that it looks: a table that is being laid out may become wider after a first scroll.
     mark = """(left) => {
         const box = document.querySelector('.scroll:has(.heat)');
         box.scrollLeft = left;
