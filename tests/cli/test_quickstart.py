@@ -26,7 +26,25 @@ from tests.report.test_fixing_pages import Walk as PageWalk
 PAGES = ("quickstart.ja.md", "quickstart.md")
 # What of a page is done once for the whole checkout, or by whoever walks.
 NOT_WALKED = ("make install", "source .venv/bin/activate", "cd ../shop")
-NAMED = re.compile(r"# (\S+\.(?:py|toml))\n")
+# The bot of the page behind HTTP, with the fields that the sample's settings name.
+SERVER = """
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+from bot import answer
+
+app = FastAPI()
+
+
+class Message(BaseModel):
+    message: str
+
+
+@app.post("/chat")
+def chat(body: Message):
+    reply, passages = answer(body.message)
+    return {"reply": reply, "sources": passages}
+"""
 WORLD = {
     name: value
     for name, value in os.environ.items()
@@ -44,27 +62,26 @@ class Rehearsed(NamedTuple):
 
 
 class Server:
-    """The bot of the page, started by the page's own command, on a port that is free."""
+    """The bot of the page behind HTTP, on a port that is free."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, 0
         self.process: subprocess.Popen[str] | None = None
 
-    def start(self, words: list[str]) -> str:
-        """Starts it anew, as a user does after Ctrl-C; gives what it says until it listens."""
+    def start(self) -> None:
+        """Starts it anew, as a user does after Ctrl-C, and waits until it listens."""
         self.stop()
-        at = words.index("8000")
-        command = [sys.executable, *words[1:at], str(self.port), *words[at + 1 :]]
+        (self.folder / "server.py").write_text(SERVER, encoding="utf-8")
         self.process = subprocess.Popen(
-            command, cwd=self.folder, env=WORLD, text=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            [sys.executable, "-m", "uvicorn", "server:app", "--port", str(self.port)],
+            cwd=self.folder, env=WORLD, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
         said = ""
         for line in self.process.stderr or ():
             said += line
             if listening := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
                 self.port = int(listening[1])
-                return said
+                return
         raise AssertionError(said)
 
     def stop(self) -> None:
@@ -100,28 +117,12 @@ class Walk(PageWalk):
         bare = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
         return unescape(bare)
 
-    def _python(self, block: str) -> None:
-        named = NAMED.match(block)
-        assert named, block
-        self.write(named[1], block)
-
-    _toml = _python
-
-    def _diff(self, block: str) -> None:
-        super()._diff(block)
-        if not self.server.port:
-            return
-        name = block.partition("\n")[0].removeprefix("--- ")
-        self.write(name, (self.folder / name).read_text(encoding="utf-8"))
-
     def _text(self, block: str) -> None:
         self._compare(block, self.report())
 
     def _done(self, words: list[str]) -> str:
-        if shlex.join(words) in NOT_WALKED or words[0] == "pip":
+        if shlex.join(words) in NOT_WALKED:
             return ""
-        if words[:3] == ["python", "-m", "uvicorn"]:
-            return self.server.start(words)
         if words[:3] == ["python", "run.py", "init"]:
             code, said = run(self.checkout, *words[1:], locale=self.locale)
             assert code == 0, said
@@ -188,14 +189,22 @@ def test_the_page_shows_what_its_reader_sees(walk: Walk) -> None:
 
 def test_the_wrong_fact_is_red_until_it_is_mended(walk: Walk) -> None:
     """Only the question about returns is red, at 8 turns; then nothing is, and the target is reached."""
-    found, mended, over_http = walk.rehearsals
+    found, mended = walk.rehearsals
 
     assert (found.bot, found.code, found.red) == (
         "bot.py:answer", 0, {"001": 0, "002": 8, "003": 0, "004": 0, "005": 0},
     )  # fmt: skip
     assert (mended.bot, mended.code, set(mended.red.values())) == ("bot.py:answer", 0, {0})
     assert found.score < 90 <= mended.score
-    assert over_http == mended._replace(bot="http")
+
+
+def test_the_bot_behind_http_is_graded_alike(walk: Walk) -> None:
+    """With the settings that the page leaves behind."""
+    walk.server.start()
+    walk.write("rehearsal.toml", (walk.folder / "rehearsal.toml").read_text(encoding="utf-8"))
+    code, _ = walk.rehearsal(["python", "../rehearsal/run.py", "--offline"])
+
+    assert _rehearsed(code, walk.folder / "runs") == walk.rehearsals[1]._replace(bot="http")
 
 
 # What is wrong behind each line of the table, but its first, which takes a Python without the packages.
@@ -230,7 +239,7 @@ def test_a_trouble_of_the_table_looks_as_it_says(walk: Walk, number: int) -> Non
     if trouble == "no server":
         walk.server.stop()
     elif walk.server.process is None:
-        walk.server.start(["python", "-m", "uvicorn", "server:app", "--port", "8000"])
+        walk.server.start()
     walk.write("rehearsal.toml", SETTINGS.replace(*trouble) if isinstance(trouble, tuple) else SETTINGS)
     words = ["init"] if trouble == "init" else ["doctor", "--offline"]
     _, said = walk.rehearsal(["python", "../rehearsal/run.py", *words])
