@@ -27,7 +27,7 @@ from simulator.web.server import Pages
 
 DOCS, STORY = ROOT / "docs", ROOT / "demo" / "story"
 RUN = "--set version=v1 --knowledge articles --target 80 --confidence off --offline --quiet --to xlsx"
-SIZE, PHONE = ViewportSize(width=1280, height=1200), ViewportSize(width=420, height=900)
+SIZE = ViewportSize(width=1280, height=1200)
 # The columns and rows of a worksheet that are shown.
 SHEETS = {"sheet": ("review", "B1:K6"), "workbook": ("summary", "B1:H12")}
 A3, DOTS = 8, 110
@@ -89,13 +89,6 @@ async def worked_on(runs: Path, run: str, language: Language) -> None:
         # The bar stays at the foot of the window, and would stand across a picture of a part of the page.
         await tab.evaluate("document.querySelector('.work-bar').style.display = 'none'")
         await tab.locator(".work-now").screenshot(path=DOCS / f"open.{language}.png")
-        phone = await browser.new_page(viewport=PHONE, device_scale_factor=2)
-        await phone.add_init_script("localStorage.setItem('rehearsal name', 'Mari')")
-        await phone.goto(served.address(run))
-        await phone.wait_for_selector(".work-ready")
-        await phone.keyboard.press("n")
-        await phone.wait_for_selector(".work-now .work-said")
-        await phone.screenshot(path=DOCS / "pictures" / f"open-420.{language}.png")
         await browser.close()
 
 

@@ -41,5 +41,5 @@ def test_both_pages_quote_the_same_messages_as_they_are_printed(root: Path) -> N
         ours, theirs = quoting(said.partition("; ")[0]), quoting(told)
         return any(ours.search(one) and theirs.search(other) for one, other in can_say)
 
-    assert len(pairs) > 10
+    assert len(pairs) > 2
     assert [pair for pair in pairs if not is_known(*pair)] == []
