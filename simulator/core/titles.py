@@ -173,7 +173,6 @@ TITLES: dict[str, dict[str, Message]] = {
         "denied": _("access denied"),
         "unreachable": _("unreachable"),
         "guard": _("guard"),
-        "missing": _("not graded yet"),
     },
     "rule": {
         "empty": pgettext("of a message", "empty"),

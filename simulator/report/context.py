@@ -41,7 +41,7 @@ from simulator.report.tables import replay_note
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
 from simulator.results.comparison import Change, PairedRuns, RunFigures, change
-from simulator.results.figures import RedTurn, Summary
+from simulator.results.figures import JudgeSummary, RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
@@ -198,20 +198,32 @@ def _all_alike(summary: Summary) -> Iterator[Message]:
         )
 
 
+def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]:
+    """How many grades failed and why, and how many the run did not reach."""
+    if judge.failed:
+        failed_grades = _(
+            "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
+            judge=judge_title,
+            failed=judge.failed,
+            n=judge.n + judge.failed,
+            kinds=counts_text(judge.failures, "failure"),
+        )
+        reason = safe_text(excerpt(judge.failure_reason, _LONGEST_REASON))
+        yield sentences(failed_grades, _("Why: {reason}", reason=reason) if reason else None)
+    if judge.unreached:
+        yield _(
+            "{judge}, grades that the run did not reach: {n} of {due}; they are not part of the mean.",
+            judge=judge_title,
+            n=judge.unreached,
+            due=judge.due,
+        )
+
+
 def _alarms(summary: Summary) -> Iterator[Message]:
     """What decides whether the figures can be used: what was not answered, and what was not graded."""
     for name, judge in summary.scores.judges.items():
         judge_title = title("judge", name)
-        if judge.failed:
-            failed_grades = _(
-                "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
-                judge=judge_title,
-                failed=judge.failed,
-                n=judge.n + judge.failed,
-                kinds=counts_text(judge.failures, "failure"),
-            )
-            reason = safe_text(excerpt(judge.failure_reason, _LONGEST_REASON))
-            yield sentences(failed_grades, _("Why: {reason}", reason=reason) if reason else None)
+        yield from _missing_grades(judge_title, judge)
         if (n := len(judge.rubrics)) > 1:
             mixed = _("{judge}: grades of {n} different rubrics are mixed; take the mean with care.")
             yield mixed.format(judge=judge_title, n=n)

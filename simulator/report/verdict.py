@@ -25,6 +25,7 @@ _OPEN: Mapping[Problem, Message] = {
     "thin": _("{n} of {due} grades of {judge}, on {cases} of {cases_due} questions ({share} % required)"),
     "few": _("questions with a grade: {cases} ({least} required)"),
     "judge": _("{share} % of the grades failed ({allowed} % allowed)"),
+    "unreached": _("{share} % of the grades are missing ({allowed} % allowed)"),
     "simulator": _("{share} % of the customer's messages failed ({allowed} % allowed)"),
     "unfinished": _("{finished} of {planned} conversations held (all required)"),
     "running": _("{finished} of {planned} conversations held (all required)"),

@@ -292,6 +292,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
         basis = [_("graded {n} of {planned}", n=judge.n, planned=judge.planned)]
         basis += [_("skipped {n}", n=judge.skipped)] if judge.skipped else []
         basis += [_("failed {n}", n=judge.failed)] if judge.failed else []
+        basis += [_("not reached {n}", n=judge.unreached)] if judge.unreached else []
         if retest := judge.retest:
             basis.append(_("graded twice {n}, changed {flips}", n=retest.n, flips=retest.flips))
         yield f"judge.{name}", title, _mean(judge.mean, limit), _("{parts:dots}", parts=basis)

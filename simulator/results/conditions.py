@@ -226,7 +226,7 @@ def _score_figure(summary: Summary) -> MeasuredFigure:
         if (grade := turn.scores.get(scores.primary)) and grade.state == "skipped"
     }
     lost = scores.missing - len(skipped - scores.by_conversation.keys())
-    figure = _mean_figure(pairs, max(lost, graded.failed if graded else 0), _floor(scores.primary, run))
+    figure = _mean_figure(pairs, max(lost, graded.missing if graded else 0), _floor(scores.primary, run))
     return _with_noise(figure, scores.noise)
 
 
@@ -236,7 +236,7 @@ def _judge_figure(name: str, summary: Summary) -> MeasuredFigure:
     grades = ((turn.scores.get(name), turn.case) for turn in run.counted)
     pairs = [(grade.value, case) for grade, case in grades if grade and grade.value is not None]
     # A sentence without a verdict may be one that was not met.
-    figure = _mean_figure(pairs, judge.failed + judge.expectations_ignored, _floor(name, run))
+    figure = _mean_figure(pairs, judge.missing + judge.expectations_ignored, _floor(name, run))
     return _with_noise(figure, judge.retest.variance if judge.retest else 0.0)
 
 

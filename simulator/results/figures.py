@@ -60,8 +60,8 @@ class RetestFigures(Value):
 class JudgeSummary(Value):
     """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
 
-    `planned` is n + skipped + failed + excluded: every spoken turn; a grade that was never written counts as
-    failed, kind `missing`, one of a turn that the customer spoilt as excluded, if that was asked for.
+    `planned` is n + skipped + failed + unreached + excluded: every spoken turn. `unreached` are grades that
+    the run stopped before, `excluded` turns that the customer spoilt, if they are to be left out.
     `undecided` are those skipped turns on which reference and passages contradict each other;
     `conflicts_ignored` are such contradictions, and `lapses_ignored` lapses between turns, that were named in
     words which do not stand there; `expectations_ignored` are sentences without a verdict that counts.
@@ -78,11 +78,12 @@ class JudgeSummary(Value):
     planned: int
     skipped: int
     failed: int
-    # By kind, as `timeout`, `malformed`, `missing`; then every rubric that graded, by hash: of one run
+    # By kind, as `timeout`, `malformed`; then every rubric that graded, by hash: of one run
     # usually one.
     failures: dict[str, int]
     rubrics: tuple[str, ...]
     failure_reason: str = ""
+    unreached: int = 0
     excluded: int = 0
     undecided: int = 0
     conflicts_ignored: int = 0
@@ -96,9 +97,14 @@ class JudgeSummary(Value):
     same_grade: float | None = None
 
     @property
+    def missing(self) -> int:
+        """How many grades were due and did not come."""
+        return self.failed + self.unreached
+
+    @property
     def due(self) -> int:
         """How many grades there should be: all but those that do not apply, or that a customer spoilt."""
-        return self.n + self.failed + self.undecided + self.unanswered
+        return self.n + self.missing + self.undecided + self.unanswered
 
 
 class PersonaSummary(Value):
@@ -404,7 +410,7 @@ class ScoreFigures(Value):
     @property
     def active(self) -> tuple[str, ...]:
         """The judges that graded, or tried to; one that skipped everything has no figures to show."""
-        return tuple(name for name, judge in self.judges.items() if judge.n or judge.failed)
+        return tuple(name for name, judge in self.judges.items() if judge.n or judge.missing)
 
 
 class RedFigures(Value):

@@ -28,8 +28,8 @@ UNJUDGED = frozenset({"failed", COVERAGE, "p95_seconds", "first_token_p95_second
 SAME = 1e-9
 # What the gate can find.
 Problem = Literal[
-    "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
-    "running", "major", "evidence", "condition", "personas", "simulators", "thin", "few",
+    "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "unreached", "simulator",
+    "unfinished", "running", "major", "evidence", "condition", "personas", "simulators", "thin", "few",
 ]  # fmt: skip
 # What the gate can find, in words; a score, its interval and the target are points of 100.
 _FINDINGS: Mapping[Problem, Message] = {
@@ -61,6 +61,10 @@ _FINDINGS: Mapping[Problem, Message] = {
         " facts. Give the questions a reference, or have the bot return its passages."
     ),
     "judge": _("Failed grades: {failed} of {of} ({share} %); {allowed} % are tolerated."),
+    "unreached": _(
+        "Grades that are missing: {failed} of {of} ({share} %), {unreached} of them not reached; {allowed} %"
+        " are tolerated."
+    ),
     "simulator": _(
         "Failed messages of the simulated customer: {failed} of {of} ({share} %); {allowed} % are tolerated."
     ),
@@ -196,6 +200,7 @@ def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Fi
             _("undecided because reference and passages contradict each other {n}"): judge.undecided,
             _("not answered in the log {n}"): judge.unanswered,
             _("failed {n}"): judge.failed,
+            _("not reached {n}"): judge.unreached,
         }
         why = tuple(text.format(n=n) for text, n in counts.items() if n)
         figures = judge.model_dump(include={"n", "cases", "cases_due"}) | {"due": judge.due}
@@ -237,15 +242,18 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
     # All judges together, or the one that decides: its failures must not hide among the others.
     judges, lost = summary.scores.judges, summary.customers.failed
     deciding = [judges[summary.scores.primary]] if summary.scores.primary in judges else []
-    counts: list[tuple[Problem, int, int]] = [
-        ("judge", sum(j.failed for j in some), sum(j.n + j.failed for j in some))
-        for some in (judges.values(), deciding)
-    ]
-    counts.append(("simulator", lost, summary.turns + lost))
-    for problem, failed, of in counts:
+    counts: list[tuple[Problem, int, int, int]] = []
+    for some in (judges.values(), deciding):
+        failed, unreached = sum(j.failed for j in some), sum(j.unreached for j in some)
+        graded = sum(j.n for j in some)
+        counts.append(("judge", failed, graded + failed, 0))
+        if unreached:
+            counts.append(("unreached", failed + unreached, graded + failed + unreached, unreached))
+    counts.append(("simulator", lost, summary.turns + lost, 0))
+    for problem, failed, of, unreached in counts:
         if failed > of * max_failed + SAME and problem not in {finding.problem for finding in findings}:
             shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
-            findings.append(finding(problem, failed=failed, of=of, **shares))
+            findings.append(finding(problem, failed=failed, of=of, unreached=unreached, **shares))
     if summary.scores.score is None:
         findings.append(finding("ungraded"))
     return findings

@@ -175,7 +175,7 @@ def depends_on(primary: str, target: float | str | None) -> bool:
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
     customers, scores = summary.customers, summary.scores
-    shown = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped")
+    shown = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "unreached", "skipped")
     return {
         "run": summary.run,
         "store": store,

@@ -20,6 +20,8 @@ MarkKind = Literal[
     "no_answer", "overall", "groundedness", "correctness", "claims", "facts", "risk", "tools",
     "expectations", "conversation", LapseKind,
 ]  # fmt: skip
+# Beside the kinds of failures: the run stopped before this grade was asked for.
+UNREACHED = "unreached"
 # What became of a second grading; empty where there was none.
 Outcome = Literal["", "same", "flipped", "failed"]
 
@@ -105,7 +107,7 @@ class GradedTurn:
         return self.conversation, self.turn
 
     def lacks_grade_of(self, judge: str) -> str | None:
-        """How the grading failed; `missing` when its score was never written although it was due.
+        """How the grading failed; `UNREACHED` when its score was never written although it was due.
 
         Of a data set with outputs a judge named `path.em` grades the rows whose reference has a `path`: in
         other rows its score is absent, not missing.
@@ -114,7 +116,7 @@ class GradedTurn:
             return grade.failure
         grades = self.scores.values()
         of_another = "." in judge and (PASSED in self.scores or any(grade.of_output for grade in grades))
-        return None if of_another else "missing"
+        return None if of_another else UNREACHED
 
 
 @dataclass(frozen=True, slots=True)

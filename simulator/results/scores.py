@@ -50,7 +50,7 @@ from simulator.results.intervals import (
     retest_variance,
 )
 from simulator.results.review import by_people
-from simulator.results.rows import ConversationRow, Grade, GradedTurn, RunTurns
+from simulator.results.rows import UNREACHED, ConversationRow, Grade, GradedTurn, RunTurns
 
 # Turns after this one are left out: few conversations come so far.
 LAST_TURN = 12
@@ -147,11 +147,12 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     # A failure counts only where a grade was due.
     due = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in due if (kind := s.lacks_grade_of(name)))
+    unreached = failures.pop(UNREACHED, 0)
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
     undecided = [s for s in due if (score := s.scores.get(name)) and score.undecided]
     graded = {s.key for s in scored}
     unanswered = [s for s in spoken if s.unrecorded and not s.courtesy and s.key not in graded]
-    failed = [s for s in due if s.lacks_grade_of(name)]
+    lacking = [s for s in due if s.lacks_grade_of(name)]
     # `--retest`: graded again, whether that failed, flipped or came out the same.
     twice = [s.scores[name] for s in scored if s.scores[name].retest]
     outcomes = Counter(grade.retest for grade in twice)
@@ -171,8 +172,9 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         stderr=stderr,
         n=len(scored),
         planned=len(spoken),
-        skipped=len(due) - len(scored) - failures.total(),
+        skipped=len(due) - len(scored) - failures.total() - unreached,
         failed=failures.total(),
+        unreached=unreached,
         failures=dict(failures),
         failure_reason=max(reasons, key=lambda reason: (reasons[reason], reason), default=""),
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
@@ -185,7 +187,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         unanswered=len(unanswered),
         same_grade=_same_grade(s.scores[name] for s in scored),
         cases=len({s.case for s in scored}),
-        cases_due=len({s.case for s in (*scored, *failed, *undecided, *unanswered)}),
+        cases_due=len({s.case for s in (*scored, *lacking, *undecided, *unanswered)}),
     )
 
 

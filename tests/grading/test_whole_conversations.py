@@ -321,17 +321,14 @@ async def test_it_is_added_to_a_run_that_lacks_it(tmp_path: Path, then: str) -> 
 
 
 def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
-    """It failed once, not once a turn; customers who left satisfied without an answer are counted."""
+    """It is missing once, not once a turn; customers who left satisfied without an answer are counted."""
     talks = (a_dialogue(), a_dialogue(Ended.GAVE_UP).model_copy(update={"id": "other"}))
     with contextlib.closing(a_run(tmp_path, talks)) as file:
         graded = {"conversations": talks, "scores": (scored(0.49, conversation=talks[0].id),)}
         results = file.results().model_copy(update=graded)
     shown = figures_of(results, Settings())
 
-    assert (shown.scores.judges["conversation"].n, shown.scores.judges["conversation"].failures) == (
-        1,
-        {"missing": 1},
-    )
+    assert (shown.scores.judges["conversation"].n, shown.scores.judges["conversation"].unreached) == (1, 1)
     assert shown.ended == {"satisfied_unresolved": 1, "gave_up": 1}
     assert {cause.cause for cause in root_causes(results, shown)} == {"unclear"}
 

@@ -71,13 +71,13 @@ def test_a_failure_of_the_bot_is_graded_and_shown_beside_the_mean() -> None:
     assert (figures.scores.judges["similarity"].n, figures.scores.judges["similarity"].skipped) == (6, 7)
 
 
-def test_a_grade_that_was_never_written_is_a_failed_one() -> None:
+def test_a_grade_that_was_never_written_is_missed_and_no_failed_one() -> None:
     """A crash between answer and grade cannot raise the mean."""
     figures = summary(without(rehearsed(), judge="relevance", turn=3))
 
-    assert figures.scores.judges["relevance"].failed == 2
-    assert figures.scores.judges["relevance"].failures == {"missing": 2}
-    assert figures.scores.judges["relevance"].planned == 13
+    relevance = figures.scores.judges["relevance"]
+    assert (relevance.unreached, relevance.failed, relevance.failures) == (2, 0, {})
+    assert (relevance.planned, relevance.due) == (13, 13)
     # Conversations without a grade are counted, and the score is the mean of the others.
     figures = summary(without(rehearsed(), judge="turn", conversation="beginner/work-01-ja#0"))
 

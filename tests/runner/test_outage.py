@@ -99,6 +99,8 @@ def test_after_patience_it_is_interrupted(
 
     assert (done.code, cut.run.status) == (3, "interrupted")
     assert f"error: {role} model gone at {server.url}: 500" in done.err
+    assert ("採点まで進まず" in done.out) is (role == "judge")
+    assert "失敗" not in done.out  # what was not asked for did not fail
     assert re.search(r"--patience.*\)\. Finish it with: python .* --resume ", done.err)
     assert sum(bool(c.turns) for c in cut.conversations) < 12  # no further ones were begun
     assert {c.ended for c in cut.conversations} <= {None, Ended.INTERRUPTED, Ended.TURN_LIMIT}
