@@ -26,8 +26,8 @@ from simulator.api.progress import only_the_verdict
 from simulator.core.errors import UnknownName
 from simulator.core.messages import Message, _, shown
 from simulator.core.run_options import RehearsalOptions, RowOptions, RunOptions
+from simulator.core.settings import SETTINGS_LISTED, Settings, load_settings
 from simulator.core.settings import Protocol as RunProtocol
-from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Case, Conversations, Results
 
 if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulator` loads no engine
@@ -307,7 +307,7 @@ def _flags(options: Mapping[str, Any], kind: type = RunOptions) -> dict[str, Any
     """The keywords as flags; raises UnknownName for one that is none, where no type checker looked."""
     for name in options:
         if name not in kind.__annotations__:
-            raise UnknownName(_("keyword"), name, kind.__annotations__)
+            raise UnknownName(_("keyword"), name, kind.__annotations__, listed=SETTINGS_LISTED)
     flags = {name: value for name, value in options.items() if name != "added"} | options.get("added", {})
     return {name: str(value) if isinstance(value, PurePath) else value for name, value in flags.items()}
 

@@ -68,7 +68,9 @@ def rows_by_field(
     for name, column in columns.items():
         field = field_of(name)
         if field is None:
-            raise UnknownName(_("case column in --columns"), name, COLUMNS)
+            raise UnknownName(
+                _("case column in --columns"), name, COLUMNS, listed=_("All names: docs/questions.md.")
+            )
         by_field[field] = column
     assigned = frozenset(by_field.values())
 

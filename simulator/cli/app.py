@@ -298,7 +298,8 @@ class CommandGroup(TyperGroup):
         word = args[0]
         if word.startswith("-") or self.get_command(ctx, word):
             return super().resolve_command(ctx, args)
-        raise UnknownName(_("command"), word, self.list_commands(ctx))
+        listed = _("All names: python run.py --help.")
+        raise UnknownName(_("command"), word, self.list_commands(ctx), listed=listed)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """How a line may go on."""

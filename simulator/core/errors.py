@@ -95,19 +95,33 @@ def did_you_mean(name: str, names: Iterable[str]) -> Message | None:
     return _("Did you mean {names}?", names=tuple(near)) if near else None
 
 
+# More names than a reader takes in on one line.
+_MANY = 10
+
+
 class UnknownName(InputError):
-    """A name that is not on the shelf; near names are offered."""
+    """A name that is not on the shelf; near names are offered.
+
+    All names are listed beside the near ones, because often the name is right and the kind is not. Where they
+    are many, `listed` says in a sentence where they stand.
+    """
 
     def __init__(
-        self, kind: Message | str, name: str, names: Iterable[str], hint: Message | str = ""
+        self,
+        kind: Message | str,
+        name: str,
+        names: Iterable[str],
+        hint: Message | str = "",
+        listed: Message | None = None,
     ) -> None:
-        # All names are listed beside the near ones: often the name is right and the kind is not.
         ordered = sorted(names)
+        if listed is None or len(ordered) <= _MANY:
+            listed = _("There are: {names}.", names=", ".join(ordered)) if ordered else None
         super().__init__(
             sentences(
                 _("unknown {kind}: '{name}'.", kind=kind, name=name),
                 did_you_mean(name, ordered),
-                _("There are: {names}.", names=", ".join(ordered)) if ordered else None,
+                listed,
                 hint,
             )
         )

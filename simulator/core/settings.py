@@ -54,6 +54,8 @@ from simulator.core.secrets import without_secrets
 from simulator.core.templates import read_toml
 from simulator.core.types import ATTACKS_HELD, CONVERSATION, EXPECTATIONS, Language, RedRules, Value
 
+# Where every setting stands, for those who named one that there is not.
+SETTINGS_LISTED = _("All names: docs/reference.md.")
 Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
@@ -1029,7 +1031,7 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
     for key in values:
         if key not in fields:
             missing = next(filter(None, (added.missing(key) for added in _ADDED_BY)), None)
-            raise missing or UnknownName(_("setting"), key, fields, where)
+            raise missing or UnknownName(_("setting"), key, fields, where, SETTINGS_LISTED)
     try:
         for model in added_settings():
             values = {**values, **model.implied(values)}

@@ -48,6 +48,8 @@ JUDGES = ROOT / "judges"
 ADAPTERS = ROOT / "rag_adapters"
 PROMPTS = ROOT / "prompts"
 DEMO = ROOT / "demo"
+# Where the names on the shelves stand, for those who named one that there is not.
+LISTED = _("All names: python run.py list.")
 # The situations that a persona has phrases for.
 SITUATIONS = (
     "pressing", "refused", "failed", "followup", "telling", "thanks", "at_last", "leaving",
@@ -326,7 +328,8 @@ def adapter_arguments(
     settings = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
     for key in given:
         if key not in settings:
-            raise UnknownName(_("--set of adapter {name}", name=name), key, settings)
+            what = _("--set of adapter {name}", name=name)
+            raise UnknownName(what, key, settings, listed=_("All names: docs/bots.md."))
     for key, parameter in settings.items():
         if parameter.default is parameter.empty and key not in given:
             msg = _(
@@ -392,7 +395,7 @@ def _shelf_path(kind: Message, name: str, shelf: Path, names: Iterable[str]) -> 
     if is_path(name) or name.endswith(".toml"):
         return Path(name)
     if name not in names:
-        raise UnknownName(kind, name, names)
+        raise UnknownName(kind, name, names, listed=LISTED)
     return shelf / f"{name}.toml"
 
 

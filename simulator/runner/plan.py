@@ -356,7 +356,8 @@ def _check_listed(cases: Iterable[Case], played: Iterable[str]) -> None:
         for name in listed_personas(case):
             if name not in known:
                 hint = _("Name your own with --persona, or put its file into personas/.")
-                raise UnknownName(_("customer of question {id}", id=case.id), name, known, hint)
+                what = _("customer of question {id}", id=case.id)
+                raise UnknownName(what, name, known, hint, shelves.LISTED)
 
 
 def _mix(names: Sequence[str]) -> Mix | None:

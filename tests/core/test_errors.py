@@ -1,8 +1,12 @@
 """Every expected failure is one line that says what to do."""
 
+from pathlib import Path
+
 import pytest
 
 from simulator.core.errors import UnknownName
+from tests.commands import Command
+from tests.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -28,5 +32,28 @@ from simulator.core.errors import UnknownName
 def test_an_unknown_name_is_answered_with_the_known(
     name: str, names: list[str], hint: str, message: str
 ) -> None:
-    """Three near names at most first, then all there are, then what else can be done."""
+    """Two near names at most first, then all there are, then what else can be done."""
     assert str(UnknownName("persona", name, names, hint)) == message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--judges", "turm"), "unknown judge: 'turm'. Did you mean turn? All names: python run.py list."),
+        (
+            ("--adapter", "http", "--set", "ulr=x"),
+            "unknown --set of adapter http: 'ulr'. Did you mean url, until? All names: docs/bots.md.",
+        ),
+        (("simulat",), "unknown command: 'simulat'. Did you mean simulate? All names: python run.py --help."),
+        (
+            ("--config", "my.toml"),
+            "unknown setting: 'judgess'. Did you mean judges, budget? All names: docs/reference.md."
+            " (in my.toml)",
+        ),
+    ],
+)
+def test_of_many_names_the_nearest_are_offered(words: tuple[str, ...], said: str, command: Command) -> None:
+    """Instead of seventy settings the line says where their list stands."""
+    Path("my.toml").write_text("judgess = 'turn'", encoding="utf-8")
+
+    assert command(*words).error.replace(f"{ROOT}/", "") == f"error: {said}"

@@ -158,7 +158,8 @@ def _metric(item: Any) -> Metric:
     try:
         judge = load_judge(own_name)
     except UnknownName:
-        raise UnknownName(_("judge"), entry.name, {*shelves.judge_names(), *ARTICLE_NAMES}) from None
+        names = {*shelves.judge_names(), *ARTICLE_NAMES}
+        raise UnknownName(_("judge"), entry.name, names, listed=shelves.LISTED) from None
     lowest, highest = judge.scale if isinstance(judge, Rubric) else scale_of(judge)
     # 0 of 0 and 1 is wrong, so there is only one threshold that makes sense.
     threshold = entry.threshold

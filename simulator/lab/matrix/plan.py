@@ -24,6 +24,7 @@ from simulator.core.messages import Message, _
 from simulator.core.secrets import is_secret
 from simulator.core.settings import (
     PREFIX,
+    SETTINGS_LISTED,
     Settings,
     added_files,
     load_settings,
@@ -281,7 +282,8 @@ class _MatrixFile:
                 wrong = _("{where}{key}: data sets and prompts belong in [matrix].", where=where, key=key)
                 raise _error(self.path, wrong)
             if key not in setting_fields():
-                raise UnknownName(_("setting"), key, setting_fields(), f"({where}in {self.path})")
+                place = f"({where}in {self.path})"
+                raise UnknownName(_("setting"), key, setting_fields(), place, SETTINGS_LISTED)
             # Paths are looked up beside the file, then where the user stands.
             if key == "judges":
                 settings[key] = _resolve_judges(self.path, value)
