@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases.cases import QUESTIONS, columns_of, read_cases, read_dataset
-from simulator.cases.headings import COLUMNS, NAMES, field_of, normalised
+from simulator.cases.headings import COLUMNS, NAMES, field_of
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage
 from tests.case_files import as_csv, one, refusal, saved
@@ -308,25 +308,15 @@ def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) ->
 
 @pytest.mark.parametrize("name", ["questions.md", "questions.ja.md"])
 def test_documentation(tmp_path: Path, name: str) -> None:
-    """Every example of the documentation is read, and every column name in its table is understood."""
+    """Every example of the documentation is read, and every column is named in its lists."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
-    examples = re.findall(r"```(csv|jsonl|yaml)\n(.*?)```", text, re.DOTALL)
-    table = re.findall(r"^\| ([^|]+) \| ([^|]*)\| [^|]+ \|$", text, re.MULTILINE)[1:]
+    examples = re.findall(r"```(csv|jsonl)\n(.*?)```", text, re.DOTALL)
+    columns = re.findall(r"^- ([^（：`\n]*)（?`(\w+)`）?[:：]", text, re.MULTILINE)
 
-    named = [
-        re.split("[,、] ?", f"{column},{others}".replace("`", "").rstrip(", ")) for column, others in table
-    ]
-
-    assert len(examples) == 6
+    assert len(examples) == 4
     assert all(read_cases(saved(tmp_path, example, f"a.{kind}")) for kind, example in examples)
-    assert [{field_of(header.strip()) for header in row} for row in named] == [
-        {field_of(row[0].strip())} for row in named
-    ]
-    assert {field_of(row[0]) for row in named} == set(COLUMNS)
-    for row in named:
-        aliases = list(map(normalised, COLUMNS[field_of(row[0]) or ""]))
-
-        assert {normalised(header) for header in row} <= set(aliases)
+    assert {field_of(column) for _, column in columns} == set(COLUMNS)
+    assert all(field_of(title) == field_of(column) for title, column in columns if title)
 
 
 @pytest.mark.parametrize("word", ["nan", "None", "<NA>", "#N/A"])
