@@ -18,6 +18,7 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 if __name__ == "__main__":
+    gc.freeze()  # nor are modules looked through for garbage later
     gc.enable()
     call_program(f"python {shlex.quote(Path(sys.argv[0]).as_posix())}")  # ../rehearsal/run.py, say
     code = main(sys.argv[1:])
