@@ -140,15 +140,18 @@ class ToolCall(Value):
 _MOST_TOKENS = 10**9
 
 
-def token_count(value: Any) -> int:
-    """The number of tokens that an endpoint told; 0 for what cannot be one."""
+def _counts(told: Any) -> dict[str, int]:
+    """The numbers of tokens that an endpoint told, by name, without what cannot be one."""
     # What an endpoint tells is not ours: a count may be negative, huge or a text.
-    return int(value) if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS else 0
-
-
-def _most_told(counted: Mapping[str, Any], *names: str) -> int:
-    """The highest of the counts that stand under these names; 0 without any."""
-    return max([token_count(counted[name]) for name in names if name in counted], default=0)
+    return (
+        {
+            name: int(value)
+            for name, value in told.items()
+            if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS
+        }
+        if isinstance(told, dict)
+        else {}
+    )
 
 
 class Usage(Value):
@@ -188,23 +191,22 @@ def usage_told(counted: Any, model: str) -> Usage | None:
     """
     if not isinstance(counted, dict):
         return None
+    counts = _counts(counted)
+    of_prompt = _counts(counted.get("prompt_tokens_details"))
+    of_reply = _counts(counted.get("completion_tokens_details"))
     # Some gateways pass on what Anthropic calls them.
-    tokens_in = _most_told(counted, "prompt_tokens", "input_tokens")
-    tokens_out = _most_told(counted, "completion_tokens", "output_tokens")
-    total = _most_told(counted, "total_tokens")
-    of_prompt, of_reply = (
-        details if isinstance(details := counted.get(name), dict) else {}
-        for name in ("prompt_tokens_details", "completion_tokens_details")
-    )
-    reasoning = max(_most_told(of_reply, "reasoning_tokens"), _most_told(counted, "reasoning_tokens"))
+    tokens_in = max(counts.get("prompt_tokens", 0), counts.get("input_tokens", 0))
+    tokens_out = max(counts.get("completion_tokens", 0), counts.get("output_tokens", 0))
+    total = counts.get("total_tokens", 0)
+    reasoning = max(of_reply.get("reasoning_tokens", 0), counts.get("reasoning_tokens", 0))
     if reasoning > tokens_out:
         tokens_out += reasoning
     # Embeddings may tell a total alone.
     tokens_in = tokens_in or max(0, total - tokens_out)
     tokens_out = max(tokens_out, total - tokens_in)
-    cached = max(_most_told(of_prompt, "cached_tokens"), _most_told(counted, *_CACHED))
+    cached = max(of_prompt.get("cached_tokens", 0), *(counts.get(name, 0) for name in _CACHED))
     if "input_tokens" in counted and "prompt_tokens" not in counted and _ANTHROPIC in counted:
-        tokens_in += cached + token_count(counted.get("cache_creation_input_tokens"))
+        tokens_in += cached + counts.get("cache_creation_input_tokens", 0)
     cached = min(cached, tokens_in)
     return Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=cached)
 
