@@ -106,6 +106,8 @@ def differing(text: str, others: Iterable[str]) -> tuple[Figure, ...]:
     A date without its year stands in one with it, a bare number wherever its digits do, and an amount in a
     bare number, as the cell of a table has it.
     """
+    if not (of_text := figures(text)):
+        return ()
     said, bare = set[str](), set[str]()
     for other in others:
         bare |= _bare(other)
@@ -117,7 +119,7 @@ def differing(text: str, others: Iterable[str]) -> tuple[Figure, ...]:
                 said.update(f"{figure.value}{unit}" for unit in _BEFORE.values())
     return tuple(
         figure
-        for figure in figures(text)
+        for figure in of_text
         if figure.value not in said and not (figure.kind == "number" and figure.value in bare)
     )
 
