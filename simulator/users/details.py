@@ -49,7 +49,7 @@ class Detail(Value):
     @classmethod
     def _is_pattern(cls, value: str) -> str:
         try:
-            re.compile(value)
+            re.compile(value, re.IGNORECASE)  # as `_finds` does
         except re.error as error:
             raise ValueError(_("{pattern} is not a regular expression", pattern=repr(value))) from error
         return value

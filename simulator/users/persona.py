@@ -279,4 +279,6 @@ def spoken(text: str, reply_form: type[Form]) -> Form:
         if "{" in text:
             raise
         line = reply_form.model_validate({"message": text.strip()})
-    return reply_form.model_validate(encodable(line.model_dump()))
+    said = line.model_dump()
+    storable = encodable(said)
+    return line if storable == said else reply_form.model_validate(storable)

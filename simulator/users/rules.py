@@ -275,7 +275,7 @@ def _form(
 def _habit(persona: Persona, seed: int, turn: int) -> str | None:
     """The habit that shows in this line; each in its share of lines, and most lines show none."""
     draw = _draw("habit", seed, turn)
-    for habit, share in persona.habits.model_dump().items():
+    for habit, share in persona.habits:
         if draw < share:
             return str(habit)
         draw -= share
