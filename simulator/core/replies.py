@@ -151,7 +151,9 @@ _LAPSE_KINDS = {kind.removesuffix("s"): kind for kind in get_args(LapseKind)} | 
 }
 
 
-# Other words for what an answer does; the same as the form's where a model writes in Japanese.
+# What an answer does, in the words of the form.
+_WORDS = frozenset(get_args(Response))
+# Other words for it; the same as the form's where a model writes in Japanese.
 _RESPONSES = {
     "all": "answered", "全部": "answered", "part": "partly",
     "answer": "answered", "fully_answered": "answered", "answered_fully": "answered", "回答": "answered",
@@ -164,7 +166,7 @@ _RESPONSES = {
     "handed_off": "handed_over", "escalated": "handed_over", "取り次ぎ": "handed_over",
     "取り次いだ": "handed_over", "引き継ぎ": "handed_over", "none": "nothing", "no_answer": "nothing",
     "empty": "nothing", "irrelevant": "nothing", "unrelated": "nothing", "なし": "nothing", "無": "nothing",
-} | {response: response for response in get_args(Response)}  # fmt: skip
+} | {word: word for word in _WORDS}  # fmt: skip
 # The word alone, or followed by what it means, as in the rubric: "declined: does not know".
 _RESPONSE = re.compile(r"""[<\["'「\s]*+([^<>\[\]"'「」:(。.]{2,20}?)[>\]"'」。.\s]*(?:[:(].*)?""", re.DOTALL)
 
@@ -287,6 +289,8 @@ def _word(value: Any) -> Any:
 
 def _response(value: Any) -> Any:
     """What an answer does, in any spelling that means one thing; the rest is left for the check."""
+    if isinstance(value, str) and value in _WORDS:  # as nearly always
+        return value
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, str) or len(value) > 200:
@@ -297,7 +301,7 @@ def _response(value: Any) -> Any:
     terms = (match[1] if match else "", *plain.split()[:1])
     word = next((_RESPONSES[as_key(term)] for term in terms if as_key(term) in _RESPONSES), None)
     # "answered (partly)" may be either.
-    others = (other for other in get_args(Response) if other != word and other in as_key(plain))
+    others = (other for other in _WORDS if other != word and other in as_key(plain))
     return value if word is None or any(others) else word
 
 
