@@ -71,9 +71,14 @@ def _template(name: str, language: Language, wording: str = "") -> Template:
 
     def text(value: Any) -> Any:
         """Every expression of the page passes through here: messages are shown, text loses control codes."""
-        if isinstance(value, Markup) or not isinstance(value, (str, Message)):
-            return value
-        return safe_text(shown(value, language, wording))
+        if isinstance(value, Message):
+            return in_language(value)
+        return safe_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    @lru_cache(maxsize=512)
+    def in_language(message: Message) -> str:
+        """Labels stand at every answer."""
+        return safe_text(shown(message, language, wording))
 
     env = Environment(
         loader=_Templates(),
