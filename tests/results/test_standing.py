@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.messages import shown
-from simulator.core.types import HumanVerdict, Language, RedRules, Results, Score, ScoreTuple
+from simulator.core.types import HumanVerdict, RedRules, Results, Score, ScoreTuple
 from simulator.results.certificate import (
     CheckedAnswer,
     Side,
@@ -22,7 +21,6 @@ from simulator.results.review import blind_sample
 from simulator.results.standing import checked_answers, standing_of
 from tests.blind_grades import verdict
 from tests.commands import Command
-from tests.paths import ROOT
 from tests.reviewed_runs import reviewed_run, vote
 from tests.sample_runs import large, summed
 from tests.servers.openai import OpenAIServer
@@ -262,26 +260,6 @@ def test_certified_is_no_figure_to_compare(command: Command) -> None:
 
     assert done.code == 2
     assert "write certified" in done.error
-
-
-@pytest.mark.parametrize(
-    "counts", [(5, 8, 16, 17), (9, 16, 32, 34), (8, 8, 17, 17), (15, 16, 33, 34), (23, 24, 49, 51)]
-)
-def test_the_four_weeks_of_the_docs_are_what_it_says(counts: tuple[int, int, int, int]) -> None:
-    """Of bad answers marked, of good ones passed: the line stands in docs/judges in both languages."""
-    marked, bad, passed, good = counts
-    standing = Standing(
-        judge="turn",
-        bad=side_of(_rows(marked, bad - marked, bad=True), bad=True),
-        good=side_of(_rows(passed, good - passed, bad=False), bad=False),
-    )
-    pages: tuple[tuple[Language, str, str], ...] = (
-        ("en", "judges.md", "Judge: "),
-        ("ja", "judges.ja.md", "採点役："),
-    )
-    for language, page, judge in pages:
-        line = shown(standing_text(standing), language).removeprefix(judge).rstrip(".。")
-        assert line in (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
 def test_the_blind_sample_is_unbiased_by_its_weights() -> None:
