@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import httpx2
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
 
-KEYS = ("REHEARSAL_BOT_KEY", "OPENAI_API_KEY")
+OPENAI = "https://api.openai.com/v1"
 # Settings of `extra` that limit a reply.
 _LIMITS = frozenset({"max_tokens", "max_completion_tokens"})
 _MOST_CALLS = 200
@@ -77,14 +77,17 @@ def connect(
     likeliest tokens of its answer. `choosing` is how that is done, None where the model writes its answers.
 
     `system` may be `@file.txt`; `extra` is JSON, or `@file.json`, that is added to every request. The key is
-    read from REHEARSAL_BOT_KEY, else from OPENAI_API_KEY.
+    REHEARSAL_BOT_KEY, else OPENAI_API_KEY, which goes to no other address than the one it is for.
     """
-    address = url or os.environ.get("OPENAI_BASE_URL", "")
-    key = next(filter(None, map(os.environ.get, KEYS)), "").strip()
+    common = os.environ.get("OPENAI_BASE_URL", "")
+    address = url or common
+    is_common = (address or OPENAI).rstrip("/") == (common or OPENAI).rstrip("/")
+    shared = os.environ.get("OPENAI_API_KEY", "") if is_common else ""
+    key = (os.environ.get("REHEARSAL_BOT_KEY") or shared).strip()
     if not key and not address:
         msg = _(
-            "no key and no url: export {keys}, or --set url=... of an endpoint without keys.",
-            keys=" or ".join(KEYS),
+            "no key and no url: export REHEARSAL_BOT_KEY or OPENAI_API_KEY, or --set url=... of an endpoint"
+            " without keys."
         )
         raise InputError(msg)
     if address and urlsplit(address).scheme not in ("http", "https"):
@@ -245,7 +248,11 @@ class ChatBot:
             headers = error.response.headers
             if 300 <= error.status_code < 400:
                 return moved(error.status_code, self._masked(headers.get("location", "")))
-            return refusal(error.status_code, self._masked(_reason(error)), headers)
+            words = self._masked(_reason(error))
+            if error.status_code == 401 and self._key == _NO_KEY:
+                msg = _("HTTP 401: {reason} (no key was sent: export REHEARSAL_BOT_KEY)", reason=words)
+                return BotFailure("denied", msg)
+            return refusal(error.status_code, words, headers)
         return BotFailure("error", self._masked(str(error)))
 
     @property

@@ -75,17 +75,18 @@ async def test_the_dialogue_is_sent_as_messages() -> None:
     ("variables", "sent"),
     [
         ({}, "none"),
-        ({"OPENAI_API_KEY": "sk-openai"}, "sk-openai"),
+        ({"OPENAI_API_KEY": "sk-openai"}, "none"),
+        ({"OPENAI_API_KEY": "sk-openai", "OPENAI_BASE_URL": "the server"}, "sk-openai"),
         ({"OPENAI_API_KEY": "sk-openai", "REHEARSAL_BOT_KEY": "sk-bot"}, "sk-bot"),
     ],
 )
 async def test_where_the_key_comes_from(
     variables: dict[str, str], sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bot's own, else OpenAI's; local servers need none."""
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+    """The bot's own; OpenAI's goes only to the address that it is for. Local servers need none."""
     async with OpenAIServer() as server:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value.replace("the server", server.url))
         await asked(server)
 
     assert server.requests[0].headers["authorization"] == f"Bearer {sent}"
@@ -120,7 +121,7 @@ async def test_text_in_parts_and_refusals_are_answers() -> None:
 FAILURES = [
     (Reply(status=500), "error", "HTTP 500: The server had an error"),
     (Reply(status=429), "error", "HTTP 429: Rate limit reached"),
-    (Reply(status=401), "denied", "HTTP 401: Incorrect API key"),
+    (Reply(status=401), "denied", "HTTP 401: Incorrect API key provided. (no key was sent: export"),
     (FAULTS["502"](""), "error", "HTTP 502: "),
     (Reply(""), "empty", "the model said nothing (finish_reason stop)"),
     (
