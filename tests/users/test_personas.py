@@ -51,6 +51,7 @@ def test_a_setting_that_is_none_is_told(old: str, new: str, problem: str) -> Non
 def test_the_guides_example_is_a_persona(root: Path, guide: str) -> None:
     """Saved as it stands."""
     text = (root / "docs" / guide).read_text(encoding="utf-8")
-    Path("keywords.toml").write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
+    (example,) = (block for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if "voice" in block)
+    Path("keywords.toml").write_text(example, encoding="utf-8")
 
     assert shelves.persona("./keywords.toml").patience == 3
