@@ -24,6 +24,7 @@ from simulator.extending import (
     BodyError,
     BotFailure,
     InputError,
+    LoginPage,
     Transient,
     _,
     changed,
@@ -31,6 +32,7 @@ from simulator.extending import (
     is_telling,
     mask_secrets,
     proxy_for,
+    text_of_page,
     unpacked,
     wait_asked_for,
     whole_body,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 # Characters of a body in a message; of what comes in, twenty times as much is looked at for them.
 _SHOWN_OF_A_BODY = 200
+# The content type of a web page.
+_PAGE = "text/html"
 # A token is renewed early, by this share of its lifetime but at most half a minute.
 _MARGIN, _LONGEST_MARGIN = 0.1, 30.0
 
@@ -203,6 +207,7 @@ class Wire:
     def __init__(self, host: str, environment: Environment, credentials: Credentials | None = None) -> None:
         self.host, self.environment, self.credentials = host, environment, credentials
         self.cookies = Cookies()
+        self._has_answered = False
         self._session: ClientSession | None = None
         self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -211,7 +216,7 @@ class Wire:
         async with self.response(arguments, session) as response:
             text = await text_of(response)
             # A page (of a login, mostly) is no answer, whatever is taken for one.
-            is_plain = response.content_type.startswith("text/") and response.content_type != "text/html"
+            is_plain = response.content_type.startswith("text/") and response.content_type != _PAGE
             return _json_or_text(text) if or_text and is_plain else self.parsed(response, text, session)
 
     @asynccontextmanager
@@ -234,6 +239,7 @@ class Wire:
                 if response.status >= 400:
                     masked = self.masked(await text_of(response), session)
                     raise refusal(response.status, masked, response.headers)
+                self._has_answered = self._has_answered or response.content_type != _PAGE
                 yield response
         except ClientError as error:
             raise self.failure(error, self.host) from None
@@ -250,10 +256,14 @@ class Wire:
         return self.environment.masked(text, self.cookies.values(session))
 
     def parsed(self, response: "ClientResponse", text: str, session: str = "") -> Any:
-        """The JSON of a body. Raises BotFailure when it is not valid."""
+        """The JSON of a body. Raises BotFailure, or LoginPage for a web page before any answer."""
         try:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
+            if response.content_type == _PAGE and not self._has_answered:
+                raise login_page(
+                    host_of(str(response.url)), self.masked(text_of_page(text), session)
+                ) from None
             said = shortened(self.masked(text, session))
             shown = f"{response.content_type}: {said}" if said else _("an empty body")
             raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
@@ -384,6 +394,16 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
     if status == 429 or status >= 500:
         return Transient("error", msg, wait_asked_for(headers, text))
     return BotFailure("denied" if status in (401, 403) else "error", msg)
+
+
+def login_page(host: str, page: str) -> LoginPage:
+    """The failure for a web page in the place of a first answer; `page` is what it is called."""
+    msg = _(
+        "{host} sent a web page instead of JSON: {page}. Check the address, and the token or key.",
+        host=host,
+        page=shortened(page),
+    )
+    return LoginPage("denied", msg)
 
 
 def shortened(text: str) -> str:

@@ -35,13 +35,14 @@ from simulator.extending import (
     is_this_machine,
     mask_secrets,
     passages_of,
+    text_of_page,
     tool_calls_in,
     unpacked,
     usage_told,
 )
 
 from ._json import JsonPath, check_end, kind, parsed, setting
-from ._wire import moved, refusal
+from ._wire import login_page, moved, refusal
 
 if TYPE_CHECKING:
     import httpx2
@@ -137,6 +138,7 @@ class ChatBot:
         self.url, self.body, self.system = url, body, system
         self._key = key
         self._client: AsyncOpenAI | None = None
+        self._has_answered = False
         self._choosing, self._top_logprobs = choosing, top_logprobs
 
     async def __call__(self, query: Query) -> Answer:
@@ -218,17 +220,28 @@ class ChatBot:
     async def _posted(self, path: str, body: dict[str, Any]) -> tuple[Any, float | None]:
         """The reply; a streamed one is joined into a whole, and has the seconds until its first words."""
         if not body.get("stream"):
-            return await self._connections().post(path, body=body, cast_to=object), None
+            reply = await self._connections().post(path, body=body, cast_to=object)
+            self._check_page(reply)
+            return reply, None
         began = time.perf_counter()
         stream: Any = await self._connections().post(
             path, body=body, cast_to=object, stream=True, stream_cls=_stream_class()
         )
         async with stream:
+            if stream.response.headers.get("content-type", "").startswith("text/html"):
+                self._check_page((await stream.response.aread()).decode("utf-8", "replace"))
             whole, first = await _joined(stream)
+            self._has_answered = True
         choices = whole.get("choices")
         if choices and not whole["finish_reason"] and not stream.is_done:
             raise Transient("error", _("the stream broke off: no finish_reason, no [DONE]"))
         return whole, first and first - began
+
+    def _check_page(self, reply: object) -> None:
+        """Raises LoginPage for a web page before any answer."""
+        if not self._has_answered and isinstance(reply, str) and reply.lstrip().startswith("<"):
+            raise login_page(self._host, self._masked(text_of_page(reply)))
+        self._has_answered = True
 
     def _failure(self, error: "OpenAIError") -> BotFailure:
         """The failure for an error of the client: unreachable, denied, error, with the key masked.

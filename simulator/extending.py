@@ -9,7 +9,7 @@ from simulator.core import answers as returned
 from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
 from simulator.core.choosing import Chooser, Choosing, Unsupported
 from simulator.core.concurrency import TimeLimit, is_async, on_a_thread
-from simulator.core.errors import BotFailure, InputError, Transient, value_problem
+from simulator.core.errors import BotFailure, InputError, LoginPage, Transient, value_problem
 from simulator.core.loading import describe_error, other_python, user_object
 from simulator.core.messages import Message, _, changed, say, sentences
 from simulator.core.secrets import is_telling, mask_secrets, written_out
@@ -37,7 +37,7 @@ from simulator.grading.lexical import response_of
 from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
 from simulator.models.network import client_words, is_this_machine, proxy_for
 from simulator.models.patience import Notices
-from simulator.models.refusals import wait_asked_for
+from simulator.models.refusals import text_of_page, wait_asked_for
 from simulator.text import metrics
 from simulator.text.normalise import is_quoted_from
 from simulator.text.typography import nfkc, straight, straight_pattern
@@ -59,6 +59,7 @@ __all__ = [
     "Fill",
     "GradingContext",
     "InputError",
+    "LoginPage",
     "Message",
     "Notices",
     "Passage",
@@ -95,6 +96,7 @@ __all__ = [
     "sentences",
     "straight",
     "straight_pattern",
+    "text_of_page",
     "tool_calls_in",
     "tool_calls_of",
     "traits_of",

@@ -305,10 +305,12 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
     """The bot's answer to the first question: its length and passages, for it need not be a good one."""
     bot, case, adapter = await context.bot(plan), plan[0].case, context.settings.adapter
     query = Query(text=case.question, session="doctor", case=case.id, language=case.language)
-    answer = await ask(bot, query, context.settings.timeout)
-    if closing := getattr(bot, "aclose", None):
-        closed = closing()
-        await closed if inspect.isawaitable(closed) else None
+    try:
+        answer = await ask(bot, query, context.settings.timeout)
+    finally:
+        if closing := getattr(bot, "aclose", None):
+            closed = closing()
+            await closed if inspect.isawaitable(closed) else None
     # A log without an answer to this question is no fault of the log's.
     if answer.error:
         message = _("{adapter}: {reason}", adapter=adapter, reason=answer.error.message)

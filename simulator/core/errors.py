@@ -219,5 +219,9 @@ class AccessDenied(ModelFailure):
     """The endpoint refused the key, the account or the model: the run stops at once, and can be resumed."""
 
 
+class LoginPage(AccessDenied, InputError):
+    """A web page came where JSON was promised, before anything was answered: the address or key is wrong."""
+
+
 # Failures of one call after which no other can succeed.
 HOPELESS = (AccessDenied, Outage)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from simulator.core.errors import MalformedReply, ModelFailure, OutOfPatience, RehearsalError
+from simulator.core.errors import LoginPage, MalformedReply, ModelFailure, OutOfPatience, RehearsalError
 from simulator.core.messages import _
 from simulator.core.roles import Endpoint
 from simulator.core.types import Usage, usage_told
@@ -33,6 +33,7 @@ from simulator.models.completion import Unusable, text_in
 from simulator.models.connections import Connections
 from simulator.models.context import tokens_read
 from simulator.models.embedding import Embeddings, NoEmbeddings, rows_of, vector_of
+from simulator.models.exchange import Page
 from simulator.models.failures import failure_at, failure_of, words_of
 from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.limiter import DIALOGUE
@@ -430,7 +431,15 @@ class Model:
         """A reply; models of other providers override this."""
         with patience:
             seconds = min(self.connections.timeout, patience.left)
-            return await self.connections.transport(self.endpoint).post(path, body, seconds)
+            reply = await self.connections.transport(self.endpoint).post(path, body, seconds)
+        if not isinstance(reply, Page):
+            return reply
+        # Later it may be that of a proxy, which goes away again.
+        if self._availability.answers:
+            return None
+        words = _("the reply is a web page, not JSON: {page}", page=reply)
+        denied = self._failure("denied", words, advice=self.endpoint.missing_of_address)
+        raise LoginPage("denied", denied.message)
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text. Simultaneous calls are sent together, but cached one by one."""

@@ -5,7 +5,8 @@ NoAnswer, only here, so that our own bugs are not hidden.
 
     200 and JSON                        the JSON
     200 and an error within             Refused, as if the answer had the status of that error
-    200 and something else              None: a captive portal or proxy; the caller tries once more
+    200 and a web page                  Page: of a login, of a proxy
+    200 and something else              None: the caller tries once more
     4xx, 5xx, 3xx                       Refused, a redirect too: no key is sent to another address
     nothing in time                     NoAnswer "timeout"
     no connection, broken HTTP or TLS   NoAnswer "unreachable"
@@ -34,7 +35,7 @@ from simulator.models.network import (
     proxy_for,
     through,
 )
-from simulator.models.refusals import NoAnswer, Refused, refused_within
+from simulator.models.refusals import NoAnswer, Refused, refused_within, text_of_page
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -46,6 +47,12 @@ AGENT = "rag-rehearsal"
 # Seconds that an idle connection stays open: many servers close theirs after five, and a request that meets a
 # closing connection is lost.
 IDLE = 4.0
+
+
+class Page(str):
+    """What a web page in the place of a reply is called."""
+
+    __slots__ = ()
 
 
 class Transport:
@@ -73,7 +80,7 @@ class Transport:
         self._session: ClientSession | None = None
 
     async def post(self, path: str, body: Any, seconds: float) -> Any:
-        """Posts a body, and reads the whole answer within `seconds`: its JSON, or None when it is not valid.
+        """Posts a body, and reads the whole answer within `seconds`: its JSON, a Page, or None for all else.
 
         Raises NoAnswer or Refused.
         """
@@ -109,6 +116,8 @@ class Transport:
         if not 200 <= status < 300:
             raise Refused(status, headers, text)
         data = _json(content)
+        if data is None and headers.get("Content-Type", "").startswith("text/html"):
+            return Page(text_of_page(_text(content, None)))
         if refused := refused_within(data, headers):
             raise refused
         return data

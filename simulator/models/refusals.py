@@ -185,7 +185,7 @@ def refusal_in(status: int, body: str) -> Refusal:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        return Refusal(status, _one_line(_text_of_page(body)))
+        return Refusal(status, _one_line(text_of_page(body)))
     if isinstance(value, str):
         return Refusal(status, _one_line(value))
     texts, others, named, codes = list[str](), list[str](), set[str](), list[str]()
@@ -223,7 +223,8 @@ def _entries(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, A
             yield from _entries(value[name], str(name), depth + 1)
 
 
-def _text_of_page(body: str) -> str:
+def text_of_page(body: str) -> str:
+    """What a page is called, or else what it says; a text that is no page as it is."""
     head = body[: 20 * _MOST_WORDS]
     if "<" not in head:
         return head

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Protocol
 
 from simulator.core.concurrency import first_error
-from simulator.core.errors import Outage, RehearsalError, RunFileError
+from simulator.core.errors import LoginPage, Outage, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
@@ -305,7 +305,8 @@ async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
 ) -> Message | str | None:
     """Plays what is still open in the run file; returns why it stopped early, None if it did not.
 
-    Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume.
+    Ctrl-C ends it cleanly: finished work is committed, and what was in flight is open again on resume. Raises
+    LoginPage, once the file is finished.
     `prepare` runs before the first conversation, paid and stored like the rest of the run. `new_runner` makes
     another kind of Runner, such as one whose workers are elsewhere. `closing` is done when all is graded; it
     changes no grade.
@@ -316,6 +317,7 @@ async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
     # Unless something else is known: after a bug, or another signal, the run can be resumed.
     status: Status = "interrupted"
     stopped: Message | str | None = None
+    login_page: LoginPage | None = None
     try:
         # Made inside the try: reading what is unanswered may fail on a damaged file.
         runner = new_runner(file, context, bot, progress, None)
@@ -331,12 +333,15 @@ async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
         status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, an outage, disk full: nothing else can succeed
         error = first_error(group)
+        login_page = error if isinstance(error, LoginPage) else None
         status, stopped = "interrupted" if isinstance(error, Outage) else "stopped", message_of(error)
     except* asyncio.CancelledError:
         stopped = _("interrupted")
     finally:
         with contextlib.suppress(RunFileError):
             file.finish(status, time.monotonic() - started)
+    if login_page:
+        raise login_page
     return stopped
 
 

@@ -208,7 +208,6 @@ async def test_a_refusal_is_told_as_one(reply: Reply, said: str, charged: int) -
 
 
 NO_JSON = (
-    Reply(body=b"<html>login</html>", headers={"content-type": "text/html"}),
     Reply(body=b"not JSON", headers=JSON),
     Reply(body=b"\xff\xfe\x00", headers=JSON),
     Reply(body=b"", headers=JSON),

@@ -162,14 +162,16 @@ async def test_calls_in_flight_wait_for_an_endpoint(failing: Reply, monkeypatch:
 
 
 async def test_a_proxy_that_answers_for_it_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """While there is a page to log in at, all calls wait."""
+    """Of an endpoint that has answered before, all calls wait while there is a page to log in at."""
     monkeypatch.setattr(patience, "FIRST", 0.0)
 
     def reply(_request: Any) -> str | Reply:
-        return Reply(body=b"<html>log in</html>") if server.counts["chat"] <= 50 else "yes"
+        page = Reply(body=b"<html>log in</html>", headers={"content-type": "text/html"})
+        return page if 1 < server.counts["chat"] <= 50 else "yes"
 
     async with OpenAIServer(reply) as server, connected(calls=20) as made:
         model = model_at(server, made)
+        await model.say(ASKED)
         said = await asyncio.gather(*(model.say([{"role": "user", "content": str(n)}]) for n in range(20)))
 
     assert {text for text, _ in said} == {"yes"}

@@ -157,11 +157,6 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
             "malformed",
             "the reply is not JSON but application/json: 返品は30日以内です。",
         ),
-        (
-            lambda _: Reply(body=LOGIN, headers={"content-type": "text/html"}),
-            "malformed",
-            f"the reply is not JSON but text/html: {LOGIN.decode()}",
-        ),
         (lambda _: Reply(body=b""), "malformed", "the reply is not JSON but an empty body"),
         (lambda _: Reply(body=b"[" * 100_000), "malformed", "the reply is not JSON but application/json: ["),
         (
@@ -281,10 +276,16 @@ async def test_a_plain_text_is_sent_and_read(server: BotServer) -> None:
 
 
 async def test_a_page_is_no_plain_text(server: BotServer) -> None:
-    """A login in place of the bot is told as such, whatever the path."""
+    """A login in place of the bot is told as such, whatever the path, and after an answer as a failed one."""
+    bot = connect(url=server.url, answer="$")
+    server.behaviour = lambda _: "990円です。"
+    await bot(QUERY)
     server.behaviour = lambda _: Reply(body=LOGIN, headers={"content-type": "text/html"})
 
-    assert (await failed(server, answer="$"))[0] == "malformed"
+    assert await failure(bot, QUERY) == (
+        "malformed",
+        f"the reply is not JSON but text/html: {LOGIN.decode()}",
+    )
 
 
 async def test_json_within_a_text(server: BotServer) -> None:
