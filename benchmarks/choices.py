@@ -9,17 +9,16 @@ program: without them a sentence says where to put them.
 import contextlib
 import io
 import json
-import os
 import re
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks import DATA
 from simulator import Query
 from simulator.cli.app import main as program
 
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETS = {"jmmlu": "mc_jmmlu_dev.jsonl.gz", "mmlu": "mc_mmlu_dev.jsonl.gz"}
 _CHOICE = re.compile(r"^([A-Z])\) ", re.MULTILINE)
 _STATES = {"ja": "最も長い選択肢を選びます。\n\n答え: {}", "en": "I take the longest choice.\n\nAnswer: {}"}

@@ -8,7 +8,6 @@ part of this program: without it a sentence says where to put it.
 import contextlib
 import io
 import json
-import os
 import sys
 import tempfile
 import time
@@ -16,13 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import classifiers
+from benchmarks import DATA, classifiers
 from simulator.cli.app import main as command
 from simulator.core.types import Results
 from simulator.lab.datasets.classification import LABEL_JUDGE, classifications
 from simulator.storage.run_file import read_run
 
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FILE = DATA / "jcm" / "classification_jcm_ja_dev.jsonl"
 BOTS = ("majority", "neighbour", "bayes")
 

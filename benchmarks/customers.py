@@ -24,8 +24,8 @@ from statistics import median
 from typing import NamedTuple
 from zlib import crc32
 
+from benchmarks import DATA
 from benchmarks.customers_data import TURNS, Corpus, corpora, rows_of
-from benchmarks.lexical_validity import DATA
 from benchmarks.measured import ROOT
 from benchmarks.voices import NaiveBayes, persona_guesses
 from simulator.cases.cases import read_cases

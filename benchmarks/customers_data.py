@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.lexical_validity import DATA
+from benchmarks import DATA
 from simulator.core.types import Answer, Case, ChatMessage, Facts, Language
 
 Row = dict[str, Any]

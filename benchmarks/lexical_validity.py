@@ -8,7 +8,6 @@ REHEARSAL_BENCH_DATA. Nothing here was fitted to them beyond choosing the formul
 
 import gzip
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,15 +15,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks.measured import ROOT
+from benchmarks import DATA
 from simulator.extending import metrics
 from simulator.grading.lexical import INVENTED, agreement
 from simulator.results.agreement import auroc, spearman
 from simulator.text.figures import differing
 from simulator.text.overlap import coverage
 from simulator.text.segments import tokens
-
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
 
 # What JHARS calls a sentence that is borne out, and those that are not; disputed sentences are left out.
 SENTENCE_LABELS = ("No_hallucination", "Unverifiable", "Contradictory")
@@ -165,19 +162,19 @@ def read(path: Path) -> list[Row]:
         return [json.loads(line) for line in lines]
 
 
-def main() -> None:
+def main(data: Path = DATA) -> None:
     """One line per set: Spearman's rho and AUROC, ours and the plainer count on the same rows."""
-    if not DATA.is_dir():
-        print(f"lexical validity    skipped: no label sets in {DATA.name}/ (set REHEARSAL_BENCH_DATA)")
+    if not data.is_dir():
+        print(f"lexical validity    skipped: no label sets in {data.name}/ (set REHEARSAL_BENCH_DATA)")
         return
     print(f"{'lexical validity':26}{'rows':>6}{'rho':>8}{'plain':>8}{'AUROC':>8}{'plain':>8}")
     for each in SETS:
-        if (DATA / each.file).is_file():
-            print(line(each, rows_of(each)))
+        if (data / each.file).is_file():
+            print(line(each, rows_of(each, data)))
         else:
             print(f"{each.name:26}skipped: the file is not there")
-    if (DATA / EVOUNA.file).is_file():
-        print("\n".join(lines_of_text_metrics(rows_of(EVOUNA))))
+    if (data / EVOUNA.file).is_file():
+        print("\n".join(lines_of_text_metrics(rows_of(EVOUNA, data))))
 
 
 def lines_of_text_metrics(rows: Sequence[Row]) -> Iterable[str]:
@@ -188,9 +185,9 @@ def lines_of_text_metrics(rows: Sequence[Row]) -> Iterable[str]:
         yield f"{name:26}{len(rows):>6}" + "".join(formatted((auroc([v[name] for v in values], good), known)))
 
 
-def rows_of(each: LabelSet) -> list[Row]:
+def rows_of(each: LabelSet, data: Path) -> list[Row]:
     """The rows of a set as they are scored."""
-    return [part for row in read(DATA / each.file) if each.usable(row) for part in each.split(row)]
+    return [part for row in read(data / each.file) if each.usable(row) for part in each.split(row)]
 
 
 def line(each: LabelSet, rows: Sequence[Row]) -> str:

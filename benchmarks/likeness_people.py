@@ -21,8 +21,8 @@ from hashlib import sha256
 from itertools import count
 from typing import Literal, NamedTuple
 
+from benchmarks import DATA
 from benchmarks.customers_data import Row, rows_of
-from benchmarks.lexical_validity import DATA
 from benchmarks.measured import ROOT
 from simulator.cases.cases import read_cases
 from simulator.core.shelves import DEMO

@@ -8,17 +8,16 @@ names and addresses in these sentences are masked rightly, so that somebody has 
 import argparse
 import gzip
 import json
-import os
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks import DATA
 from simulator.core.types import Language
 from simulator.privacy.redactor import Redactor
 
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETS: dict[Language, tuple[str, ...]] = {
     "ja": (
         "asdc/user_goals_asdc_ja_dev.jsonl.gz",

@@ -7,7 +7,8 @@ from random import Random
 from string import Template
 from typing import Any, NamedTuple
 
-from benchmarks.lexical_validity import DATA, read, references
+from benchmarks import DATA
+from benchmarks.lexical_validity import read, references
 from simulator.text.normalise import tokenizer
 
 EVOUNA = DATA / "evouna" / "judge_labels_evouna_dev.jsonl.gz"

@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks import DATA
 from benchmarks.customers_data import rows_of
-from benchmarks.lexical_validity import DATA
 from benchmarks.measured import ROOT, loop, measure, middle
 from benchmarks.phases import HELD
 

@@ -7,7 +7,6 @@ The sets are not part of this program: without them a sentence says where to put
 
 import asyncio
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from simulator.shelves.rag_adapters.demo import connect
 
+from benchmarks import DATA
 from simulator.cases.cases import read_cases
 from simulator.cases.files import read_text
 from simulator.core.document import Line, Section
@@ -39,8 +39,6 @@ from simulator.report.sections import answerable_sections
 from simulator.results.answerability import turn_outcome
 from simulator.results.figures import turn_failure
 from simulator.results.turns import run_turns
-
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
 
 class LabelSet(NamedTuple):

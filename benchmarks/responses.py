@@ -10,7 +10,6 @@ benchmarks/response_verdicts.json are counted, which readers gave in the model's
 
 import gzip
 import json
-import os
 import random
 import sys
 from collections import Counter
@@ -18,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import DATA
 from benchmarks.readings import Failed, Readings
 from simulator.core.shelves import JUDGES
 from simulator.core.templates import LANGUAGES, fingerprint
@@ -36,7 +36,6 @@ from simulator.runner.context import RunContext
 HERE = Path(__file__).parent
 ROWS, RECORDED = HERE / "detector_rows" / "asked", HERE / "response_verdicts.json"
 FIXTURES = HERE.parent / "tests" / "fixtures"
-DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 # What is right for the first letter of a row; two where its label leaves it open.
 RIGHT: Mapping[str, frozenset[Response]] = {
     "D": frozenset({"declined"}),

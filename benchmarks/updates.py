@@ -31,8 +31,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks import DATA
 from benchmarks.customers_data import Row, rows_of
-from benchmarks.lexical_validity import DATA
 from simulator.cli.app import main as run
 from simulator.core.types import Language
 from simulator.text.segments import sentences

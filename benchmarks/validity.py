@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import lexical_validity, pairwise_validity
+from benchmarks import DATA, lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import Pairing, pairings
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
@@ -141,9 +141,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         _show_set(bench, file)
     pairwise_validity.show(pairs, settings, bench.ledger, options.limit)
     if not bench.is_live and not options.set:
-        lexical_validity.DATA = options.data
         print()
-        lexical_validity.main()
+        lexical_validity.main(options.data)
     calls = sum(role.calls for role in bench.ledger.roles.values())
     cost = "cost unknown" if bench.ledger.spent.cost_usd is None else f"{bench.ledger.spent.cost_usd:.2f} USD"
     took = f"{len(files) + len(pairs)} files in {time.perf_counter() - started:.0f} s"
@@ -204,7 +203,7 @@ def _who(bench: Bench) -> str:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.validity")
-    parser.add_argument("--data", type=Path, default=lexical_validity.DATA, help="folder of label sets")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of label sets")
     parser.add_argument("--set", action="append", default=[], help="only sets with this in their name")
     parser.add_argument("--limit", type=int, help="only so many rows of each set, by lot")
     parser.add_argument("--offline", action="store_true", help="the stand-ins, whatever is configured")
