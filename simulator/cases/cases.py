@@ -32,7 +32,6 @@ from simulator.cases.row import (
     RowFault,
     Rows,
     WorksheetRow,
-    raise_faults,
 )
 from simulator.cases.rows import rows_by_field, rows_of
 from simulator.cases.structured import object_rows
@@ -504,18 +503,18 @@ def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Ro
             yield fault
 
 
-def valid_cases(source: Path | CaseObjects, request: DatasetRequest) -> Iterator[Case]:
-    """The cases of the valid rows of a file or of objects; other rows are left out silently."""
+def valid_cases(
+    source: Path | CaseObjects, request: DatasetRequest, headers: dict[str, None]
+) -> Iterator[Case]:
+    """The cases of the valid rows of a file or of objects; other rows are left out silently.
+
+    `headers` is filled with those of the rows that were read.
+    """
     if cases := _cases_among(source):
-        return iter(cases)
-    pairs = _cases(_path(source), _rows(source, request), request)
-    return (pair[1] for pair in pairs if not isinstance(pair, RowFault))
-
-
-def columns_of(source: Path | CaseObjects, columns: Mapping[str, str] | None = None) -> ColumnUse:
-    """How the columns of a file or of objects are used; empty for a file that cannot be read."""
-    try:
-        rows = raise_faults(_rows(source, QUESTIONS._replace(columns=columns)))
-        return ColumnUse.of(dict.fromkeys(header for row in rows for header in row.values))
-    except CaseFileError:  # a workbook of worksheets is read elsewhere; any other error has been reported
-        return ColumnUse()
+        yield from cases
+        return
+    for pair in _cases(_path(source), _rows(source, request), request):
+        if not isinstance(pair, RowFault):
+            row, case = pair
+            headers |= dict.fromkeys(row.values)
+            yield case

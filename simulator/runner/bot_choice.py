@@ -14,7 +14,7 @@ team's would be graded, with a plausible score.
 from collections.abc import Iterable
 from pathlib import Path
 
-from simulator.cases.cases import CaseObjects, DatasetRequest, columns_of, valid_cases
+from simulator.cases.cases import CaseObjects, ColumnUse, DatasetRequest, valid_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -48,20 +48,20 @@ def with_bot(settings: Settings, given: CaseObjects | None = None) -> Settings:
         return settings
     if settings.cases is None or (given is None and is_bundled(settings.cases)):
         return settings
-    source = Path(settings.cases) if given is None else given
+    headers = dict[str, None]()
     cases: Iterable[Case] | None = sheet_cases(settings.cases, settings) if given is None else None
     if cases is None:
         request = DatasetRequest(
             settings.case_language, asks=settings.prompt is None, columns=settings.columns
         )
-        cases = valid_cases(source, request)
+        cases = valid_cases(Path(settings.cases) if given is None else given, request, headers)
     has_cases = answered = False
     for case in cases:  # up to the first row that decides it
         has_cases = True
         if case.recorded or (case.answer and (case.contexts or "answer" in settings.columns)):
             return settings.model_copy(update={"adapter": "recorded"})
         answered = answered or bool(case.answer)
-    if answered and not (columns := columns_of(source, settings.columns)).has_references:
+    if answered and not (columns := ColumnUse.of(headers)).has_references:
         # These may be the bot's answers, or the right ones.
         column = next(iter(columns.answers), "answer")
         msg = _(

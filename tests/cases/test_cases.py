@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cases.cases import QUESTIONS, columns_of, read_cases, read_dataset
+from simulator.cases.cases import QUESTIONS, read_cases, read_dataset
 from simulator.cases.headings import COLUMNS, NAMES, field_of
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, ChatMessage, Facts, Passage
@@ -95,7 +95,7 @@ def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: st
     text = as_csv([as_cells(case) for case in cases], delimiter)
 
     assert read_cases(saved(tmp_path, text)) == cases
-    assert columns_of(tmp_path / "cases.csv").unused == ()
+    assert read_dataset(tmp_path / "cases.csv", QUESTIONS).columns.unused == ()
 
 
 def test_a_japanese_spreadsheet(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_public_rag_data(tmp_path: Path) -> None:
     assert case.passages == ("162428-0-349",)
     assert case.references == (("I am not sure which you mean.",),)
     assert (case.answerable, case.tags) == (None, ("underspecified",))
-    assert columns_of(tmp_path / "one.jsonl").unused == ()
+    assert read_dataset(tmp_path / "one.jsonl", QUESTIONS).columns.unused == ()
 
 
 def test_graded_answers_without_a_question(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_unused_columns(tmp_path: Path) -> None:
         tmp_path, '{"question": "a", "担当": 1}\n{"question": "b", "memo": "m", "meta": {}}', "a.jsonl"
     )
 
-    assert columns_of(path).unused == ("担当", "memo")
+    assert read_dataset(path, QUESTIONS).columns.unused == ("担当", "memo")
 
 
 def test_select(tmp_path: Path) -> None:

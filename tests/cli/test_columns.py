@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.cases.cases import columns_of, read_cases
+from simulator.cases.cases import QUESTIONS, read_cases, read_dataset
 from simulator.cli.app import main
 from simulator.core.errors import UnknownName
 
@@ -67,8 +67,8 @@ def test_an_answer_beside_choices_is_the_key() -> None:
     """It is no earlier answer of a bot, and is not said to be ignored."""
     keyed = '{"question": "色は?", "choices": ["赤", "青"], "answer": 0}\n'
 
-    assert columns_of(Path(_write("q.jsonl", keyed)), {}).answers == ()
-    assert columns_of(Path(_write("q.csv", PLAIN)), {}).answers == ("answer",)
+    assert read_dataset(Path(_write("q.jsonl", keyed)), QUESTIONS).columns.answers == ()
+    assert read_dataset(Path(_write("q.csv", PLAIN)), QUESTIONS).columns.answers == ("answer",)
 
 
 def test_an_evaluation_grades_against_the_column_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cases.cases import columns_of, read_cases
+from simulator.cases.cases import QUESTIONS, read_cases, read_dataset
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Case
 from simulator.text.choices import right_letter
@@ -34,7 +34,7 @@ def test_layouts(tmp_path: Path, layout: str) -> None:
         id="001", question="q?", language="en", choices=("red", "blue", "sea", "tan"), label="sea",
         tags=("hues",),
     )  # fmt: skip
-    assert set(columns_of(path).unused) <= {""}
+    assert set(read_dataset(path, QUESTIONS).columns.unused) <= {""}
 
 
 def test_the_original_files_have_no_column_names(tmp_path: Path) -> None:

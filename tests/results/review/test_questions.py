@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from simulator.cases.cases import columns_of
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, ChatMessage, Facts, Turn
@@ -154,4 +153,3 @@ def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest
     assert "送料は" in [case.question for case in found.values()]
     assert len(found) == len(report_context().results.conversations) - 2
     assert "2 not approved (rows 2," in capsys.readouterr().err
-    assert columns_of(path).unused == ()
