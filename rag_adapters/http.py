@@ -823,7 +823,13 @@ class ReplyPaths:
                 # Each is compared with all before it; with one too many the answer is refused.
                 if len(entries) <= MOST_PASSAGES and document not in entries:
                     entries.append(document)
-        return passages_of(entries)
+        try:
+            return passages_of(entries)
+        except BotFailure as error:
+            if not any(isinstance(entry, dict) for entry in entries):
+                raise
+            msg = _("{problem}; say which key holds it: --set passage_text=KEY", problem=error.message)
+            raise BotFailure("malformed", msg) from None
 
 
 def connect(**given: Any) -> HttpBot:

@@ -110,7 +110,7 @@ _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges gr
 \b
 python run.py --persona angry           the bundled demo bot; no key needed
 python run.py --adapter bot.py:answer   your own bot
-python run.py --voice-opening           first lines as each customer would say them, too
+python run.py --voice-opening           each customer words the first question, too
 python run.py simulate --help           the usual options; --help-all has every one
 """
 _ABOUT_MORE = "COMMAND --help shows what each does, --help-all lists them."

@@ -189,15 +189,17 @@ async def test_failures_say_what_came_instead(
     assert "\n" not in found[1]
 
 
-async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:
+async def test_a_passage_without_text_lists_its_keys_and_names_the_setting(server: BotServer) -> None:
     """Sources under another key are found out at the first answer, not in the grades."""
     server.behaviour = lambda _: {"reply": "a", "sources": [{"url": "x", "snippet": "y"}]}
 
     assert await failed(server, answer="reply", passages="sources") == (
         "malformed",
         "a passage has no text: expected one of text, page_content, content, passage, chunk, document;"
-        " there is url, snippet",
+        " there is url, snippet; say which key holds it: --set passage_text=KEY",
     )
+    passages = (await asked(server, answer="reply", passages="sources", passage_text="snippet")).passages
+    assert [passage.text for passage in passages] == ["y"]
 
 
 FIRST = QUERY.model_copy(update={"history": ()})
