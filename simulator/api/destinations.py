@@ -25,7 +25,7 @@ from simulator.core.loading import describe_error, user_object
 from simulator.core.messages import Message, _, localised, safe_text, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Case, Language, ReleaseDecision
-from simulator.core.writing import write_atomically
+from simulator.core.writing import shown_path, write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
@@ -233,7 +233,7 @@ def _file(name: str, content: Callable[[ReportOutput], str | bytes | Iterable[st
     def write(output: ReportOutput) -> str:
         path = output.folder / name
         write_atomically(path, content(output))
-        return str(path)
+        return shown_path(path)
 
     return write
 
@@ -318,7 +318,7 @@ def _newest_workbook(folder: Path) -> Path | None:
 
 DESTINATIONS: dict[str, Destination] = {
     "sheets": _sheets,
-    "xlsx": lambda out: str(_workbook(out)),
+    "xlsx": lambda out: shown_path(_workbook(out)),
     "json": _file(
         "report.json",
         lambda out: json_lines({"schema": JSON_SCHEMA, **out.json_object}, out.context),

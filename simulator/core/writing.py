@@ -20,6 +20,12 @@ from simulator.core.messages import Message, _, sentences, system_error
 REPORT_AGAIN = _("The run is safe: write the report again with `report`.")
 
 
+def shown_path(path: str | Path) -> str:
+    """A path as it is said: relative where it is below the working directory, else whole."""
+    whole, here = Path(path).resolve(), Path.cwd()
+    return str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
+
+
 def temporary_path(path: Path) -> Path:
     """Where this process writes a file before it replaces `path`; leftovers of dead processes are deleted.
 

@@ -28,6 +28,7 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language, ReleaseDecision
+from simulator.core.writing import shown_path
 from simulator.report.people import corrected_line, correction_texts, decision_text
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
@@ -157,7 +158,7 @@ def _score(outcome: ReviewOutcome) -> Section:
     if (line := corrected_line(summary, outcome.gate.target)) and summary.scores.corrected:
         score = _("{line}   by {n} human grades", line=line, n=summary.scores.corrected.n)
     notes = tuple(map(Line, correction_texts(summary)))
-    page = Line(_("The report shows it, too: {path}", path=outcome.page))
+    page = Line(_("The report shows it, too: {path}", path=shown_path(outcome.page)))
     return Section("score", _("Score"), (Line(score, "strong"), Notes(notes), page), views=TERMINAL)
 
 

@@ -39,6 +39,7 @@ from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import Ended
+from simulator.core.writing import shown_path
 from simulator.models.pricing import money
 from simulator.report import tables
 from simulator.report.conditions import conditions_table
@@ -202,7 +203,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
     """What the reader can do now: at most four lines, each with what to open or to type."""
     summary = context.summary
     if context.page:
-        yield Line(_("open the report: {path}", path=context.page))
+        yield Line(_("open the report: {path}", path=shown_path(context.page)))
     run = run_argument(context.page, summary.run)
     if summary.finished < summary.planned or summary.status != "finished":
         more = " --budget AMOUNT" if summary.ended.get(Ended.BUDGET) else ""

@@ -6,6 +6,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.storage.run_file import find_run
+from tests.commands import Command
 
 HELD = ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1", "--judges", "turn,fluency")
 POST = '''
@@ -65,6 +66,19 @@ def test_reports_are_known_by_their_usual_names(folder: Path) -> None:
     """Excel and md as well as xlsx and markdown; html names the page, which is written anyway."""
     assert main(("report", "--to", "html,excel,md")) == 0
     assert {"report.html", "report.xlsx", "report.md"} <= {path.name for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("place", ["runs", "{here}/runs", "../elsewhere"])
+def test_the_paths_of_all_reports_are_said_by_one_rule(place: str, tmp_path: Path, command: Command) -> None:
+    """Relative below the working directory, whole outside it, however --runs was written."""
+    runs = place.format(here=tmp_path)
+    done = command("--offline", "--limit", "1", "--runs", runs, "--to", "xlsx,markdown,json,csv,junit")
+
+    folder = Path(runs).resolve() / done.err.splitlines()[-1].split("/")[-2]
+    shown = folder.relative_to(tmp_path) if folder.is_relative_to(tmp_path) else folder
+    names = ("report.xlsx", "report.md", "report.json", "report.csv", "junit.xml")
+    assert done.err.splitlines()[-5:] == [str(shown / name) for name in names]
+    assert f"- open the report: {shown / 'report.html'}\n" in done.out
 
 
 @pytest.mark.parametrize(
