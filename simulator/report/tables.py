@@ -228,10 +228,10 @@ def expected_at(case: Case, turn: int, length: int) -> Text:
     # With a script each turn asks something else, and the first reference would be a wrong answer to it.
     references = case.references_at(turn) or (() if case.script else case.references_at(1))
     if text := excerpt(case.label or next(iter(references), ""), length):
-        return _("Expected: {text}", text=safe_text(text))
+        return _("Reference answer: {text}", text=safe_text(text))
     # That is known of the first question alone.
     is_declined = case.answerable is False and turn == 1
-    return _("Expected: say that it is not in the material") if is_declined else ""
+    return _("Reference answer: say that it is not in the material") if is_declined else ""
 
 
 def ending(how: str) -> Text:

@@ -215,9 +215,9 @@ def test_a_red_answer_stands_once_and_whole_beside_the_expected_one() -> None:
 
     assert (cards.count("<li "), cards.count('class="chip"')) == (1, 2)
     assert answer in cards
-    assert "Expected: It costs 4,800 yen." in cards
+    assert "Reference answer: It costs 4,800 yen." in cards
     unanswerable = red_cards({"references": (), "answerable": False}, answer)
-    assert "Expected: say that it is not in the material" in unanswerable
+    assert "Reference answer: say that it is not in the material" in unanswerable
 
 
 def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
