@@ -16,9 +16,10 @@ from typing import Any
 from simulator.cli.options import takes
 from simulator.cli.terminal import ExitCode, print_json
 from simulator.core import shelves
-from simulator.core.messages import SHELF, Message, _, localised, pgettext, verbatim
+from simulator.core.messages import SHELF, Message, _, localised, pgettext, shown, verbatim
 from simulator.core.settings import load_settings
-from simulator.core.templates import read_toml
+from simulator.core.templates import LANGUAGES, read_toml
+from simulator.core.titles import TITLES
 from simulator.runner.prompts import describe_prompt
 from simulator.storage.run_file import run_ids
 
@@ -82,9 +83,12 @@ def _about(folder: Path, name: str) -> Message | str:
 
 
 def _titles(path: Path) -> Message:
-    """The name of a persona or rubric, and what a rubric needs; in English, the Japanese name as well."""
-    tables = read_toml(path)
-    en, ja = (str(tables[language].get("name") or tables[language].get("title")) for language in ("en", "ja"))
+    """The name of a persona, or of a rubric as reports have it, and its needs; in English, both names."""
+    tables, title = read_toml(path), TITLES["judge"].get(path.stem)
+    ja, en = (
+        str(tables[language].get("name") or (shown(title, language) if title else tables[language]["title"]))
+        for language in LANGUAGES
+    )
     titles = _("{en} / {ja}", en=en, ja=ja)
     needs = tuple(_NEEDS[need] for need in tables.get("needs", ()))
     return _("{titles}, {needs}", titles=titles, needs=needs) if needs else titles
