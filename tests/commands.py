@@ -1,9 +1,14 @@
 """What commands leave when they are run in the process of a test."""
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import pytest
+
 from simulator import open_run
+from simulator.cli.app import main
 from simulator.core.types import Results
 
 
@@ -38,3 +43,17 @@ class Command(Protocol):
     """The fixture `command`."""
 
     def __call__(self, *arguments: str) -> Done: ...
+
+
+def held_once(
+    factory: pytest.TempPathFactory, *lines: tuple[str, ...], files: Mapping[str, str] | None = None
+) -> Path:
+    """A folder with these files, in which these commands succeeded: the tests of a module copy it."""
+    folder = factory.mktemp("held")
+    for name, text in (files or {}).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for line in lines:
+            assert main(line) == 0
+    return folder

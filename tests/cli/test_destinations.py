@@ -1,12 +1,13 @@
 """`--to`: files for other programs, and a function of one's own, from the command line."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from simulator.cli.app import main
 from simulator.storage.run_file import find_run
-from tests.commands import Command
+from tests.commands import Command, held_once
 
 HELD = ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1", "--judges", "turn,fluency")
 POST = '''
@@ -39,12 +40,16 @@ text = "not a function"
 '''
 
 
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run, with a file of the user's own beside the runs."""
+    return held_once(tmp_path_factory, HELD, files={"post.py": POST})
+
+
 @pytest.fixture
-def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """The folder of a finished run, with a file of the user's own beside the runs."""
-    (tmp_path / "post.py").write_text(POST, encoding="utf-8")
-    assert main(HELD) == 0
-    capsys.readouterr()
+def folder(held: Path) -> Path:
+    """The folder of that run, where the test stands."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
     return find_run("latest", Path("runs")).parent
 
 

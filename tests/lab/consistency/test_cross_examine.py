@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from simulator import open_run
 from simulator.cli.app import main
+from tests.commands import held_once
 from tests.servers.openai import OpenAIServer
 from tests.servers.replies import ChatRequest, text_of
 
@@ -35,13 +37,16 @@ CALM = ("--persona", "calm", "--turns", "1", "--judges", "turn", "--cases", "cas
 ARGUMENTS = (*CALM, "--adapter", "bot.py:answer")
 
 
-@pytest.fixture(autouse=True)
-def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of a bot that contradicts itself about one thing; without evidence nobody grades it."""
-    Path("bot.py").write_text(BOT, encoding="utf-8")
-    Path("cases.jsonl").write_text(CASES, encoding="utf-8")
-    assert main(("--offline", *ARGUMENTS)) == 0
-    capsys.readouterr()
+    return held_once(tmp_path_factory, ("--offline", *ARGUMENTS), files={"bot.py": BOT, "cases.jsonl": CASES})
+
+
+@pytest.fixture(autouse=True)
+def run(held: Path) -> None:
+    """That run, where the test stands."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:

@@ -2,17 +2,19 @@
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator import open_run
 from simulator.core.types import Score
-from tests.commands import Command
+from tests.commands import Command, held_once
 from tests.paths import ROOT
 from tests.servers.batches import BatchServer
 from tests.servers.loopback import on_thread
@@ -33,10 +35,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run that no model has graded."""
+    return held_once(tmp_path_factory, HELD)
+
+
 @pytest.fixture
-def run(command: Command) -> None:
-    """A finished run that no model has graded."""
-    assert command(*HELD).code == 0
+def run(held: Path) -> None:
+    """That run, where the test stands."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
 
 
 def grades() -> dict[tuple[str, int, str], Score]:

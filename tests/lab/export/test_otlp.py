@@ -1,6 +1,7 @@
 """`--to otlp`: what a receiver of traces gets of a run, from the command line."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,12 +9,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commands import Command
+from tests.commands import Command, held_once
 from tests.servers.loopback import on_thread
 from tests.servers.otlp import OTLPServer
 
-RUN = ("--offline", "--persona", "calm", "--cases", "cases.csv", "--adapter", "bot.py:answer", "--turns", "2",
-       "--language", "en", "--to", "otlp")  # fmt: skip
+HELD = ("--offline", "--persona", "calm", "--cases", "cases.csv", "--adapter", "bot.py:answer",
+        "--turns", "2", "--language", "en")  # fmt: skip
+RUN = (*HELD, "--to", "otlp")
+AGAIN = ("report", "latest", "--to", "otlp")
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 BOT = '''
 from simulator import Answer
@@ -62,16 +65,30 @@ def spans(server: OTLPServer) -> list[Received]:
     ]
 
 
+CASES = """id,question,reference
+fees,What is shipping to bob@example.org?,It is 550 yen.
+hours,When are you open?,From nine to six.
+"""
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with its questions and its bot, and an address in one of the questions."""
+    return held_once(tmp_path_factory, HELD, files={"bot.py": BOT, "cases.csv": CASES})
+
+
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two questions, one of them with an address in it, and a bot that shows all there is to show."""
-    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
-    (tmp_path / "cases.csv").write_text(
-        "id,question,reference\nfees,What is shipping to bob@example.org?,It is 550 yen.\n"
-        "hours,When are you open?,From nine to six.\n",
-        encoding="utf-8",
-    )
+def world(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These questions, and a bot that shows all there is to show."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    Path("cases.csv").write_text(CASES, encoding="utf-8")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
+
+
+@pytest.fixture
+def run(world: None, held: Path) -> None:
+    """The finished run, where the test stands."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
 
 
 @pytest.fixture
@@ -115,10 +132,10 @@ def test_each_conversation_is_a_trace_with_its_grades(command: Command, receiver
 
 
 def test_what_was_said_stays_here_unless_asked_for(
-    command: Command, receiver: OTLPServer, monkeypatch: pytest.MonkeyPatch
+    command: Command, run: None, receiver: OTLPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No question, answer, document, reason or argument leaves; with the conventions' variable all do."""
-    done = command(*RUN)
+    done = command(*AGAIN)
     sent = b"".join(request.body for request in receiver.requests)
     assert f"without what was said: {CONTENT}=true" in done.err
     for text in (b"550 yen", b"fees.md", b"bob@example.org", b'"order"', b"explanation"):
@@ -153,9 +170,9 @@ def test_what_is_masked_in_the_run_is_masked_in_its_traces(
     assert b"ann.smith@example.com" not in sent
 
 
-def test_a_run_that_is_sent_again_has_the_same_ids(command: Command, receiver: OTLPServer) -> None:
+def test_a_run_that_is_sent_again_has_the_same_ids(command: Command, run: None, receiver: OTLPServer) -> None:
     """So whatever tells spans by their ids has them once; another run has others."""
-    command(*RUN)
+    command(*AGAIN)
     first = [span.ids for span in spans(receiver)]
     receiver.received.clear()
     command("report", "--to", "otlp")
@@ -170,7 +187,6 @@ def test_a_run_that_is_sent_again_has_the_same_ids(command: Command, receiver: O
     ("status", "code", "said"),
     [
         (401, 2, "refused the key (401). Look at OTEL_EXPORTER_OTLP_HEADERS."),
-        (404, 2, "takes no traces (404). Look at OTEL_EXPORTER_OTLP_ENDPOINT."),
         (200, 2, "takes no traces (200). Look at OTEL_EXPORTER_OTLP_ENDPOINT."),
         (400, 2, "answered with 400. the key *** is unknown"),
         (500, 3, "answered with 500."),
@@ -178,6 +194,7 @@ def test_a_run_that_is_sent_again_has_the_same_ids(command: Command, receiver: O
 )
 def test_a_receiver_that_refuses_is_one_line(
     command: Command,
+    run: None,
     receiver: OTLPServer,
     *,
     monkeypatch: pytest.MonkeyPatch,
@@ -185,10 +202,10 @@ def test_a_receiver_that_refuses_is_one_line(
     code: int,
     said: str,
 ) -> None:
-    """The run is there with its page, the headers arrived, no key is shown, and the code is for CI."""
+    """The headers arrived, no key is shown, and the code is for CI."""
     receiver.status, receiver.page = status, status == 200
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20x,api_key=sk-otlp-4711-secret")
-    done = command(*RUN)
+    done = command(*AGAIN)
 
     assert done.code == code
     (line,) = [line for line in done.err.splitlines() if "--to otlp" in line]
@@ -196,7 +213,6 @@ def test_a_receiver_that_refuses_is_one_line(
     assert "send it again with `report`" in line
     assert "sk-otlp" not in done.err + done.out
     assert receiver.requests[0].headers["api_key"] == "sk-otlp-4711-secret"
-    assert len(list(Path("runs").glob("*/report.html"))) == 1
 
 
 def test_a_receiver_that_is_away_is_one_line(
@@ -210,6 +226,7 @@ def test_a_receiver_that_is_away_is_one_line(
     assert done.code == 3
     (line,) = [line for line in done.err.splitlines() if "--to otlp" in line]
     assert "127.0.0.1" in line
+    assert len(list(Path("runs").glob("*/report.html"))) == 1
     assert command("report", "--json").code == 0
 
 

@@ -1,6 +1,7 @@
 """`--to https://...`: the verdict and a link in a chat, from the command line."""
 
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,10 +16,10 @@ from simulator.api.outputs import RunOutputs
 from simulator.core.settings import Settings
 from simulator.lab.export.webhook import notice, payload
 from simulator.storage.run_file import find_run
-from tests.commands import Command
+from tests.commands import Command, held_once
 from tests.servers.loopback import LoopbackServer, on_thread
 
-RUN = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "1", "--language", "en", "--target", "90")
+RUN = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "1", "--language", "en")
 SECRET = "/services/T0/B0/s3cr3t-of-the-hook"
 
 
@@ -35,6 +36,18 @@ class Hook(LoopbackServer):
         return web.Response(status=self.status, text=self.text)
 
 
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a finished run."""
+    return held_once(tmp_path_factory, RUN)
+
+
+@pytest.fixture
+def run(held: Path) -> None:
+    """That run, where the test stands."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
+
+
 @pytest.fixture
 def hook() -> Iterator[Hook]:
     """A webhook on loopback."""
@@ -46,7 +59,7 @@ def test_the_verdict_and_a_link_are_posted(
     command: Command, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No question and no answer, unless the address ends with #red; the link is that of the job."""
-    done = command(*RUN, "--to", hook.url)
+    done = command(*RUN, "--target", "90", "--to", hook.url)
     run = open_run()
     (posted,) = (request.body for request in hook.requests)
     assert posted["run"] == run.run.id
@@ -74,11 +87,11 @@ def test_the_verdict_and_a_link_are_posted(
     ],
 )
 def test_a_webhook_that_refuses_is_one_line(
-    command: Command, hook: Hook, *, status: int, text: str, code: int, said: str
+    command: Command, run: None, hook: Hook, *, status: int, text: str, code: int, said: str
 ) -> None:
     """The run is unharmed, its page is there, and the address is nowhere."""
     hook.status, hook.text = status, text
-    done = command(*RUN, "--to", hook.url)
+    done = command("report", "--to", hook.url)
 
     assert done.code == code
     assert said in done.error
@@ -89,11 +102,11 @@ def test_a_webhook_that_refuses_is_one_line(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "a" * 70])
-def test_a_webhook_that_is_away_is_one_line(command: Command, host: str) -> None:
+def test_a_webhook_that_is_away_is_one_line(command: Command, run: None, host: str) -> None:
     """Nothing listens there, or no name is that long; the rest is as before."""
     with on_thread(Hook()) as hook:
         address = hook.url.replace("127.0.0.1", host)
-    done = command(*RUN, "--to", address)
+    done = command("report", "--to", address)
     assert done.code == 3
     assert "The run is safe: send it again with `report`." in done.error
     assert "s3cr3t" not in done.err
@@ -114,7 +127,7 @@ def test_what_is_no_address_is_said_before_the_run(command: Command, address: st
     "reply",
     [b"220 mail \x1b[2J\r\n\r\n", b"HTTP/1.1 500 \x1b[2J\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n"],
 )
-def test_a_server_that_speaks_no_http_is_one_line(command: Command, reply: bytes) -> None:
+def test_a_server_that_speaks_no_http_is_one_line(command: Command, run: None, reply: bytes) -> None:
     """As one that is away: exit code 3, and its words are text."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -126,7 +139,7 @@ def test_a_server_that_speaks_no_http_is_one_line(command: Command, reply: bytes
 
         thread = threading.Thread(target=answer)
         thread.start()
-        done = command(*RUN, "--to", f"http://127.0.0.1:{listening.getsockname()[1]}{SECRET}")
+        done = command("report", "--to", f"http://127.0.0.1:{listening.getsockname()[1]}{SECRET}")
         thread.join()
     assert done.code == 3
     assert "The run is safe: send it again with `report`." in done.error
@@ -153,9 +166,8 @@ def texts(value: Any) -> list[str]:
         ("https://prod-1.westeurope.logic.azure.com:443/workflows/x", "TextRun"),
     ],
 )
-def test_slack_and_teams_have_their_own_forms(command: Command, address: str, kind: str) -> None:
+def test_slack_and_teams_have_their_own_forms(run: None, address: str, kind: str) -> None:
     """Known by the address; what bot and customers said is plain text there, and no link or mention."""
-    command(*RUN)
     context = RunOutputs(find_run("latest", Path("runs")), Settings()).context
     said = notice(context, red=True)._replace(red=("<!channel> *bold* [a](http://x)",))
     body = payload(address, said, context)

@@ -1,6 +1,7 @@
 """How closely customers resemble real ones: what people reach, and what gives customers away."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from simulator.core.types import Language
 from simulator.lab.likeness.figures import SEED, Likeness, Reference, likeness, shipped_reference
 from simulator.results.lines import FEATURES, People, line_features, people_of
-from tests.commands import Command
+from tests.commands import Command, held_once
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 PROSE = {
@@ -136,7 +137,16 @@ def test_the_table_is_of_conversations_and_lines() -> None:
     assert (figure.as_json()["composite"], figure.as_json()["interval"]) == (85.5, [81.2, 88.9])
 
 
-def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None:
+RUN = ("--offline", "--language", "en", "--persona", "regular", "--turns", "5")
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with enough lines and conversations."""
+    return held_once(tmp_path_factory, RUN)
+
+
+def test_a_run_is_held_against_people_and_against_logs(command: Command, held: Path) -> None:
     """The page has the table and JSON the figures, beside the desk's own customers where logs are named."""
     few = command("--offline", "--language", "en", "--limit", "2", "--persona", "calm", "--json")
     assert few.json["simulator"]["likeness"] is None
@@ -148,8 +158,9 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
         for n in range(50)
     ]
     Path("logs.jsonl").write_text("".join(map("{}\n".format, map(json.dumps, rows))))
-    ran = ("--offline", "--language", "en", "--persona", "regular", "--turns", "5", "--json")
-    done = command(*ran)
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
+    [run] = (path.name for path in (held / "runs").iterdir())
+    done = command("report", run, "--json")
     found = done.json["simulator"]["likeness"]
     assert (found["language"], found["reference"]) == ("en", "STAR, MultiDoGO, Taskmaster-4")
     assert found["interval"][0] <= found["composite"] <= found["interval"][1]
@@ -166,23 +177,23 @@ def test_a_run_is_held_against_people_and_against_logs(command: Command) -> None
     )
     for text in (*told, "(c) 2020 Rasa Technologies GmbH", "Lines until leaving (median)"):
         assert text in page
-    logged = command("report", "latest", "--likeness", "logs.jsonl", "--json").json["simulator"]["likeness"]
+    logged = command("report", run, "--likeness", "logs.jsonl", "--json").json["simulator"]["likeness"]
     assert (logged["reference"], logged["scale"]) == ("logs.jsonl", {})
     assert logged["shares"]["asks"]["reference"] == [1, 1]
     assert logged["composite"] < found["composite"]
 
 
-def test_a_target_takes_likeness(command: Command) -> None:
+def test_a_target_takes_likeness(command: Command, held: Path) -> None:
     """It is held against the figure of the report, and undecided where there are too few conversations."""
-    words = ("--offline", "--language", "en", "--persona", "regular")
-    figure = command(*words, "--json").json["simulator"]["likeness"]["composite"]
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
+    figure = command("report", "latest", "--json").json["simulator"]["likeness"]["composite"]
     for threshold, is_met in ((figure - 5, True), (figure + 5, False)):
         done = command("report", "latest", "--target", f"likeness >= {threshold:.0f}", "--json")
         condition, _major = done.json["conditions"]
         assert condition["value"] == pytest.approx(figure / 100, abs=1e-3)
         assert (condition["decision"] == "passed") is is_met
 
-    few = command(*words, "--limit", "1", "--target", "likeness >= 50", "--max-major", "100")
+    few = command(*RUN, "--limit", "1", "--target", "likeness >= 50", "--max-major", "100")
     assert "Likeness ≥ 50 cannot be decided: this run has too little for it." in few.out
     assert "Likeness undecided: it takes 60 lines" in max(Path().rglob("report.html")).read_text("utf-8")
 

@@ -1,8 +1,8 @@
 """Which run is the newest: the time in the run file says so, in UTC, not the name of its folder."""
 
 import json
+import shutil
 import time
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,30 +19,26 @@ RECORDED = ("--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--
 FIRST, SECOND = "Asia/Tokyo", "America/New_York"
 
 
-@pytest.fixture
-def in_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Sets the clock of the machine to another zone."""
-
-    def change(zone: str) -> None:
-        monkeypatch.setenv("TZ", zone)
-        time.tzset()
-
-    yield change
-    monkeypatch.undo()
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs, the first one started in Tokyo, the second one after it in New York."""
+    folder = tmp_path_factory.mktemp("held")
+    (folder / "cases.csv").write_text(CASES, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for zone in (FIRST, SECOND):
+            patch.setenv("TZ", zone)
+            time.tzset()
+            assert main([*RECORDED, "--to", "xlsx"]) == 0
     time.tzset()
+    return folder
 
 
 @pytest.fixture
-def two(tmp_path: Path, in_zone: Callable[[str], None]) -> tuple[str, str]:
-    """The ids of two runs, the first one started in Tokyo, the second one after it in New York."""
-    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
-    ids = []
-    for zone in (FIRST, SECOND):
-        in_zone(zone)
-        assert main([*RECORDED, "--to", "xlsx"]) == 0
-        ids += [name for name in run_ids(Path("runs")) if name not in ids]
-    first, second = ids
-    assert first > second
+def two(held: Path) -> tuple[str, str]:
+    """The ids of these runs, which are where the test stands: the first one's is the later name."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
+    second, first = sorted(path.name for path in Path("runs").iterdir())
     return first, second
 
 

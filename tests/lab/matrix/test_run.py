@@ -42,7 +42,7 @@ set = {{ url = "{url}" }}
 [matrix]
 title = "Which bot"
 cases = ["faq.csv", "chat.jsonl"]
-prompts = ["./plain.toml", "./strict.toml", "./terse.toml"]
+prompts = ["./plain.toml", "./strict.toml"]
 models = ["small", "large"]
 """
 RIGHT = {
@@ -81,7 +81,7 @@ def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServe
     """The endpoint of all models, and a folder with data, prompts and the matrix."""
     Path("faq.csv").write_text(FAQ, encoding="utf-8")
     Path("chat.jsonl").write_text(CHAT, encoding="utf-8")
-    for name in ("plain", "strict", "terse"):
+    for name in ("plain", "strict"):
         Path(f"{name}.toml").write_text(PROMPT.format(mark=name), encoding="utf-8")
     server.reply, server.key = Bots(), "key"
     Path("matrix.toml").write_text(MATRIX.format(url=server.url), encoding="utf-8")
@@ -125,15 +125,15 @@ def asked(server: OpenAIServer) -> Counter[str]:
 def test_interrupted_and_resumed_it_comes_to_the_same(
     server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """2 x 3 x 2, Ctrl-C within a cell, --resume: the same figures, no call made twice but those in flight."""
+    """2 x 2 x 2, Ctrl-C within a cell, --resume: the same figures, no call made twice but those in flight."""
     code, whole, err = ran(capsys, "matrix.toml", "--runs", "whole")
     undisturbed = asked(server)
 
-    assert (code, whole["complete"], len(figures(whole))) == (0, True, 12)
-    assert "cell 3 of 12: faq x strict x small\n" in err
+    assert (code, whole["complete"], len(figures(whole))) == (0, True, 8)
+    assert "cell 3 of 8: faq x strict x small\n" in err
     best = next(c for c in whole["data"][0]["cells"] if (c["prompt"], c["model"]) == ("strict", "large"))
     assert best["judges"]["exact_match"]["mean"] == 1
-    assert sum(undisturbed.values()) == 12 * 3
+    assert sum(undisturbed.values()) == 8 * 3
 
     server.requests.clear()
     at_request(server, 14, lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -141,19 +141,19 @@ def test_interrupted_and_resumed_it_comes_to_the_same(
     [name] = record_ids(Path("runs"))
     before = len(server.requests)
     assert code == 3
-    assert cut["cells"] == {"finished": 4, "open": 8}
+    assert cut["cells"] == {"finished": 4, "open": 4}
     assert err.splitlines()[-1] == (
         f"error: interrupted. Finish it with: python run.py evaluate --resume {name}"
     )
 
     code, resumed, err = ran(capsys, "--resume", name, "--to", "xlsx,markdown,json")
     assert code == 0
-    assert "4 of 12 cells are finished.\n" in err
+    assert "4 of 8 cells are finished.\n" in err
     assert figures(resumed) == figures(whole)
     assert set(asked(server)) == set(undisturbed)
     assert sum(asked(server).values()) - sum(undisturbed.values()) <= 2, "those in flight"
-    assert len(server.requests) - before < 30
-    assert len(run_ids(Path("runs"))) == 12
+    assert len(server.requests) - before < 18
+    assert len(run_ids(Path("runs"))) == 8
     folder = Path("runs", name)
     assert {path.name for path in folder.iterdir()} == {
         NAME, "run.lock", "report.html", "report.xlsx", "report.md", "report.json",
@@ -170,7 +170,7 @@ def test_a_cell_with_a_mistake_stops_no_other(
 ) -> None:
     """Told at the end with exit code 3; a model that never answers is tried anew, what is finished is not."""
     told = MATRIX.format(url=server.url).replace("strict", "strct")
-    told = told.replace(', "./terse.toml"', "").replace('["small", "large"]', '["large", "gone"]')
+    told = told.replace('["small", "large"]', '["large", "gone"]')
     Path("matrix.toml").write_text(told.replace('["faq.csv", "chat.jsonl"]', '"faq.csv"'), encoding="utf-8")
     code, shown, err = ran(capsys, "matrix.toml")
 
@@ -206,7 +206,7 @@ def test_where_nothing_can_work_nothing_is_left(
 def test_the_budget_is_for_all_cells(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
     """It stops where all cells together have spent it, says how to go on, and a larger one finishes."""
     prices = "\n[prices.judge]\ninput = 100\noutput = 100\n"
-    told = MATRIX.format(url=server.url).replace(', "./strict.toml", "./terse.toml"', "")
+    told = MATRIX.format(url=server.url).replace(', "./strict.toml"', "")
     told = told.replace('"exact_match"', '"fluency"')
     Path("matrix.toml").write_text(
         told.replace("concurrency = 2", "concurrency = 1") + prices, encoding="utf-8"
@@ -233,7 +233,7 @@ def test_the_forecast_is_that_of_the_whole(server: OpenAIServer, capsys: pytest.
               "--dry-run")[1]  # fmt: skip
 
     assert code == 0
-    assert shown["forecast"]["judge"]["calls"] == 12 * 6  # and as many for causes, if all are red
+    assert shown["forecast"]["judge"]["calls"] == 8 * 6  # and as many for causes, if all are red
     assert one["forecast"]["judge"]["calls"] == 6
     assert (server.requests, Path("runs").exists()) == ([], False)
 
