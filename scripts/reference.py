@@ -28,14 +28,22 @@ COMPLETION = (
     " `~/.bashrc`. In zsh write `source_zsh` into `~/.zshrc`, after `compinit`; in fish type"
     " `_REHEARSAL_COMPLETE=source_fish rehearsal | source`."
 )
+ENVIRONMENT = (
+    "Set in the environment. Roles are `JUDGE`, `USER`, `EMBED` and `DEMO`"
+    " ([models](models.md), [bots](bots.md#openai_chat)).\n\n"
+    "- `REHEARSAL_JUDGE_URL`, `REHEARSAL_JUDGE_KEY`: a role's address and key; the default is that of the"
+    " judge\n"
+    "- `REHEARSAL_BOT_KEY`: the key of the adapter `openai_chat`\n"
+    "- `OPENAI_BASE_URL`, `OPENAI_API_KEY`: for roles and bot where none of these is set"
+)
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
     "Reference of the lab": "lab のリファレンス",
     "Written by `python -m scripts.reference`; do not edit.": (
         "`python -m scripts.reference` が作るページです。書き換えないでください。"
     ),
-    "Settings and commands that only some users need. The others: [reference](../reference.md).": (
-        "一部の人だけが使う設定とコマンドです。ほかは[リファレンス](../reference.ja.md)にあります。"
+    "Settings and commands of optional features. For all others see the [reference](../reference.md).": (
+        "追加の機能の設定とコマンドです。ほかは[リファレンス](../reference.ja.md)にあります。"
     ),
     "Settings": "設定",
     "Commands": "コマンド",
@@ -48,14 +56,28 @@ WORDS: dict[str, str] = {
         "`--max-failed` は、ファイルでは `max_failed`、環境変数では `REHEARSAL_MAX_FAILED` です。"
         "名前が違うものは括弧に示します。"
     ),
-    "Only in the file: {names}.": "ファイルにだけ書くもの：{names}。",
+    "Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).": (
+        "ファイルにだけ書く表：{names}（[採点役](judges.ja.md)、[お客様役](personas.ja.md)）。"
+    ),
+    "Endpoints and keys": "接続先とキー",
+    ENVIRONMENT: (
+        "環境変数で指定します。役は `JUDGE`、`USER`、`EMBED`、`DEMO` です"
+        "（[モデル](models.ja.md)、[ボット](bots.ja.md#openai_chat)）。\n\n"
+        "- `REHEARSAL_JUDGE_URL`、`REHEARSAL_JUDGE_KEY`：その役の接続先とキー。"
+        "なければ judge のもの\n"
+        "- `REHEARSAL_BOT_KEY`：アダプター `openai_chat` のキー\n"
+        "- `OPENAI_BASE_URL`、`OPENAI_API_KEY`：どれもないときに、役とボットが使うもの"
+    ),
+    "Optional features have more: [reference of the lab](lab/reference.md).": (
+        "追加の機能の設定とコマンドは、[lab のリファレンス](lab/reference.ja.md)にあります。"
+    ),
     "`COMMAND --help` explains its options, `--help-all` lists the settings that it takes."
     " `RUN` is an id, its beginning, `latest` or a path.": (
         "オプションの説明は `コマンド --help`、使える設定は `--help-all` にあります。"
         "`RUN` は、ID、その先頭、`latest`、またはパスです。"
     ),
     "What they grade: [judges](judges.md), [more judges](lab/judging.md).": (
-        "見るものは[採点役](judges.ja.md)と[ほかの採点役](lab/judging.ja.md)にあります。"
+        "何を採点するかは、[採点役](judges.ja.md)と[ほかの採点役](lab/judging.ja.md)にあります。"
     ),
     "By default {names}.": "既定：{names}。",
     "Tab completion": "コマンドの補完",
@@ -111,7 +133,7 @@ class Text:
                 records = [
                     help_record(param, context)
                     for param in context.command.params
-                    if param.name not in OPTIONS
+                    if param.name not in OPTIONS or param.param_type_name == "argument"
                 ]
                 own = " ".join(f"`{_typed(record[0])}`" for record in records if record)
                 yield f"- **{path}**: {self.help(_first(command.help))} {own}".rstrip()
@@ -139,8 +161,13 @@ def page(language: Language) -> str:
             "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
             " a name that differs stands in brackets."
         ),
-        say("Only in the file: {names}.").format(names=_listed(alone)),
+        say("Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).").format(
+            names=_listed(alone)
+        ),
+        say("Optional features have more: [reference of the lab](lab/reference.md)."),
         *text.settings(lab=False),
+        f"\n## {say('Endpoints and keys')}\n",
+        say(ENVIRONMENT),
         f"\n## {say('Commands')}\n",
         say(
             "`COMMAND --help` explains its options, `--help-all` lists the settings that it takes."
@@ -164,7 +191,9 @@ def lab_page(language: Language) -> str:
     parts = [
         f"# {say('Reference of the lab')}\n",
         f"{say('日本語: [reference.ja.md](reference.ja.md)')}\n",
-        say("Settings and commands that only some users need. The others: [reference](../reference.md)."),
+        say(
+            "Settings and commands of optional features. For all others see the [reference](../reference.md)."
+        ),
         f"{say('Written by `python -m scripts.reference`; do not edit.')}\n",
         f"## {say('Settings')}",
         *text.settings(lab=True),

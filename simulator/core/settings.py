@@ -605,7 +605,7 @@ class Settings(RowSettings):
     limit: Positive | None = setting("Only the first N questions.")
     adapter: str = setting(
         "The bot: a name that `list` shows, or your own function: bot.py:answer. "
-        "Your own questions need one.",
+        "Needed with your questions, unless they have answers.",
         "demo",
     )
     set: Annotated[dict[str, str], BeforeValidator(_read_set)] = setting(
@@ -625,8 +625,8 @@ class Settings(RowSettings):
         "combined",
     )
     causes: Literal["model", "ids"] = setting(
-        "Who finds why an answer needs review, and which of these answers share one fault: "
-        "the judge's model (model), or only ids, marks and equal texts (ids).",
+        "How to find why an answer needs review, and which of these answers share one fault: "
+        "ask the judge's model (model), or only compare ids, marks and texts (ids).",
         "model",
     )
     retest: Share = setting("Share of answers graded twice, to see how often a grade changes.", 0.0)
@@ -713,7 +713,7 @@ class Settings(RowSettings):
         "off",
     )
     redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = setting(
-        "What else to mask, as a regular expression: a group or all of it; repeatable.", ()
+        "What else to mask: a regular expression, of which its group or all is masked; repeatable.", ()
     )
     red: RedRules = setting("Which answers need review (table [red] of rehearsal.toml).", RedRules())
     greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")

@@ -64,7 +64,7 @@ def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
     ):  # fmt: skip
         shown = run(word, "--help").out
         assert said in shown
-        assert not any(foreign in shown for foreign in ("Before the run", "Your own questions need one"))
+        assert not any(foreign in shown for foreign in ("Before the run", "Needed with your questions"))
 
 
 def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
