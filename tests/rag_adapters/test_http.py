@@ -280,7 +280,7 @@ async def test_a_plain_text_is_sent_and_read(server: BotServer) -> None:
 async def test_a_page_is_no_plain_text(server: BotServer) -> None:
     """A login in place of the bot is told as such, whatever the path, and after an answer as a failed one."""
     bot = connect(url=server.url, answer="$")
-    server.behaviour = lambda _: "990円です。"
+    server.behaviour = lambda _: Reply(body="990円です。".encode(), headers={"content-type": "text/plain"})
     await bot(QUERY)
     server.behaviour = lambda _: Reply(body=LOGIN, headers={"content-type": "text/html"})
 
