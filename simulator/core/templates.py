@@ -24,7 +24,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Set
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, count
 from pathlib import Path
 from string import Template
@@ -120,7 +120,14 @@ def _variables(path: Path, language: str, key: str, table: Mapping[str, Any]) ->
 
 def render(text: str, /, **values: str) -> str:
     """The prompt with its variables filled; values are never searched for variables again."""
-    return (Template(text).substitute(values) if "$" in text else text).strip()
+    return (_percent(text) % values if "$" in text else text).strip()
+
+
+@lru_cache(maxsize=1024)
+def _percent(text: str) -> str:
+    """The prompt with `%(name)s` for each variable, which Python fills in far quicker than a Template."""
+    template = Template(text.replace("%", "%%"))
+    return template.substitute({name: f"%({name})s" for name in template.get_identifiers()})
 
 
 def filled(language: Language, text: str, values: Mapping[str, object]) -> str:
