@@ -82,7 +82,8 @@ class TimeLimit(AbstractAsyncContextManager["TimeLimit"]):
         await self._timeout.__aenter__()
         self._began = awake()
         self._outer: Token[tuple[TimeLimit, ...]] = _LIMITS.set((*_LIMITS.get(), self))
-        self._look()
+        if self.seconds is not None:
+            self._wait(self.seconds)
         return self
 
     async def __aexit__(self, *error: Any) -> None:
@@ -115,10 +116,11 @@ class TimeLimit(AbstractAsyncContextManager["TimeLimit"]):
             self._look()
 
     def _look(self) -> None:
-        if self.seconds is None:
-            return
+        if self.seconds is not None:
+            self._wait(self.seconds - self.elapsed)
+
+    def _wait(self, left: float) -> None:
         # A millisecond: clocks round, and a timer may come a little early.
-        left = self.seconds - self.elapsed
         if left > 0.001:
             self._timer = asyncio.get_running_loop().call_later(left, self._look)
         else:
