@@ -362,6 +362,7 @@ class RequestTemplate:
         """Raises InputError for settings with which no question could be sent."""
         self.method, self.url, self.body, self.headers = method, url, body, headers
         self.environment = environment
+        self.has_history = "history" in variables_in("request", body) or "history" in url
         self.form = _form_of(headers, body) if method == "POST" else "json"
         if method == "GET" and not isinstance(body, dict):
             msg = _("request must be an object with method=GET: its fields become the query of the address.")
@@ -378,8 +379,10 @@ class RequestTemplate:
         """
         if "$" not in self.url:
             return self.url
-        texts = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
-        return self.environment.filled(self.url, **texts)
+        texts = self._texts(query, conversation, self._history(query))
+        return self.environment.filled(
+            self.url, **{name: quote(text, safe="") for name, text in texts.items()}
+        )
 
     def arguments(self, query: Query, conversation: str) -> dict[str, Any]:
         """The request for this query, as arguments of aiohttp's `request`.
@@ -388,8 +391,8 @@ class RequestTemplate:
         it. A field that is nothing but $conversation is left out while nobody knows its name. With GET the
         fields become the query of the address, lists and objects as JSON.
         """
-        texts = {**self.environment.values, **_texts(query, conversation)}
-        history = [message.model_dump() for message in query.history]
+        history = self._history(query)
+        texts = {**self.environment.values, **self._texts(query, conversation, history)}
         # Left out, not empty: bots take "" for the name of a conversation.
         absent = () if conversation else ("conversation",)
         body = filled(self.body, texts, {"history": history}, absent)
@@ -406,6 +409,21 @@ class RequestTemplate:
         if not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = "application/json"
         return {**sent, "data": data, "headers": headers}
+
+    def _history(self, query: Query) -> list[dict[str, Any]]:
+        """What was said before, where the request tells the bot; it may be long."""
+        return [message.model_dump() for message in query.history] if self.has_history else []
+
+    @staticmethod
+    def _texts(query: Query, conversation: str, history: list[dict[str, Any]]) -> dict[str, str]:
+        return {
+            "question": query.text,
+            "session": query.session,
+            "language": query.language,
+            "system": query.system,
+            "history": as_json(history),
+            "conversation": conversation,
+        }
 
     def _header_values(self, query: Query) -> dict[str, str]:
         texts = {"session": query.session, "language": query.language}
@@ -446,17 +464,6 @@ def _form_of(headers: Mapping[str, str], body: Any) -> Literal["json", "fields",
 def _as_fields(body: Mapping[str, Any]) -> dict[str, str]:
     """The fields of a query or a form; lists and objects as JSON."""
     return {key: part if isinstance(part, str) else as_json(part) for key, part in body.items()}
-
-
-def _texts(query: Query, conversation: str) -> dict[str, str]:
-    return {
-        "question": query.text,
-        "session": query.session,
-        "language": query.language,
-        "system": query.system,
-        "history": as_json([message.model_dump() for message in query.history]),
-        "conversation": conversation,
-    }
 
 
 # --- A streamed reply ---
