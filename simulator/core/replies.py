@@ -28,6 +28,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -79,6 +80,7 @@ class Reply(BaseModel):
         return under_keys(values, cls.model_fields) if isinstance(values, dict) else values
 
 
+@lru_cache(maxsize=256)  # nearly always the same few
 def as_key(key: str) -> str:
     """A key as it is compared: without regard to case, width, spaces and hyphens."""
     return re.sub(r"[\s-]+", "_", unicodedata.normalize("NFKC", key).strip().casefold())
