@@ -80,8 +80,8 @@ CAUSE, SAME_FAULT = 110, 60
 # A judge that embeds what a model filled in compares this many texts with the customer's line.
 FILLED_TEXTS = 3
 # Of conversations that make the same calls, so many are measured, and stand for the others. Their questions
-# and references differ in length; of twenty, the mean is near enough, and a million rows take no longer.
-MEASURED = 20
+# and references differ in length; of ten, the mean is near enough, and a million rows take no longer.
+MEASURED = 10
 # How many of the newest runs are searched, and the size (bytes) of the largest file that is read.
 NEWEST, LARGEST = 50, 100 * 2**20
 # Settings that decide which calls a run makes and how many, beside its models. An earlier run that differs in
