@@ -588,7 +588,7 @@ class _Views:
         second = score.second if RETEST in score.detail else None
         instead: Text = _("as above") if red and score.reason and score.reason == red.reason else ""
         return {
-            "judge": score.judge,
+            "judge": self._context.titles("judge", score.judge),
             "reason": cut(score.reason) or "–",
             "instead": _("graded by rule") if score.by_rule else instead,
             "chip": chip if scored else "–",
