@@ -16,10 +16,13 @@ RETURN, TIMEOUT, INVOICE = (
 GOOD = ("angry/fees-01-ja#0", 1)
 FEES, RETURNS = "ja/17-early-termination-fee", "ja/19-equipment-return"
 
-# A run that is reviewed from the command line.
-HELD = (
-    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
-    "--judges", "turn", "--language", "ja",
+# Runs that are reviewed from the command line: one is long enough to correct its score.
+SHORT, LONG = (
+    (
+        "--offline", "--persona", "calm", "--persona", "angry", "--limit", limit, "--turns", "3",
+        "--judges", "turn", "--language", "ja",
+    )
+    for limit in ("4", "14")
 )  # fmt: skip
 
 

@@ -59,6 +59,8 @@ def save_tests(
     `closed` are keys of rows of the review that were made tests, and that a later run answered rightly: those
     must not break again. Raises InputError for a file with a line that is no test, which stays as it is.
     """
+    if not closed and not (findings and any(turn.make_test for turn in findings.turns)):
+        return None
     redactor = redactor_of(stored_settings(results.run.settings))
     failures = _failures(results, findings, redactor) if findings else {}
     passed = set(_passed(results, closed, redactor)) if closed else set()

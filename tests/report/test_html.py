@@ -1,18 +1,13 @@
 """The page: complete, escaped, self-contained, quick."""
 
-import os
 import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
-from pathlib import Path
-from types import CodeType
 
 import pytest
-from jinja2 import Environment
 
 from simulator.core.types import Answer, Language, Results, Score, ToolCall
-from simulator.report.painters import html
 from simulator.report.run_page import Flaw, flaws, marked
 from simulator.results.gate import decide
 from simulator.results.recommendations import improvements_of
@@ -218,33 +213,6 @@ def test_a_red_answer_stands_once_and_whole_beside_the_expected_one() -> None:
     assert "Reference answer: It costs 4,800 yen." in cards
     unanswerable = red_cards({"references": (), "answerable": False}, answer)
     assert "Reference answer: say that it is not in the material" in unanswerable
-
-
-def test_a_template_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it compiled to is kept as Python keeps that of modules, until the template changes."""
-    template, compiled = tmp_path / "t.j2", list[str]()
-    monkeypatch.setattr(html, "_FOLDER", tmp_path)
-    monkeypatch.setattr("sys.pycache_prefix", str(tmp_path / "kept"))
-    monkeypatch.setattr("sys.dont_write_bytecode", False)
-    compile_template = Environment.compile
-
-    def compile_counted(environment: Environment, source: str, name: str, path: str) -> CodeType:
-        compiled.append(name)
-        return compile_template(environment, source, name, path)
-
-    monkeypatch.setattr(Environment, "compile", compile_counted)
-
-    def said(text: str) -> str:
-        html._template.cache_clear()
-        template.write_text(text, encoding="utf-8")
-        os.utime(template, (1_000_000_000, 1_000_000_000))
-        return html._template("t.j2", "ja").render(who="<&>")
-
-    assert [said(text) for text in ("a {{ who }}", "a {{ who }}", "bb {{ who }}")] == [
-        "a &lt;&amp;&gt;", "a &lt;&amp;&gt;", "bb &lt;&amp;&gt;",
-    ]  # fmt: skip
-    html._template.cache_clear()
-    assert compiled == ["t.j2", "t.j2"]
 
 
 def test_passages_have_their_titles_most_often_red_first() -> None:

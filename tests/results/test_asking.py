@@ -80,34 +80,29 @@ def judge(server: OpenAIServer) -> Judge:
 
 
 def test_a_run_asks_for_the_causes_of_its_red_answers(judge: Judge, command: Command) -> None:
-    """By default; the verdicts are kept, their cost is counted, and no report asks again."""
-    done = command("simulate", *RUN, "--json")
+    """By default; the verdicts are kept, their cost is counted, and no report asks again.
+
+    The same sentence stands in terminal, page, Markdown, JUnit, JSON, CSV and fixes.
+    """
+    done = command("simulate", *RUN, "--to", "markdown,junit,csv,json", "--verbose")
+    sentence, folder = "Tone (the judge's view): because of 0.", Path("runs") / open_run().run.id
 
     asked = len(judge.questions)
     assert 0 < asked <= 6
     assert [verdict["cause"] for verdict in noted()] == ["tone"] * asked
     assert open_run().spending["judge"].calls == 6 + asked
     assert done.code == 0
-    for reading in (("report",), ("fixes", "latest", "--json"), ("report", "latest", "--json")):
-        command(*reading)
-    assert len(judge.questions) == asked
-
-
-def test_the_same_sentence_stands_everywhere(judge: Judge, command: Command, tmp_path: Path) -> None:
-    """Terminal, page, Markdown, JUnit, JSON, CSV and fixes."""
-    ways = ("--to", "markdown,junit,csv,json", "--verbose")
-    done = command("simulate", *RUN, *ways)
-    sentence, folder = "Tone (the judge's view): because of 0.", Path("runs") / open_run().run.id
-
     assert sentence in " ".join(done.out.split())
     for name in ("report.html", "report.md", "report.json", "report.csv", "report.xml"):
         [path] = [path for path in folder.iterdir() if path.suffix == Path(name).suffix]
         text = html.unescape(path.read_text(encoding="utf-8-sig")).replace("\\", "")
         assert sentence in text, name
+    rows = json.loads((folder / "report.json").read_text(encoding="utf-8"))["rows"]
+    assert "tone" in {row["cause"] for row in rows}
+    assert "judge" in {row["cause_standing"] for row in rows}
     assert sentence in json.dumps(command("fixes", "latest", "--json").json)
-    row = json.loads((folder / "report.json").read_text(encoding="utf-8"))["rows"]
-    assert {"tone"} <= {each["cause"] for each in row}
-    assert {"judge"} <= {each["cause_standing"] for each in row}
+    command("report")
+    assert len(judge.questions) == asked
 
 
 def test_customers_with_one_answer_share_one_call(judge: Judge, command: Command) -> None:
@@ -245,18 +240,8 @@ def test_rows_without_a_search_are_not_asked_about(judge: Judge, command: Comman
     """There is nothing to blame: nobody pays for it."""
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "2+2?", "references": ["4"], "answer": "5"}\n', encoding="utf-8")
-    command(
-        "evaluate",
-        str(rows),
-        "--adapter",
-        "recorded",
-        "--judges",
-        "turn",
-        "--judge-model",
-        "judge-m",
-        "--cache",
-        "off",
-    )
+    options = ("--judges", "turn", "--judge-model", "judge-m", "--cache", "off")
+    command("evaluate", str(rows), "--adapter", "recorded", *options)
 
     assert open_run().conversations
     assert not judge.questions

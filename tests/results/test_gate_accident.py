@@ -159,17 +159,20 @@ def test_a_bot_that_shows_nothing_reaches_no_target(command: Command) -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("evaluate", "logs.jsonl")])
-def test_a_target_without_anybody_to_judge_is_an_error(
-    words: tuple[str, ...], command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One line that names both ways out, before a run begins; stand-ins are to be asked for."""
+def test_a_target_without_anybody_to_judge_is_an_error(words: tuple[str, ...], command: Command) -> None:
+    """One line that names both ways out, before a run begins."""
     log()
-    arguments = (*words, "--target", "10", "--limit", "1")
-    done = command(*arguments)
+    done = command(*words, "--target", "10", "--limit", "1")
+
     assert done.code == 2
     assert "OPENAI_API_KEY" in done.error
     assert "--offline" in done.error
     assert run_ids(Path("runs")) == []
+
+
+def test_stand_ins_that_were_asked_for_decide(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the environment as well as in the settings file."""
+    arguments = ("evaluate", log(), "--target", "10", "--limit", "1")
     monkeypatch.setenv("REHEARSAL_OFFLINE", "true")
     assert command(*arguments).code in (0, 1)
     monkeypatch.delenv("REHEARSAL_OFFLINE")

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from simulator.core.settings import Settings
-from simulator.core.types import RedRules
+from simulator.core.types import RedRules, Score
 from simulator.results.causes import root_causes
 from simulator.results.recommendations import improvements
 from simulator.results.red import red_marks, rule_tallies
 from simulator.results.summary import figures_of
 from tests.commands import Command
 from tests.run_helpers import RECORDED, judged_rows
+from tests.sample_runs import rehearsed
 from tests.servers.replies import text_of
 
 RULES = """
@@ -66,40 +67,30 @@ def evaluated(command: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Com
         yield lambda *options: command(*given, *options)
 
 
-def test_a_broken_rule_is_red_and_the_table_is_in_json(evaluated: Command) -> None:
-    """By the severity of the rule; how often each was kept, broken and untested stands under its id."""
-    done = evaluated("--json", "--target", "risk >= .9")
-    told = done.json
+def test_a_broken_rule_is_red_and_is_fixed_in_the_prompt(evaluated: Command) -> None:
+    """The table is in --json, the mark has the rule's severity and words, and no article is to be changed.
 
-    assert (done.code, told["red"], told["judges"]["risk"]["mean"]) == (1, 1, 0.5)
-    assert told["risk"] == {
+    How often each was kept, broken and untested stands under its id; the rule for red can be switched off.
+    """
+    done = evaluated("--json", "--target", "risk >= .9")
+    shown, run = done.json, done.run
+
+    assert (done.code, shown["red"], shown["judges"]["risk"]["mean"]) == (1, 1, 0.5)
+    assert shown["risk"] == {
         "refund": {"kept": 1, "broken": 1, "untested": 1},
         "human": {"kept": 0, "broken": 0, "untested": 3},
         "gift": {"kept": 2, "broken": 0, "untested": 1},
     }
-
-
-def test_the_marks_are_the_rules_own(evaluated: Command) -> None:
-    """A severity of its own, the words in the reason; the rule for red can be switched off."""
-    run = evaluated().run
     scores = {score.conversation: score for score in run.scores.of_judge("risk")}
     first, second = scores["scripted/late#1"], scores["scripted/terms#1"]
-    off = RedRules(risk=False)
-
     [mark] = red_marks(first.conversation, [first], RedRules(), "exact_match")
     assert (mark.kind, mark.severity) == ("risk", "moderate")
     assert "全額お返し" in mark.reason
-    assert red_marks(first.conversation, [first], off, "exact_match") == ()
+    assert red_marks(first.conversation, [first], RedRules(risk=False), "exact_match") == ()
     assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
-
-
-def test_a_turn_that_only_breaks_a_rule_is_fixed_in_the_prompt(evaluated: Command) -> None:
-    """Its cause is the rule, with the words that broke it; no article is to be changed."""
-    run = evaluated().run
     summary = figures_of(run, Settings(judges=("exact_match", "risk")))
     [cause] = root_causes(run, summary)
     [fix] = improvements(run, summary, [cause]).fixes
-
     assert cause.cause == "forbidden"
     assert "全額お返し" in str(cause.evidence)
     assert fix.key.endswith("prompt")
@@ -115,10 +106,8 @@ def test_a_rule_that_changed_is_another_judge(evaluated: Command) -> None:
     assert len(rubrics) == 3
 
 
-def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Command) -> None:
+def test_what_is_gravest_and_most_often_broken_comes_first() -> None:
     """Then what is broken more often; what was never broken comes last, whatever its severity."""
-    run = evaluated().run
-    score = next(iter(run.scores.of_judge("risk")))
     listed = [
         ("kept", "major", "kept"),
         ("seldom", "minor", "broken"),
@@ -130,8 +119,9 @@ def test_what_is_gravest_and_most_often_broken_comes_first(evaluated: Command) -
         {"rule": rule, "severity": severity, "verdict": verdict, "quote": f"{at}"}
         for at, (rule, severity, verdict) in enumerate(listed)
     ]
-    scores = [score.model_copy(update={"detail": {"rules": rows, "unknown": 1, "unquoted": 2}})]
-    tallies, lost = rule_tallies(run.model_copy(update={"scores": scores}))
+    detail = {"rules": rows, "unknown": 1, "unquoted": 2}
+    score = Score(judge="risk", conversation="calm/late#1", turn=1, state="scored", value=0, detail=detail)
+    tallies, lost = rule_tallies(rehearsed().model_copy(update={"scores": (score,)}))
 
     assert [tally.rule for tally in tallies] == ["grave", "often", "seldom", "kept"]
     assert (tallies[1].example, lost) == ((score.conversation, 1, "2"), 3)

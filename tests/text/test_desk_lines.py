@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +13,13 @@ import pytest
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.grading.lexical import response_of
 from simulator.text.phrases import hands_over, turns_away
-from tests import metric_references
-from tests.paths import fixture_rows
+from tests.paths import ROOT, fixture_rows
 
 # At most one in a hundred ordinary lines.
 FEW = 0.01
 # The whole sets, of which fixtures are drawn; not part of this program.
-COLLECTION = metric_references.COLLECTION.with_name("humans")
+DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
+COLLECTION = DATA / "humans"
 SETS = {"ja": ("jmultiwoz_ja_dev",), "en": ("star_en_dev", "taskmaster4_en_dev")}
 # How many lines these sets hold, those that were said twice counted once.
 DISTINCT = {"ja": 1163, "en": 1063}

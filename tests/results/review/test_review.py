@@ -11,6 +11,12 @@ from simulator import open_run
 from simulator.runner.labelled_answers import labelled_context, read_labels
 
 
+@pytest.fixture
+def finished(long_run: Path) -> Path:
+    """A run with enough answers for people's grades to correct its score."""
+    return long_run
+
+
 def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:
     """A grade for every turn: the judge's own and `shift`, within the scale; then `more` rows."""
     grades = [

@@ -143,6 +143,12 @@ def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
 
 
 @pytest.fixture
+def finished(long_run: Path) -> Path:
+    """A run with enough answers for people's grades to correct its score."""
+    return long_run
+
+
+@pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
     monkeypatch.setattr(google_api, "SECONDS_BETWEEN_WRITES", 0)  # Google's pace, not this machine's
     with sheets_server(monkeypatch) as running:

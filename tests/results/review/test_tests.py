@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from simulator import open_run
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
@@ -135,24 +133,21 @@ def test_what_is_written_is_masked_whatever_redact_says(command: Any) -> None:
     assert (case.recorded, case.answer, case.tags) == ((), None, ("電話",))
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
+def test_a_file_that_is_no_file_of_tests_stays_as_it_is(run: Any) -> None:
+    """One line, exit code 2."""
+    path, _key = workbook(run, make_test="する")
+    for name, content, said in (
         (
             "tests.jsonl",
             "{}\nkein JSON\n",
             "tests.jsonl, line 2: not a JSON object; fix it, no test was added.",
         ),
         ("tests.csv", "question\n", "--tests tests.csv: give a name that ends in .jsonl."),
-    ],
-)
-def test_a_file_that_is_no_file_of_tests_stays_as_it_is(run: Any, name: str, content: str, said: str) -> None:
-    """One line, exit code 2; and a word that is no choice is named by its cell."""
-    path, _key = workbook(run, make_test="する")
-    Path(name).write_text(content, encoding="utf-8")
-    done = run("review", "latest", "--from", path, "--tests", name)
-    assert (done.code, done.err.splitlines()[-1]) == (2, f"error: {said}")
-    assert Path(name).read_text(encoding="utf-8") == content
+    ):
+        Path(name).write_text(content, encoding="utf-8")
+        done = run("review", "latest", "--from", path, "--tests", name)
+        assert (done.code, done.err.splitlines()[-1]) == (2, f"error: {said}")
+        assert Path(name).read_text(encoding="utf-8") == content
 
 
 def test_a_word_that_is_no_choice_is_named(run: Any) -> None:
