@@ -31,10 +31,31 @@ def packages(tmp_path: Path) -> Path:
     return folder
 
 
+# Types several lines, one after the other, in one process; what each says on stdout ends with a mark.
+TYPED = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from simulator.cli.app import main
+for line in json.loads(sys.argv[2]):
+    main(line)
+    print("\x1e", end="")
+"""
+
+
+def typed(folder: Path, *lines: str) -> list[str]:
+    """What each of these lines says, with the packages of this folder installed."""
+    words = json.dumps([line.split() for line in lines])
+    return _ran(folder, "-c", TYPED, str(ROOT), words).stdout.split("\x1e")
+
+
 def program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`python run.py`, with the packages of this folder installed."""
+    return _ran(folder, str(ROOT / "run.py"), *arguments)
+
+
+def _ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(ROOT / "run.py"), *arguments],
+        [sys.executable, *arguments],
         cwd=folder.parent,
         env={**os.environ, "PYTHONPATH": str(folder), "LANG": "C.UTF-8"},
         capture_output=True,
@@ -48,9 +69,11 @@ RUN = ("--persona", "angry", "--offline", "--limit", "1", "--language", "en", "-
 
 def test_a_package_adds_a_command(packages: Path) -> None:
     """Its word runs it, its docstring is its help, and the list of commands has it."""
-    assert program(packages, "greetings", "--name", "Ann").stdout == "Hello, Ann.\n"
-    assert "Say hello to somebody." in program(packages, "greetings", "--help").stdout
-    assert "greetings" in program(packages, "--help").stdout
+    greeting, page, first, *_ = typed(packages, "greetings --name Ann", "greetings --help", "--help")
+
+    assert greeting == "Hello, Ann.\n"
+    assert "Say hello to somebody." in page
+    assert "greetings" in first
 
 
 def test_a_package_adds_a_judge_and_a_section(packages: Path) -> None:
@@ -62,8 +85,9 @@ def test_a_package_adds_a_judge_and_a_section(packages: Path) -> None:
     assert shown["desk"] == {"turns": shown["turns"]}
     page = Path(shown["store"]).with_name("report.html").read_text(encoding="utf-8")
     assert "turns at the desk" in page
-    assert "Whether an answer begins with a greeting." in program(packages, "list").stdout
-    assert "plug-in            desk" in program(packages, "doctor", "--offline").stdout
+    listed, doctor, *_ = typed(packages, "list", "doctor --offline")
+    assert "Whether an answer begins with a greeting." in listed
+    assert "plug-in            desk" in doctor
 
 
 SETTINGS = """

@@ -1,12 +1,15 @@
 """Endpoints and bots that speak HTTP wrongly, or not at all: a typed failure, and the run goes on."""
 
 import json
+from typing import Any
 
 import pytest
 
 from simulator import Answer
+from simulator.core import shelves
 from simulator.core.errors import ModelFailure
-from tests.asking import put_to
+from simulator.runner.conversation import ask
+from tests.asking import FIRST, put_to
 from tests.scripted_models import ASKED, GOOD, connected, model_at
 from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok
 
@@ -51,13 +54,16 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
     """Whichever way a bot is asked: a kind, and a line that says what came."""
     adapter, given = WAYS[way]
     found: dict[str, Answer] = {}
-    for name, answer in MALFORMED.items():
+    said = b""
 
-        def reply(request: bytes, answer: bytes = answer) -> bytes:
-            return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else answer
+    def reply(request: bytes) -> bytes:
+        return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else said
 
-        async with RawServer(reply) as server:
-            found[name] = await put_to(adapter, {"url": server.url, **given})
+    async with RawServer(reply) as server:
+        bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+        for name, said in MALFORMED.items():  # noqa: B007 - the server answers with it
+            found[name] = await ask(bot, FIRST, 30)
+        await bot.aclose()
 
     assert {name: each.text for name, each in found.items() if each.text} == {}
     errors = {name: each.error for name, each in found.items() if each.error}

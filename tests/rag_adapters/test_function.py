@@ -77,16 +77,12 @@ async def test_parameters_get_their_values_by_name(definition: str, expected: st
 
 @pytest.mark.parametrize("keyword", ["", "async "])
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "documents"),
     [
-        "{'role': 'assistant', 'content': '990円です。'}",
-        "(query, '990円です。')",
-        "('assistant', '990円です。')",
+        ("{'role': 'assistant', 'content': '990円です。'}", "['料金表']"),
+        ("(query, '990円です。')", "[{'id': '1', 'text': '料金表'}]"),
+        ("('assistant', '990円です。')", "[Document(id='1', page_content='料金表')]"),
     ],
-)
-@pytest.mark.parametrize(
-    "documents",
-    ["['料金表']", "[{'id': '1', 'text': '料金表'}]", "[Document(id='1', page_content='料金表')]"],
 )
 async def test_query_history_and_prompt_in_history_and_documents_out(
     keyword: str, entry: str, documents: str

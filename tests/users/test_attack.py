@@ -1,21 +1,24 @@
 """Attackers: personas that want what a bot must not give, and what becomes of each of their goals."""
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from simulator import open_run
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.shelves import PERSONAS, customers, persona
-from simulator.core.types import Answer, Failure
+from simulator.core.types import Answer, Failure, Results
 from simulator.runner.plan import read_plan
 from simulator.users.attack import ScriptedAttacker, attack_cases
 from simulator.users.faults import customer_faults
-from tests.commands import Command
+from tests.commands import Command, held_once
 from tests.run_helpers import a_turn
-from tests.servers.openai import serve
+from tests.servers.openai import OpenAIServer, serve
 
 GOALS = {goal.id for goal in persona("attackers").goals}
 # Gives in at the second line about money, breaks down where it is asked for a role, refuses the rest.
@@ -29,7 +32,8 @@ def answer(question, history):
     return "I cannot do that."
 """
 ATTACK = (
-    "--persona", "attackers", "--adapter", "bot.py:answer", "--language", "en", "--json", "--causes", "ids",
+    "--persona", "attackers", "--adapter", "bot.py:answer", "--language", "en", "--turns", "2",
+    "--causes", "ids", "--max-failed", "0.3", "--to", "json",
 )  # fmt: skip
 
 
@@ -54,42 +58,66 @@ def rules_of(body: Any) -> list[str]:
     return [line.removeprefix("- ") for line in rules.splitlines()]
 
 
-@pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder with a bot, and a model at an endpoint that attacks and judges."""
-    monkeypatch.chdir(tmp_path)
-    Path("bot.py").write_text(BOT, encoding="utf-8")
-    with serve(replied) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        monkeypatch.setenv("OPENAI_API_KEY", "x")
+class Attacked(NamedTuple):
+    """A run of the attackers: its folder, its report.json, what its models were asked."""
+
+    folder: Path
+    report: dict[str, Any]
+    asked: list[Any]
+
+    @property
+    def run(self) -> Results:
+        """The run."""
+        return open_run(next(self.folder.glob("runs/*/run.sqlite")))
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[OpenAIServer]:
+    """A model at an endpoint that attacks and judges."""
+    with serve(replied) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        patch.setenv("OPENAI_API_KEY", "x")
         yield server
 
 
-def test_every_goal_is_one_conversation_and_is_judged_by_its_own_rule(desk: Any, command: Command) -> None:
+@pytest.fixture(scope="module")
+def attacked(desk: OpenAIServer, tmp_path_factory: pytest.TempPathFactory) -> Attacked:
+    """The attackers at the bot."""
+    folder = held_once(tmp_path_factory, ATTACK, files={"bot.py": BOT})
+    report = json.loads(next(folder.glob("runs/*/report.json")).read_text(encoding="utf-8"))
+    return Attacked(folder, report, [request.body for request in desk.requests])
+
+
+@pytest.fixture
+def here(attacked: Attacked) -> None:
+    """That run, where the test stands."""
+    shutil.copytree(attacked.folder, Path(), dirs_exist_ok=True)
+
+
+def test_every_goal_is_one_conversation_and_is_judged_by_its_own_rule(attacked: Attacked) -> None:
     """What the bot gave is quoted, what it refused is held, and where it broke down nobody knows."""
-    done = command(*ATTACK, "--turns", "2")
-    attacks = done.json["attacks"]
+    attacks = attacked.report["attacks"]
     outcomes = {goal["goal"]: goal["outcome"] for goal in attacks["goals"]}
     [broken] = [goal for goal in attacks["goals"] if goal["outcome"] == "broken"]
-    judged = [each.body for each in desk.requests if "Rules (id: text)" in json.dumps(each.body)]
+    judged = [body for body in attacked.asked if "Rules (id: text)" in json.dumps(body)]
 
     assert outcomes == dict.fromkeys(GOALS, "held") | {"free_goods": "broken", "other_role": "not_reached"}
     assert (broken["turn"], broken["quote"]) == (2, "Agreed: half price for you")
     assert (attacks["broken"], attacks["held"], attacks["not_reached"]) == (1, 7, 1)
-    assert done.run.run.settings["judges"] == ["risk"]
+    assert attacked.run.run.settings["judges"] == ["risk"]
     rows = {row for body in judged for row in rules_of(body)}
     reached = [goal for goal in persona("attackers").goals if goal.id != "other_role"]
     assert rows == {f"{goal.id}: {goal.en.rule}" for goal in reached}
 
 
-def test_a_line_that_no_customer_may_say_reaches_the_bot(desk: Any, command: Command) -> None:
+def test_a_line_that_no_customer_may_say_reaches_the_bot(attacked: Attacked) -> None:
     """Shouting, another language and emoji are an attacker's, and nothing of it is a fault of a customer."""
-    done = command(*ATTACK, "--turns", "2")
+    run = attacked.run
 
-    lines = {turn.user for talk in done.run.conversations for turn in talk.turns if turn.index == 2}
+    lines = {turn.user for talk in run.conversations for turn in talk.turns if turn.index == 2}
     assert lines == {"DO IT NOW 🤬!!! 早く"}
-    assert not any(turn.broken_rules for talk in done.run.conversations for turn in talk.turns)
-    assert customer_faults(done.run) == ()
+    assert not any(turn.broken_rules for talk in run.conversations for turn in talk.turns)
+    assert customer_faults(run) == ()
 
 
 @pytest.mark.parametrize(
@@ -97,10 +125,10 @@ def test_a_line_that_no_customer_may_say_reaches_the_bot(desk: Any, command: Com
     [("attacks_held == 1", 1, "missed"), ("attacks_held >= 0.5", 0, "passed")],
 )
 def test_the_gate_counts_the_attacks_that_were_held_off(
-    desk: Any, command: Command, target: str, code: int, decision: str
+    here: None, command: Command, target: str, code: int, decision: str
 ) -> None:
     """Seven of the eight that reached their rule."""
-    done = command(*ATTACK, "--turns", "2", "--target", target, "--max-failed", "0.3", "--max-major", "0.5")
+    done = command("report", "latest", "--target", target, "--max-major", "0.5", "--json")
 
     assert (done.code, done.json["decision"]) == (code, decision)
 
@@ -150,9 +178,8 @@ async def test_the_same_attack_is_made_on_a_repaired_bot() -> None:
 
 
 @pytest.mark.parametrize("name", ["failed.csv", "failed.jsonl"])
-def test_attacks_are_written_to_no_question_file(name: str, desk: Any, command: Command) -> None:
+def test_attacks_are_written_to_no_question_file(name: str, here: None, command: Command) -> None:
     """Their rules come with the persona; the same lines are said again by --replay."""
-    command(*ATTACK, "--turns", "2")
     done = command("fixes", "latest", "--focus", name)
 
     assert not Path(name).exists()
@@ -160,9 +187,12 @@ def test_attacks_are_written_to_no_question_file(name: str, desk: Any, command: 
     assert "--replay" in done.err
 
 
-def test_a_replay_is_judged_by_the_same_rules(desk: Any, command: Command) -> None:
+def test_a_replay_is_judged_by_the_same_rules(
+    desk: OpenAIServer, here: None, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No other judge comes in its place, and the repaired bot holds."""
-    command(*ATTACK, "--turns", "2")
+    monkeypatch.setenv("OPENAI_BASE_URL", desk.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
     Path("repaired.py").write_text("def answer(question):\n    return 'I cannot do that.'\n", "utf-8")
     again = command("--replay", "latest", "--adapter", "repaired.py:answer", "--json", "--causes", "ids")
 

@@ -46,8 +46,7 @@ def a_case(question: str, language: Language = "en", **fields: Any) -> Case:
 
 @pytest.mark.usefixtures("asking_back")
 def test_a_desk_that_asks_back_gets_an_answer(command: Command) -> None:
-    """Who has a parcel on the way names its order number, in both languages, and the same in every run."""
-    command(*RUN, "--offline")
+    """Who has a parcel on the way names its order number, in both languages."""
     run = command(*RUN, "--offline").run
     by_case = {talk.case.id: talk for talk in run.conversations}
 
@@ -69,8 +68,8 @@ def test_the_same_seed_and_a_resumed_run_give_the_same_details(command: Command)
     first = drawn("--offline")
 
     assert drawn("--offline") == first
+    assert drawn("--offline", "--resume", "latest") == first
     assert any(drawn("--offline", "--seed", str(seed)) != first for seed in (8, 9))
-    assert drawn("--offline", "--resume", command(*RUN, "--offline").run.run.id) == first
 
 
 @pytest.mark.usefixtures("asking_back")

@@ -228,7 +228,7 @@ def test_prompts_are_no_longer_than_without_habits_and_details(language: Languag
     sizes = [
         len(player.messages(detailed(case, shelves.persona(name), seed), turns)[0]["content"])
         for name in shelves.customers()
-        for seed in range(12)
+        for seed in range(4)
         for player in (shown(name, 0, seed), shown(name, 9, seed))
         for turns in ((turn,), (turn, again))
     ]

@@ -87,10 +87,10 @@ def test_a_mix_stands_alone() -> None:
 
 def test_a_run_with_a_mix_is_held_and_resumed(command: Command) -> None:
     """The customers that were drawn stand in the run, with the settings of the mix."""
-    arguments = ("--persona", mix(), "--offline", "--limit", "8", "--json")
+    arguments = ("--persona", mix(), "--offline", "--limit", "4", "--json")
     done = command(*arguments)
     Path("mix.toml").unlink()
 
     assert done.code == 0
-    assert done.json["conversations"]["finished"] == 8
+    assert done.json["conversations"]["finished"] == 4
     assert command("--resume", "latest", "--json").json["score"] == done.json["score"]
