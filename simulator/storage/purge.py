@@ -133,8 +133,8 @@ def cached_replies(results: Results) -> list[str]:
     path = cache_file()
     if not path.is_file():
         return []
-    # Everything else that may hold texts: notes, verdicts, personas.
-    run = results.model_copy(update={"conversations": (), "scores": ()})
+    # Everything else that may hold texts: notes, verdicts, personas. The bot's articles are no reply.
+    run = results.model_copy(update={"conversations": (), "scores": (), "articles": ()})
     parts = itertools.chain((run,), results.conversations, results.scores)  # rows are read one by one
     values = (value for part in parts for value in _texts(part.model_dump(mode="json")))
     texts = {text for text in values if len(text) >= _MIN_LENGTH}

@@ -217,6 +217,23 @@ def test_a_reply_of_a_few_letters_is_nobodys(
     assert _rows(cache_file()) == 1 - deleted
 
 
+def test_a_run_that_keeps_the_bots_articles_goes_too(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """They are stored compressed, and looked for in no reply."""
+    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
+    (tmp_path / "articles").mkdir()
+    (tmp_path / "articles" / "returns.md").write_text("14日以内なら返品できます。", encoding="utf-8")
+    assert simulate("--knowledge", "articles") == 0
+    kept = ResponseCache("on")
+    kept.put("of-another-run", {"choices": []})
+    kept.close()
+    capfd.readouterr()
+
+    assert main(["purge", "latest", "--yes", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["cache"] == {"deleted": 0, "left": 0}
+
+
 def _rows(cache: Path) -> int:
     with closing(sqlite3.connect(cache)) as file:
         return int(file.execute("SELECT count(*) FROM responses").fetchone()[0])
