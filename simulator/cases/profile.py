@@ -23,7 +23,7 @@ from simulator.core.messages import Message, _, listed, ngettext, pgettext, quot
 from simulator.core.types import Case
 from simulator.text.choices import place_of
 from simulator.text.normalise import plain_form
-from simulator.text.segments import CJK
+from simulator.text.typography import KANA_OR_KANJI
 
 # What a judge needs of a row.
 Need = Literal["references", "label", "choices"]
@@ -92,7 +92,6 @@ _CODE = re.compile(
 )
 # A short Japanese sentence without its full stop: something, a particle, and a predicate at the end.
 _PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
-_IS_CJK = re.compile(f"[{CJK}]")
 _ENDS = re.compile(r"[。．.!?！？]\s*$")
 
 
@@ -106,7 +105,7 @@ def answer_form(text: str) -> Form:
             return "json"
     if _CODE.search(text):
         return "code"
-    japanese = bool(_IS_CJK.search(text))
+    japanese = bool(KANA_OR_KANJI.search(text))
     length = len(text) if japanese else len(text.split())
     if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
         return "phrase"

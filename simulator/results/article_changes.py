@@ -25,7 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Literal
 
@@ -43,21 +43,30 @@ _SHINGLE = 6
 # Shorter sentences stand in many texts.
 TELLING = 8
 _ADDRESS = re.compile(r"https?://[^\s「」、。<>()]+|www\.[^\s「」、。<>()]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_COUNT = re.compile(
-    r"(?<![\d.,])\d(?![\d.,]) ?"
-    r"(?:(?![年月日時分円])[一-龥ァ-ヺー]{1,2}|つ|(?!(?:day|hour|month|year|week|minute|yen|dollar)s?\b)[a-z]{3,})"
-)
-_NAME = re.compile(
-    r"[「『“]([^「」『』“”]{1,30})[」』”]"
-    r"|([一-龥ァ-ヺーa-zA-Z0-9]{1,12}(?:部|課|係|支店|本店|店|センター|窓口|デスク|銀行|駅|カード|プラン|アプリ))"
-    r"|([一-龥ァ-ヺー]{1,8})(?=さん|様|氏)"
-)
 _CAPITAL = re.compile(r"(?<=[^.!?:\s] )(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)")
 _DAY = re.compile(r"^(?:\d{4}-)?\d\d-\d\d$")
 _DENIES = re.compile(
     r"ません|できな[いく]|出来な[いく]|[らかさたはがもい]な(?:い(?!か)|く(?!て))|不可|不要|かね(?:ます|る)|お断り|対象外|廃止|終了し"
     r"|\b(?:not|no|never|cannot|without|unable|unavailable|neither|nor)\b|n't\b"
 )
+
+
+@cache
+def _counts() -> re.Pattern[str]:
+    # As `_names` compiled where it is needed, for that takes milliseconds and few commands ask for it.
+    return re.compile(
+        r"(?<![\d.,])\d(?![\d.,]) ?"
+        r"(?:(?![年月日時分円])[一-龥ァ-ヺー]{1,2}|つ|(?!(?:day|hour|month|year|week|minute|yen|dollar)s?\b)[a-z]{3,})"
+    )
+
+
+@cache
+def _names() -> re.Pattern[str]:
+    return re.compile(
+        r"[「『“]([^「」『』“”]{1,30})[」』”]"
+        r"|([一-龥ァ-ヺーa-zA-Z0-9]{1,12}(?:部|課|係|支店|本店|店|センター|窓口|デスク|銀行|駅|カード|プラン|アプリ))"
+        r"|([一-龥ァ-ヺー]{1,8})(?=さん|様|氏)"
+    )
 
 
 class FactChange(Value):
@@ -94,8 +103,8 @@ def facts_of(text: str) -> frozenset[str]:
     """The facts of a text, each in one spelling."""
     plain = normalise(text)
     addresses = {address.rstrip(".,/") for address in _ADDRESS.findall(plain)}
-    counts = {match.replace(" ", "") for match in _COUNT.findall(_ADDRESS.sub(" ", plain))}
-    names = {next(filter(None, groups)).lower() for groups in _NAME.findall(text)}
+    counts = {match.replace(" ", "") for match in _counts().findall(_ADDRESS.sub(" ", plain))}
+    names = {next(filter(None, groups)).lower() for groups in _names().findall(text)}
     names |= {name.lower() for name in _CAPITAL.findall(text)}
     return frozenset({figure.value for figure in figures(text)} | addresses | counts | names)
 

@@ -8,12 +8,12 @@ negated_words("you cannot cancel")   -> cancel
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from sys import intern
 
 from simulator.text.overlap import STOP_WORDS, stem
-from simulator.text.segments import CJK, normalise, tokens
+from simulator.text.segments import normalise, tokens
 
 # Weights of a single token; a pair of neighbours weighs half the mean of its two. Hiragana and stop words are
 # not worthless: a copied sentence shares them too, an invented one does not.
@@ -89,31 +89,45 @@ def share(units: Mapping[str, int], within: Collection[str]) -> float:
     return sum(unit_weight(unit) * count for unit, count in units.items() if unit in within) / whole
 
 
-# Negative in form only: obligations, invitations, "perhaps", politeness, words that merely contain ない.
-_ONLY_FORM = re.compile(
-    r"な(?:ければ|くては|いと)(?:なら|なり|いけ|だめ)(?:ない|ません)?|(?:か|か)も(?:しれ|知れ)(?:ない|ません)"
-    r"|ざるを得(?:ない|ません)|に(?:ほか|他)なら(?:ない|ず|なかった|ません)|(?:だけ|のみ|ばかり)(?:で(?:は)?)?(?:なく|ありません|ない)"
-    r"|(?:ません|ない)(?:でしょう|です)?か|(?:じゃ|では)ない(?:です|でしょう)か"
-    r"|(?:ない|なかった)(?=[一-龥ァ-ヶ])(?!方|旨|訳)|しか[^、。]{0,10}?(?:ない|ません|なく)|すみません|申し訳(?:ござい|あり)ません|申し訳(?:ない|なく)|とんでもない"
-    r"|(?:問題|差し支え|差支え|支障|心配|遠慮|間違い)(?:は|が)?(?:ない|なく|なし|ありません|ございません|いりません)"
-    r"|(?:構い|かまい)ません|(?:構わ|かまわ)(?:ない|ず)|少な[いくか]|危な[いくか]|(?:間|ま)もなく|なくな[るりっら]|となし"
-    r"|やむを得(?:ない|ず)|にも(?:かか|関|拘)わらず|とは限ら(?:ない|ず|ません)|のみならず|相変わらず|必ず|まず|はず"
-    r"|\b(?:that|which|who) (?:(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would) ?)?"
-    r"(?:not|n't)\b|\b(?:that|which|who) cannot\b|\b(?:and|but|or) not\b|\bnot (?:only|just|merely)\b"
-    r"|\bwhether or not\b|\bno\. ?\d|\bno (?:doubt|problem|matter|longer than)\b"
-)
-_CJK = re.compile(f"[{CJK}]")
+@cache
+def _only_form() -> re.Pattern[str]:
+    """Negative in form only: obligations, invitations, "perhaps", politeness, words that merely contain ない.
+
+    Compiled where it is needed, for that takes milliseconds and few runs ask for it; so are the next two.
+    """
+    return re.compile(
+        r"な(?:ければ|くては|いと)(?:なら|なり|いけ|だめ)(?:ない|ません)?|(?:か|か)も(?:しれ|知れ)(?:ない|ません)"
+        r"|ざるを得(?:ない|ません)|に(?:ほか|他)なら(?:ない|ず|なかった|ません)|(?:だけ|のみ|ばかり)(?:で(?:は)?)?(?:なく|ありません|ない)"
+        r"|(?:ません|ない)(?:でしょう|です)?か|(?:じゃ|では)ない(?:です|でしょう)か"
+        r"|(?:ない|なかった)(?=[一-龥ァ-ヶ])(?!方|旨|訳)|しか[^、。]{0,10}?(?:ない|ません|なく)|すみません|申し訳(?:ござい|あり)ません|申し訳(?:ない|なく)|とんでもない"
+        r"|(?:問題|差し支え|差支え|支障|心配|遠慮|間違い)(?:は|が)?(?:ない|なく|なし|ありません|ございません|いりません)"
+        r"|(?:構い|かまい)ません|(?:構わ|かまわ)(?:ない|ず)|少な[いくか]|危な[いくか]|(?:間|ま)もなく|なくな[るりっら]|となし"
+        r"|やむを得(?:ない|ず)|にも(?:かか|関|拘)わらず|とは限ら(?:ない|ず|ません)|のみならず|相変わらず|必ず|まず|はず"
+        r"|\b(?:that|which|who) (?:(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would) ?)?"
+        r"(?:not|n't)\b|\b(?:that|which|who) cannot\b|\b(?:and|but|or) not\b|\bnot (?:only|just|merely)\b"
+        r"|\bwhether or not\b|\bno\. ?\d|\bno (?:doubt|problem|matter|longer than)\b"
+    )
+
+
 # A clause beyond this many characters denies nothing; it also bounds what a pattern can cost.
 LONGEST = 600
-_NEGATION = re.compile(
-    r"ません|な(?:い|かった)(?![かで]す?か)|(?<=[がはもかられせてけえめべきし])なく|[無]い|[無]く"
-    r"|(?<=[一-龥ァ-ヶー])なし|(?:を|が|は|も)せず|(?<=[らかさたばながわえけせてねべめれげぜ])ず(?:に|[、。]?$)"
-    r"|なくて(?:も)?(?:よ|良|い[いで]|構|かま|大丈夫|結構)|かね(?:ます|る)|不可|不要|無効|禁止|対象外"
-    r"|\bnot\b|n't\b|\bcannot\b|\bno\b|\bnever\b|\bneither\b|\bnor\b|\bwithout\b|\bunable to\b|\bnone\b"
-    r"|\bavoid\b|\brefrain\b"
-)
-_CONTENT_BEFORE = re.compile(r"([一-龥々ァ-ヶーa-z0-9]{1,4})[ぁ-ん]{0,8}$")
 _WORD_AFTER = re.compile(r"\W*(?:(?:be|been|being|any|a|an|the|to|have|has|able)\W+)*([a-z]{2,})")
+
+
+@cache
+def _negation() -> re.Pattern[str]:
+    return re.compile(
+        r"ません|な(?:い|かった)(?![かで]す?か)|(?<=[がはもかられせてけえめべきし])なく|[無]い|[無]く"
+        r"|(?<=[一-龥ァ-ヶー])なし|(?:を|が|は|も)せず|(?<=[らかさたばながわえけせてねべめれげぜ])ず(?:に|[、。]?$)"
+        r"|なくて(?:も)?(?:よ|良|い[いで]|構|かま|大丈夫|結構)|かね(?:ます|る)|不可|不要|無効|禁止|対象外"
+        r"|\bnot\b|n't\b|\bcannot\b|\bno\b|\bnever\b|\bneither\b|\bnor\b|\bwithout\b|\bunable to\b|\bnone\b"
+        r"|\bavoid\b|\brefrain\b"
+    )
+
+
+@cache
+def _content_before() -> re.Pattern[str]:
+    return re.compile(r"([一-龥々ァ-ヶーa-z0-9]{1,4})[ぁ-ん]{0,8}$")
 
 
 def negated_words(clause: str) -> tuple[str, ...]:
@@ -130,14 +144,14 @@ def negated_words(clause: str) -> tuple[str, ...]:
     plain = normalise(clause)
     if len(plain) > LONGEST:
         return ()
-    plain = _ONLY_FORM.sub(" ", plain)
-    return tuple(_negated_word(plain, match) for match in _NEGATION.finditer(plain))
+    plain = _only_form().sub(" ", plain)
+    return tuple(_negated_word(plain, match) for match in _negation().finditer(plain))
 
 
 def _negated_word(plain: str, negation: re.Match[str]) -> str:
     """In Japanese the word before the negation, elsewhere the one after it."""
-    if _CJK.match(negation[0]):
-        before = _CONTENT_BEFORE.search(plain[max(0, negation.start() - 12) : negation.start()])
+    if not negation[0].isascii():
+        before = _content_before().search(plain[max(0, negation.start() - 12) : negation.start()])
         return before[1] if before else ""
     after = _WORD_AFTER.match(plain, negation.end())
     return after[1] if after else ""
