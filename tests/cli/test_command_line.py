@@ -278,7 +278,12 @@ def test_open_shows_the_page_in_a_browser(
 ) -> None:
     """The reader's browser gets the address of report.html; where there is none, a line says where it is."""
     shown = list[str]()
-    monkeypatch.setattr("webbrowser.open", lambda page: shown.append(page) or has_browser)
+
+    def browser(page: str) -> bool:
+        shown.append(page)
+        return has_browser
+
+    monkeypatch.setattr("webbrowser.open", browser)
     done = run(*OWN, "--limit", "1", "--open")
     (page,) = tmp_path.glob("runs/*/report.html")
 

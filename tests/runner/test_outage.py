@@ -18,11 +18,11 @@ import pytest
 from simulator.core.types import Ended, Results
 from simulator.models import patience
 from simulator.storage.run_file import find_run, read_run
-from tests.commands import Command
+from tests.commands import Command, held_once
 from tests.crash.trial import CASES, played
 from tests.paths import ROOT
 from tests.servers.faults import Reply
-from tests.servers.openai import OpenAIServer, play
+from tests.servers.openai import OpenAIServer, play, serve
 
 BOT = "def answer(question):\n    return f'OK: {question}'\n"
 SLOW = """import asyncio
@@ -45,17 +45,19 @@ def quick(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> None:
     Path("bot.py").write_text(BOT, encoding="utf-8")
 
 
-def latest(runs: str = "runs") -> Results:
+def latest() -> Results:
     """The newest run."""
-    return read_run(find_run("latest", Path(runs)))
+    return read_run(find_run("latest", Path("runs")))
 
 
-@pytest.fixture
-def undisturbed(command: Command, server: OpenAIServer) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the same run comes to without a disturbance."""
-    assert command(*OPTIONS, "--runs", "undisturbed").code == 0
-    server.counts.clear()
-    return played(latest("undisturbed"))
+    with serve() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.url)
+        patch.setenv("OPENAI_API_KEY", "none")
+        folder = held_once(tmp_path_factory, OPTIONS, files={"cases.csv": CASES, "bot.py": BOT})
+    return played(read_run(find_run("latest", folder / "runs")))
 
 
 def failing(server: OpenAIServer, when: Callable[[int], bool], with_: Reply) -> None:
@@ -113,7 +115,7 @@ def test_after_patience_it_is_interrupted(
         key: each for key, each in undisturbed.items() if key != "grades"
     }
     assert {score.state for score in latest().scores} <= {"scored", "skipped"}
-    assert len(latest().scores) == len(latest("undisturbed").scores)
+    assert len(latest().scores) == len(undisturbed["grades"])
 
 
 def test_what_a_finished_run_lost_is_made_up_for(

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator import open_run
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.shelves import PERSONAS, customers, persona
 from simulator.core.types import Answer, Failure, Results
 from simulator.runner.plan import read_plan
+from simulator.storage.run_file import read_run
 from simulator.users.attack import ScriptedAttacker, attack_cases
 from simulator.users.faults import customer_faults
 from tests.commands import Command, held_once
@@ -68,7 +68,7 @@ class Attacked(NamedTuple):
     @property
     def run(self) -> Results:
         """The run."""
-        return open_run(next(self.folder.glob("runs/*/run.sqlite")))
+        return read_run(next(self.folder.glob("runs/*/run.sqlite")))
 
 
 @pytest.fixture(scope="module")

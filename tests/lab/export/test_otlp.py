@@ -187,6 +187,7 @@ def test_a_run_that_is_sent_again_has_the_same_ids(command: Command, run: None, 
     ("status", "code", "said"),
     [
         (401, 2, "refused the key (401). Look at OTEL_EXPORTER_OTLP_HEADERS."),
+        (404, 2, "takes no traces (404). Look at OTEL_EXPORTER_OTLP_ENDPOINT."),
         (200, 2, "takes no traces (200). Look at OTEL_EXPORTER_OTLP_ENDPOINT."),
         (400, 2, "answered with 400. the key *** is unknown"),
         (500, 3, "answered with 500."),
