@@ -1085,9 +1085,9 @@ class Results(Value):
             for turn in conversation.turns:
                 error, scores = turn.answer.error, by_turn.get(turn.index, {})
                 row = turn_values(conversation, turn) | {
-                    "failure": error.kind if error else None,
+                    "answer_failure": error.kind if error else None,
                     "response": response_in(scores),
-                    "seconds": turn.answer.seconds,
+                    "answer_seconds": turn.answer.seconds,
                     "passages": [passage.id for passage in turn.answer.passages],
                     "tools": tool_values(turn.answer),
                 }

@@ -42,10 +42,10 @@ def test_each_turn_is_a_row_with_what_each_judge_made_of_it() -> None:
     assert list(frame["turn"]) == [1, 2, 1]
     first, second, third = (frame.iloc[at] for at in range(3))
     assert (first["turn.score"], first["turn.grade"], first["turn.reason"]) == (0.4, 2.0, "wrong price")
-    assert (first["answer"], first["seconds"], first["ended"]) == ("4,180円です。", 1.5, "satisfied")
+    assert (first["answer"], first["answer_seconds"], first["ended"]) == ("4,180円です。", 1.5, "satisfied")
     assert second["turn.state"] == "failed"
     assert pd.isna(second["turn.score"])
-    assert (third["failure"], third["fluency.state"], third["language"]) == ("timeout", "skipped", "en")
+    assert (third["answer_failure"], third["fluency.state"], third["language"]) == ("timeout", "skipped", "en")
     assert frame["turn.score"].mean() == 0.4
 
 
