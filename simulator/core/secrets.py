@@ -295,8 +295,11 @@ def _of_addresses(text: str) -> Iterator[str]:
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """A text without these secrets, as they are or as a bot may write them: see the module."""
-    listed = tuple(secrets)
+    """A text without these secrets, as they are or as a bot may write them: see the module.
+
+    What is as short as the "x" that local servers take for a key is no secret: it stands everywhere.
+    """
+    listed = tuple(secret for secret in secrets if len(secret) >= _SHORTEST)
     for secret in listed:
         text = text.replace(secret, MASK)
     for form in (form for secret in listed for form in _written_otherwise(secret)):

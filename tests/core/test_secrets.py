@@ -251,6 +251,11 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
     assert without_url_secrets("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
 
 
+def test_a_key_of_a_few_letters_is_no_secret() -> None:
+    """As local servers take it: masked, it would leave nothing of what an error says."""
+    assert mask_secrets("cannot connect to x.example", ("x", "none")) == "cannot connect to x.example"
+
+
 @pytest.mark.parametrize("name", ["GITHUB_PAT", "AZURE_DEVOPS_PAT", "gitlab.pat", "x-pat", "PAT"])
 def test_a_personal_access_token_is_a_secret(name: str) -> None:
     """By the end of its name, in the environment and among settings; a path and a pattern are none."""
