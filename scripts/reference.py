@@ -28,14 +28,6 @@ COMPLETION = (
     " `~/.bashrc`. In zsh write `source_zsh` into `~/.zshrc`, after `compinit`; in fish type"
     " `_REHEARSAL_COMPLETE=source_fish rehearsal | source`."
 )
-ENVIRONMENT = (
-    "Set in the environment. Roles are `JUDGE`, `USER`, `EMBED` and `DEMO`"
-    " ([models](models.md), [bots](bots.md#openai_chat)).\n\n"
-    "- `REHEARSAL_JUDGE_URL`, `REHEARSAL_JUDGE_KEY`: a role's address and key; the default is that of the"
-    " judge\n"
-    "- `REHEARSAL_BOT_KEY`: the key of the adapter `openai_chat`\n"
-    "- `OPENAI_BASE_URL`, `OPENAI_API_KEY`: for roles and bot where none of these is set"
-)
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
     "Reference of the lab": "lab のリファレンス",
@@ -59,14 +51,10 @@ WORDS: dict[str, str] = {
     "Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).": (
         "ファイルにだけ書く表：{names}（[採点役](judges.ja.md)、[お客様役](personas.ja.md)）。"
     ),
-    "Endpoints and keys": "接続先とキー",
-    ENVIRONMENT: (
-        "環境変数で指定します。役は `JUDGE`、`USER`、`EMBED`、`DEMO` です"
-        "（[モデル](models.ja.md)、[ボット](bots.ja.md#openai_chat)）。\n\n"
-        "- `REHEARSAL_JUDGE_URL`、`REHEARSAL_JUDGE_KEY`：その役の接続先とキー。"
-        "なければ judge のもの\n"
-        "- `REHEARSAL_BOT_KEY`：アダプター `openai_chat` のキー\n"
-        "- `OPENAI_BASE_URL`、`OPENAI_API_KEY`：どれもないときに、役とボットが使うもの"
+    "Endpoints and keys are set in the environment:"
+    " [models](models.md#any-openai-compatible-endpoint), [your bot](bots.md#openai_chat).": (
+        "接続先とキーは環境変数で指定します："
+        "[モデル](models.ja.md#openai互換の接続先)、[ボット](bots.ja.md#openai_chat)。"
     ),
     "Optional features have more: [reference of the lab](lab/reference.md).": (
         "追加の機能の設定とコマンドは、[lab のリファレンス](lab/reference.ja.md)にあります。"
@@ -164,10 +152,12 @@ def page(language: Language) -> str:
         say("Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).").format(
             names=_listed(alone)
         ),
+        say(
+            "Endpoints and keys are set in the environment:"
+            " [models](models.md#any-openai-compatible-endpoint), [your bot](bots.md#openai_chat)."
+        ),
         say("Optional features have more: [reference of the lab](lab/reference.md)."),
         *text.settings(lab=False),
-        f"\n## {say('Endpoints and keys')}\n",
-        say(ENVIRONMENT),
         f"\n## {say('Commands')}\n",
         say(
             "`COMMAND --help` explains its options, `--help-all` lists the settings that it takes."
