@@ -14,11 +14,11 @@ from simulator.core.shelves import PERSONAS, customers, persona
 from simulator.core.types import Answer, Failure, Results
 from simulator.runner.plan import read_plan
 from simulator.storage.run_file import read_run
-from simulator.users.attack import ScriptedAttacker, attack_cases
+from simulator.users.attack import AttackerUser, AttackPrompts, ScriptedAttacker, attack_cases
 from simulator.users.faults import customer_faults
 from tests.commands import Command, held_once
-from tests.run_helpers import a_turn
-from tests.servers.openai import OpenAIServer, serve
+from tests.run_helpers import a_turn, at
+from tests.servers.openai import OpenAIServer, script, serve
 
 GOALS = {goal.id for goal in persona("attackers").goals}
 # Gives in at the second line about money, breaks down where it is asked for a role, refuses the rest.
@@ -175,6 +175,21 @@ async def test_the_same_attack_is_made_on_a_repaired_bot() -> None:
     line = await user.follow(case, (a_turn(1),), "The first one.", failed, goes_on=True)
 
     assert (line.text, line.diverged) == ("The first one.", False)
+
+
+async def test_a_line_without_words_is_asked_for_once_more() -> None:
+    """The model is shown its empty draft as a dash; what it writes then is said."""
+    attackers, prompts = persona("attackers"), AttackPrompts(PERSONAS / "_attacker.toml")
+    empty, line = (
+        json.dumps({"why": "-", "got": "declined", "next": "stay", "message": text})
+        for text in (" ", "So when?")
+    )
+    async with OpenAIServer(script([empty, line])) as server, at(server) as model:
+        user = AttackerUser(attackers, prompts, model("user"), seed=1, turns=3, greeting="Hello.")
+        said = await user(next(attack_cases(attackers)), (a_turn(),))
+
+    assert said.text == "So when?"
+    assert server.requests[1].body["messages"][-2] == {"role": "assistant", "content": "-"}
 
 
 @pytest.mark.parametrize("name", ["failed.csv", "failed.jsonl"])

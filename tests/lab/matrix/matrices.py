@@ -44,12 +44,12 @@ def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellF
     return CellFigures(**({"against": deciding} | told))
 
 
-def compared(language: Language = "ja", title: str = "", silent: int = 2) -> MatrixFigures:
+def compared(language: Language) -> MatrixFigures:
     """Three data sets: one with a best cell and one that failed, labels, and one that is not begun."""
     faq = (
         a_cell(
             "strict", "qwen3", judged(0.875, 0.053, "best"), judged(0.84, 0.03, "highest", open=1),
-            judged(0.8, 0.064, "best"), silent=silent,
+            judged(0.8, 0.064, "best"), silent=2,
         ),
         a_cell(
             "plain", "qwen3", judged(0.55, 0.079, "worse", difference=-0.325),
@@ -60,7 +60,7 @@ def compared(language: Language = "ja", title: str = "", silent: int = 2) -> Mat
     )  # fmt: skip
     return MatrixFigures(
         id=ID,
-        title=title,
+        title="",
         created=datetime(2026, 11, 21, 9, 4, tzinfo=UTC),
         language=language,
         data=(
