@@ -3,6 +3,7 @@
 // (data-conversation, data-turn, data-key); what the server says and what people typed is text, never markup.
 //
 //   state    what the server said: the answers to look at, labels, choices
+//   drawn    when the words were said that stand on the page as the report has them
 //   words    what the team says, by place (conversation and turn); every write sends what was seen before
 //   panels   the controls below an answer, made when they are needed
 (() => {
@@ -12,6 +13,7 @@
   const NOTHING = { judge_is: null, make_test: false };
   const store = { name: "rehearsal name", undo: "undo" };
   const words = new Map();
+  const drawn = new Map();
   const panels = new Map();
   let state, people, current, dialogs, bar;
 
@@ -285,6 +287,7 @@
 
     refresh() {
       this.showAgain();
+      dropDrawn(this.host);
       const word = words.get(this.at);
       for (const each of this.judged) each.setAttribute("aria-pressed", String(each.dataset.value === word?.judge_is));
       for (const [field, control] of this.fields) {
@@ -354,7 +357,14 @@
     }
   }
 
+  // The report's own line of what the team says goes once something else is said: the controls say that.
+  function dropDrawn(host) {
+    const at = placeOf(host);
+    if (words.get(at)?.at !== drawn.get(at)) $(".words", host)?.remove();
+  }
+
   function summarise(turn) {
+    dropDrawn(turn);
     const opens = $(".work-open", turn);
     const word = words.get(placeOf(turn));
     const judged = word?.judge_is ? titleOf("judge_is", word.judge_is) : "";
@@ -664,7 +674,10 @@
     document.body.append(people);
     bar = makeBar();
     dialogs = { name: nameDialog(), decision: decisionDialog(), help: helpDialog() };
-    for (const word of state.words) words.set(place(word), word);
+    for (const word of state.words) {
+      words.set(place(word), word);
+      drawn.set(place(word), word.at);
+    }
     for (const answer of state.answers) {
       answer.at = place(answer);
       answer.element = cards.get(answer.key);

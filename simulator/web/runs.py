@@ -8,6 +8,7 @@ from urllib.parse import quote
 from simulator.core.document import Cell, Line, Report, Section, Table, Text, local_time, target_points
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
+from simulator.core.types import Language
 from simulator.report.history import history_report, run_decision, run_verdict
 from simulator.results.history import PastRun, history, past_run
 from simulator.storage.run_file import RUN_FILE, run_ids
@@ -28,8 +29,9 @@ class Runs:
         runs = [(name, self._run(name)) for name in names]
         there = sorted((run for _name, run in runs if run), key=lambda run: (run.created, run.run))
         past = history(there, [name for name, run in runs if not run])
-        report = history_report(past, there[-1].language if there else "ja", commands=False)
-        block = _table(there) if there else Line(_("There are no runs."))
+        language: Language = there[-1].language if there else "ja"
+        report = history_report(past, language, commands=False)
+        block = _table(there, language) if there else Line(_("There are no runs."))
         return replace(report, title=_("Runs"), sections=(Section("runs", "", (block,)),))
 
     def _run(self, name: str) -> PastRun | None:
@@ -44,7 +46,7 @@ class Runs:
         return self._read[name][1]
 
 
-def _table(runs: Sequence[PastRun]) -> Table:
+def _table(runs: Sequence[PastRun], language: Language) -> Table:
     earlier = {run.run: runs[:at] for at, run in enumerate(runs)}
     return Table.listing(
         "runs",
@@ -57,11 +59,16 @@ def _table(runs: Sequence[PastRun]) -> Table:
             _("Verdict"): run_verdict,
             _("Release decision"): run_decision,
             _("Since the last run"): lambda run: _beside(run, earlier[run.run]),
-            _("Customers"): lambda run: _("{parts}", parts=tuple(sorted(run.kind.customers))),
+            _("Customers"): lambda run: _("{parts}", parts=_customers(run, language)),
             _("Bot"): lambda run: run.kind.adapter,
         },
         words=frozenset({4, 5, 6, 7, 8}),
     )
+
+
+def _customers(run: PastRun, language: Language) -> tuple[str, ...]:
+    """The names of those who took part."""
+    return tuple(sorted(names.get(language) or persona for persona, names in run.customers.items()))
 
 
 def _address(run: PastRun) -> str:

@@ -145,6 +145,27 @@ def test_what_was_done_is_undone(run: Opened, person: Any) -> None:
     assert [row["judge_is"] for row in run.rows] == ["right", "wrong", "right", None]
 
 
+def test_what_the_report_says_of_the_team_goes_once_it_is_no_longer_said(run: Opened, person: Any) -> None:
+    """The same word again takes it back, and its line in the report goes without a reload."""
+    tab = person(run.address)
+    press(tab, "n", "1")
+    saved(tab)
+    tab.reload()
+    tab.wait_for_selector(".work-ready")
+    press(tab, "n")
+    stood = tab.locator(".words").count(), tab.locator(".work-now .words").inner_text()
+    press(tab, "1")
+    tab.wait_for_selector(".work-now:not(:has([aria-pressed=true]))")
+    saved(tab)
+    for talk in tab.locator(".talk:has(.words)").all():
+        talk.evaluate("talk => { talk.open = true; }")
+    tab.wait_for_selector(".words", state="detached")
+
+    assert stood[0] > 1
+    assert "チームから" in stood[1]
+    assert words(run)[FIRST].judge_is is None
+
+
 def test_every_answer_of_a_large_page_is_reached(
     run: Opened, person: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +398,8 @@ def test_the_first_page_leads_to_every_run(tmp_path: Path, person: Any, browser:
         tab.close()
 
     assert len(texts) == 2
+    assert "怒っているお客様" in texts[0]
+    assert "angry" not in texts[0]
     assert beside
     assert tab.url == run.pages.address()
 
