@@ -17,6 +17,7 @@ word). Nothing here is escaped: each painter does that for its own format, and s
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -354,6 +355,20 @@ def excerpt(text: str, length: int = 160) -> str:
     # Four times as much is enough for any text that is not mostly blanks, and a megabyte is not split.
     line = " ".join(text[: 4 * length].split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+# Characters of a reason in a summary: three lines of a terminal, on which Japanese takes twice the room.
+_REASON: dict[Language, int] = {"ja": 140, "en": 280}
+# What a reason quotes of the bot or the articles, and the characters that are left of it where it is long.
+_QUOTATION = re.compile(r"([“「『\"])([^“”「」『』\"]+)([”」』\"])")
+_QUOTED = 30
+
+
+def brief_reason(text: str, language: Language) -> str:
+    """A judge's reason for a summary: where it is long, what it quotes is cut first, then its end."""
+    if len(text) > _REASON[language]:
+        text = _QUOTATION.sub(lambda quoted: f"{quoted[1]}{excerpt(quoted[2], _QUOTED)}{quoted[3]}", text)
+    return excerpt(text, _REASON[language])
 
 
 def sparkline(values: Iterable[float], low: float = 0.0, span: float = 1.0) -> str:

@@ -27,6 +27,7 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
+    brief_reason,
     excerpt,
     page_section,
     points,
@@ -115,9 +116,8 @@ _METHOD = _(
     "signed-rank test (ties shared, zeros by Pratt's method), judge by judge: of twenty "
     "judges one may seem to have changed by chance. {primary} decides about the score."
 )
-# In brief, on a terminal, where 25 lines have to do: turns of a kind, characters of a question and of a
-# reason.
-SHOWN_BRIEFLY, QUESTION, REASON = 3, 46, 80
+# In brief, on a terminal, where 25 lines have to do: turns of a kind, and characters of a question.
+SHOWN_BRIEFLY, QUESTION = 3, 46
 _MORE = _("{n} more on the page.")
 # So many pairs are shown with their turns, each text cut to so many characters: the page of two large runs
 # still opens at once, and each pair has a link to the whole conversation.
@@ -170,6 +170,7 @@ class _Parts:
     """What there is to say about two runs; `summary` is of the later one, which names things."""
 
     def __init__(self, changes: RunComparison, summary: Summary, language: Language) -> None:
+        self.language = language
         self.changes, self.titles, self.rows = changes, summary.titles(language), summary.rows
 
     def verdict(self) -> Iterator[Section]:
@@ -344,7 +345,7 @@ class _Parts:
                     where=self._where(change),
                     question=excerpt(change.question, QUESTION),
                 ),
-                (Fact("", excerpt(change.why_after, REASON)),),
+                (Fact("", brief_reason(change.why_after, self.language)),),
             )
             for change in self.changes.turned_red
         )

@@ -12,6 +12,7 @@ were graded like the average turn that is not red.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from simulator.core.document import (
@@ -27,6 +28,7 @@ from simulator.core.document import (
     Section,
     Text,
     Tone,
+    brief_reason,
     excerpt,
     points,
 )
@@ -46,9 +48,9 @@ SHOWN = 3
 QUOTED = 10
 # Characters. The question in a link is cut to a little more than fits on a line of a card.
 _LINK_LENGTH = 50
-# In the summary of a run a question and a reason are cut to a line; Japanese takes twice the room.
+# In the summary of a run a question and a quotation are cut to a line; Japanese takes twice the room.
 _QUESTION, _LINE = 46, 30
-_REASON: dict[Language, int] = {"ja": 48, "en": 90}
+_QUOTED: dict[Language, int] = {"ja": 48, "en": 90}
 
 
 def none_text(improvements: Improvements) -> Message:
@@ -130,6 +132,7 @@ def brief_sections(
     On a later turn the question is followed by what the customer said there.
     """
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
+    said, quoted = partial(brief_reason, language=language), partial(excerpt, length=_QUOTED[language])
     causes = improvements.causes
     asked = {case.case: case.question for case in summary.scores.cases}
     items = []
@@ -139,11 +142,12 @@ def brief_sections(
         if red.turn > 1:
             where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
         marked = _("{mark} · {where}", mark=mark_text(red), where=where)
-        reason = failure_text(red.failure) or excerpt(red.reason, _REASON[language])
+        reason = failure_text(red.failure) or brief_reason(red.reason, language)
         cause = causes.get(red.key)
         why: Text = ""
         if cause and cause.standing != "open" and not red.failure:
-            why = changed(cause_sentence(cause), lambda text: excerpt(text, _REASON[language]))
+            # What ids prove quotes the bot; what a model says is the reason itself.
+            why = changed(cause_sentence(cause), said if cause.standing == "judge" else quoted)
         facts = tuple(Fact("", text) for text in (marked, reason, why) if text)
         question = excerpt(asked.get(red.case) or red.question, _QUESTION)
         items.append(Item(question, facts, _tone(red.is_disputed)))

@@ -6,13 +6,14 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.core.document import Report, Section, Table
+from simulator.core.document import Report, Section, Table, brief_reason
 from simulator.core.types import Language, RedRules, Spending
 from simulator.models.pricing import money
 from simulator.report.painters.console import paint
 from simulator.report.run import run_report
 from simulator.report.tables import rules_text
 from simulator.results.gate import decide
+from tests.commands import Command
 from tests.golden_files import compare
 from tests.report.views import context_of
 from tests.sample_runs import rehearsed, summed
@@ -88,3 +89,24 @@ def test_money_and_rules_read_well() -> None:
         " Unsupported claim < 100, Facts do not match < 100, Rule broken < 100, Not resolved <= 50,"
         " Lapse between answers >= 1, Expectation not met >= 1"
     )
+
+
+def test_the_reason_of_a_red_answer_is_said_to_its_end(command: Command) -> None:
+    """What decides stands last in it, as the figures that are missing; the lines are wrapped."""
+    shown = command("--persona", "angry", "--offline", "--limit", "6", "--language", "en")
+    printed = " ".join(shown.out.split())
+    red = [score.reason for score in shown.run.scores if score.judge == "turn" and (score.raw or 5) < 3]
+
+    whole = [reason for reason in red if reason in printed]
+
+    assert len(whole) >= 3
+    assert max(map(len, whole)) > 100
+
+
+@pytest.mark.parametrize(("text", "language"), [("x" * 400, "en"), ("あ" * 200, "ja")])
+def test_what_a_long_reason_quotes_is_cut_first(text: str, language: Language) -> None:
+    """The bot's words can be read in the report; what the judge says of them is kept."""
+    assert brief_reason(f"It says “{text}”, but the fee is 1,100 yen.", language) == (
+        f"It says “{text[:29]}…”, but the fee is 1,100 yen."
+    )
+    assert brief_reason(text, language).endswith("…")
