@@ -12,7 +12,7 @@ import asyncio
 import inspect
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from simulator.api.progress import stdout_to_stderr
 from simulator.api.run import check_folder, check_target, run_settings
 from simulator.cli.options import option, takes_settings
 from simulator.cli.terminal import ExitCode, padded, print_json
-from simulator.core.errors import BotFailure, MalformedReply, ModelFailure, RehearsalError
-from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text
+from simulator.core.errors import BotFailure, BoundaryFailure, MalformedReply, ModelFailure, RehearsalError
+from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text, sentences
 from simulator.core.replies import NextLine, create_form
 from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
@@ -96,6 +96,8 @@ async def _try_judge(settings: Settings) -> int:
         _print("NOT OK" if probed.failed else "ok", probed.judge, passed)
         for name in probed.failed:
             _print("NOT OK", _("probe"), name)
+        if probed.failed:
+            sys.stdout.write(f"{localised(_PROBED)}\n")
     return ExitCode.MISSED if probed.failed else ExitCode.DONE
 
 
@@ -134,7 +136,7 @@ async def _examine(settings: Settings) -> int:
             )
             for name, endpoint in context.players.items()
         } | checks
-    checks[_("bot")] = partial(_check_bot, context, plan)
+    checks[_BOT] = partial(_check_bot, context, plan)
     checks[_("runs folder")] = partial(_check_runs, settings.runs)
     if settings.sheet or "sheets" in settings.to:
         checks[_("Google account")] = _check_account
@@ -147,7 +149,7 @@ async def _examine(settings: Settings) -> int:
                     result = await check()
                 add("ok", name, result)
             except RehearsalError as error:
-                add("NOT OK", name, error.message)
+                add("NOT OK", name, _with_step(error, name, settings.adapter))
     finally:
         await context.connections.close()
     is_fine = all(outcome["ok"] for outcome in outcomes)
@@ -159,12 +161,47 @@ async def _examine(settings: Settings) -> int:
 # What variables are called of which only the name is shown.
 _CONCEALED = ("KEY", "_HEADERS", "_EXTRA")
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
+_PROBED = _("Name a stronger model with --judge-model, or make its criterion stricter (docs/judges.md).")
+_BOT = _("bot")
 _MODELS: dict[str, Message] = {
     "user": _("user model"),
     "judge": _("judge model"),
     "embed": _("embed model"),
     "demo": _("demo model"),
 }
+
+
+# What to do about a failure, by its kind; where a message has no advice of its own.
+_BOT_STEPS: Mapping[str, Message] = {
+    "timeout": _("Raise --timeout, or make the bot answer faster."),
+    "unreachable": _("Start the bot, or correct its address (--set url)."),
+    "denied": _("Give it a valid key or token (headers, or the variable that it reads)."),
+    "error": _("Ask the bot a question without this program, and mend what its own log says."),
+    "empty": _("Ask the bot a question without this program: it has to answer in words."),
+    "only_tools": _("Ask the bot a question without this program: it has to answer in words."),
+    "malformed": _("docs/bots.md shows what a bot returns, and how to name the place of its answer."),
+}
+_MODEL_STEPS: Mapping[str, Message] = {
+    "timeout": _("Raise --timeout, or name a faster model in {name}_MODEL."),
+    "unreachable": _("Start the endpoint, or correct {name}_URL."),
+    "error": _("Check {name}_URL and {name}_MODEL; where they are right, try again later."),
+    "malformed": _("Name a model in {name}_MODEL that replies as asked (docs/models.md)."),
+    "refused": _("Name another model in {name}_MODEL: this one refuses."),
+}
+
+
+def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | str:
+    """What went wrong in the check of this name and, in one sentence, what to do about it."""
+    role = next((role for role, title in _MODELS.items() if title == name), "user")
+    if name == _BOT and adapter == "demo":
+        role = "demo"  # of the bundled bot only its model can fail
+    steps = _BOT_STEPS if name == _BOT and adapter != "demo" else _MODEL_STEPS
+    # Of settings, files and denied access the message says that itself.
+    step = steps.get(error.failure.kind) if isinstance(error, BoundaryFailure) else None
+    if step is None:
+        return error.message
+    said = _("{reason:sentence}", reason=error.message)
+    return sentences(said, step.format(name=f"REHEARSAL_{role.upper()}"))
 
 
 def _print(mark: str, name: Message | str, text: Message | str) -> None:

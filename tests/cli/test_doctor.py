@@ -211,3 +211,39 @@ def test_a_bot_that_fails_is_told(examine: Any, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "NOT OK bot                bot.py:answer: " in shown
     assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "row", "step"),
+    [
+        (("bot.py:answer",), "bot", "Ask the bot a question without this program, and mend what its own log"),
+        (
+            ("bot.py:nothing",),
+            "bot",
+            "Ask the bot a question without this program: it has to answer in words.",
+        ),
+        (("bot.py:number",), "bot", "bots.md shows what a bot returns, and how to name the"),
+        (("bot.py:slow", "--timeout", "0.1"), "bot", "Raise --timeout, or make the bot answer faster."),
+        (
+            ("http", "--set", "url=http://127.0.0.1:9/", "--set", "answer=a"),
+            "bot",
+            "Start the bot, or correct",
+        ),
+        (("bot.py:connect",), "judge model", "Check REHEARSAL_JUDGE_URL and REHEARSAL_JUDGE_MODEL;"),
+        (("demo",), "bot", "Check REHEARSAL_DEMO_URL and REHEARSAL_DEMO_MODEL;"),
+    ],
+)
+def test_each_row_that_is_not_ok_says_what_to_do(
+    words: tuple[str, ...], row: str, step: str, examine: Any, server: OpenAIServer
+) -> None:
+    """In one sentence behind what went wrong, by its kind."""
+    more = (
+        "import time\ndef nothing(q):\n    return None\ndef number(q):\n    return 5\n"
+        "def slow(q):\n    time.sleep(0.3)\n"
+    )
+    Path("bot.py").write_text(BOT + more, encoding="utf-8")
+    server.reply = lambda _: Reply(status=500)
+    found = examine("--limit", "1", "--adapter", *words)
+
+    assert not found.ok[row]
+    assert step in found.said[row]
