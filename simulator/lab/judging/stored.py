@@ -8,10 +8,12 @@ They lie beside the records of `results/judge_records.py`, and are bound to a ru
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, ValidationError
 
+from simulator.core.errors import InputError, value_problem
+from simulator.core.messages import _
 from simulator.core.types import Language, Value
 from simulator.results.judge_records import (
     FOLDER,
@@ -94,27 +96,66 @@ class Calibration(JudgeRecord):
         return (self.judge, self.label, self.dataset, self.rubric, self.model)
 
     @property
-    def auroc(self) -> float | None:
-        """How often (0..1) an answer that people call good is graded above one that they do not.
-
-        None where people call all answers good, or none.
-        """
-        value = self.figures.get("auroc")
-        return float(value) if isinstance(value, (int, float)) else None
+    def kept(self) -> "KeptFigures":
+        """The figures that reports show. Raises InputError where somebody edited them into another form."""
+        try:
+            return KeptFigures.model_validate(self.figures)
+        except ValidationError as error:
+            first = error.errors()[0]
+            msg = _(
+                "{file}: {key}: {problem}. Calibrate the judge again, or delete the file.",
+                file=place_of(self),
+                key=".".join(map(str, ("figures", *first["loc"]))),
+                problem=value_problem(first),
+            )
+            raise InputError(msg) from None
 
     @property
     def headline(self) -> tuple[str, float | None, float | None, float | None]:
-        """The figure that says most, with its name and 95 % interval.
+        """The figure that says most, with its name and 95 % interval. Raises InputError like `kept`.
 
         AUROC; Spearman's rho where the label has one class only. Each is None where the figures lack it.
         """
-        # Stored as JSON, by whichever version: what is not there is None.
-        intervals: Any = self.figures.get("intervals") or {}
-        if self.auroc is not None:
-            low, high = intervals.get("auroc") or (None, None)
-            return "AUROC", self.auroc, low, high
-        rho: Any = self.figures.get("spearman") or {}
-        return "rho", rho.get("value"), rho.get("low"), rho.get("high")
+        kept = self.kept
+        if kept.auroc is not None:
+            return "AUROC", kept.auroc, *((kept.intervals and kept.intervals.auroc) or (None, None))
+        rho = kept.spearman or Rho()
+        return "rho", rho.value, rho.low, rho.high
+
+
+class Intervals(BaseModel):
+    """95 % intervals by figure."""
+
+    auroc: tuple[float, float] | None = None
+
+
+class Rho(BaseModel):
+    """Spearman's rho with its 95 % interval."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Commonest(BaseModel):
+    """The grade that most answers got, and their share (0..1)."""
+
+    grade: float = 0
+    share: float = 0
+
+
+class KeptFigures(BaseModel):
+    """What reports show of `calibrate --json`.
+
+    `auroc` is how often (0..1) an answer that people call good is graded above one that they do not; None
+    where people call all answers good, or none.
+    """
+
+    auroc: float | None = None
+    intervals: Intervals | None = None
+    spearman: Rho | None = None
+    poor_discrimination: bool = False
+    commonest: Commonest | None = None
 
 
 class BiasRow(Value):

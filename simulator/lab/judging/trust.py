@@ -17,7 +17,7 @@ The level in front is by the size of the agreement, and only where its interval 
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -28,7 +28,15 @@ from simulator.core.shelves import canonical_judge
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Language, Results, Value
 from simulator.lab.judging.figures import ENOUGH_ROWS
-from simulator.lab.judging.stored import BiasRow, Drift, JudgeName, bias_for, calibration_for, short_number
+from simulator.lab.judging.stored import (
+    BiasRow,
+    Commonest,
+    Drift,
+    JudgeName,
+    bias_for,
+    calibration_for,
+    short_number,
+)
 from simulator.report.judges import by_rule
 from simulator.report.tables import signed
 from simulator.results import judge_records
@@ -177,12 +185,12 @@ def _trust(
     bias = bias_for(judge, rubrics, folder)
     rows = [r for r in bias.broken if r.language == language or r.kind == "twin"] if bias else []
     warnings = [_("CHECK: {what}", what=tuple(map(bias_text, rows)))] if rows else []
-    if calibration and calibration.figures.get("poor_discrimination"):
-        commonest: Any = calibration.figures.get("commonest") or {}
+    if calibration and calibration.kept.poor_discrimination:
+        commonest = calibration.kept.commonest or Commonest()
         text = _(
             "Poor discrimination: when calibrated, {percent} % of its grades were {grade}",
-            percent=f"{100 * commonest.get('share', 0):.0f}",
-            grade=f"{commonest.get('grade', 0):g}",
+            percent=f"{100 * commonest.share:.0f}",
+            grade=f"{commonest.grade:g}",
         )
         warnings.append(text)
     warnings += [

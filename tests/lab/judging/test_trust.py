@@ -16,8 +16,10 @@ from simulator.lab.judging.stored import BiasRow, Calibration, Drift, StoredBias
 from simulator.lab.judging.trust import JudgeTrust, drift_remarks, judge_trusts, trust_section
 from simulator.results.judge_records import save_record
 from simulator.storage.run_file import read_run
+from tests.commands import Command
 from tests.golden_files import compare
 from tests.sample_runs import rehearsed, summed
+from tests.servers.openai import OpenAIServer
 from tests.texts import said, terminal
 
 
@@ -158,3 +160,29 @@ def test_a_stand_in_has_no_standing_whoever_calibrated_it(
         assert not any(text in output for text in ("未校正", "not calibrated"))
     for judge in json.loads(out)["judges"].values():
         assert (judge["calibration"], judge["warnings"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("figures", "problem"),
+    [
+        ({"auroc": 0.8, "intervals": {"auroc": [0.7]}}, "figures.intervals.auroc.1: missing"),
+        ({"auroc": "good"}, "figures.auroc: must be a number"),
+        ({"auroc": 0.8, "intervals": "none"}, "figures.intervals: must be a table of names and values"),
+        ({"poor_discrimination": True, "commonest": {"grade": "five"}}, "figures.commonest.grade: must be"),
+    ],
+)
+def test_a_record_that_somebody_edited_is_one_clear_line(
+    figures: dict[str, JsonValue], problem: str, command: Command, server: OpenAIServer
+) -> None:
+    """It names the file and the figure, and says what to do; the run is as safe as before."""
+    models = ("--user-model", "lexical", "--demo-model", "lexical", "--judges", "turn,relevance")
+    results = command("--limit", "1", "--language", "en", "--persona", "calm", *models).run
+    rubric = next(score.rubric for score in results.scores if score.judge == "relevance")
+    path = save_record(a_calibration("relevance", rubric=rubric, figures=figures))
+
+    done = command("report", "latest")
+    assert done.code == 2
+    assert done.error.startswith(f"error: {path}: {problem}")
+    assert done.error.endswith(". Calibrate the judge again, or delete the file.")
+    path.unlink()
+    assert command("report", "latest").code == 0
