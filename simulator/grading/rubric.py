@@ -328,6 +328,8 @@ class ReplySchema:
 
     def missing(self, context: GradingContext) -> str | None:
         """The first need that the context does not have; None if it has all of them."""
+        if not self.needs:
+            return None
         answer = context.turn.answer
         has = {
             "reference": bool(context.references),

@@ -18,7 +18,7 @@ two repeats with different seeds are two requests even where the endpoint takes 
 
 import contextlib
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
@@ -33,7 +33,7 @@ from simulator.models.completion import Unusable, text_in
 from simulator.models.connections import Connections
 from simulator.models.context import tokens_read
 from simulator.models.embedding import Embeddings, NoEmbeddings, rows_of, vector_of
-from simulator.models.exchange import Page
+from simulator.models.exchange import Page, Transport
 from simulator.models.failures import failure_at, failure_of, words_of
 from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.limiter import DIALOGUE
@@ -427,11 +427,15 @@ class Model:
         elif error.is_late or error.is_busy:
             self._limiter.overloaded(permit, is_late=error.is_late)
 
+    @cached_property
+    def _transport(self) -> Transport:
+        return self.connections.transport(self.endpoint)
+
     async def _exchange(self, path: str, body: Body, patience: Patience) -> Any:
         """A reply; models of other providers override this."""
         with patience:
             seconds = min(self.connections.timeout, patience.left)
-            reply = await self.connections.transport(self.endpoint).post(path, body, seconds)
+            reply = await self._transport.post(path, body, seconds)
         if not isinstance(reply, Page):
             return reply
         # Later it may be that of a proxy, which goes away again.
