@@ -851,8 +851,8 @@ class AddedSettings(BaseModel):
 
     `group` is the title under which help shows them, `protocol` the only kind of run that has them (None:
     any), `shapes` what their values look like there (`N`, `SECONDS`), `unstored` the names of those that say
-    how to start a run, not what it is, `files` of those that name a file. `of` reads them from the settings
-    of a run.
+    how to start a run, not what it is, `files` of those that name a file, `reporting` of those that `report`
+    takes. `of` reads them from the settings of a run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
@@ -862,6 +862,7 @@ class AddedSettings(BaseModel):
     shapes: ClassVar[Mapping[str, str]] = {}
     unstored: ClassVar[frozenset[str]] = frozenset()
     files: ClassVar[frozenset[str]] = frozenset()
+    reporting: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -907,6 +908,11 @@ def added_settings() -> Sequence[type[AddedSettings]]:
 def added_files() -> frozenset[str]:
     """The settings of plug-ins that name a file."""
     return frozenset(name for model in added_settings() for name in model.files)
+
+
+def added_reporting() -> tuple[str, ...]:
+    """The settings of plug-ins that `report` takes."""
+    return tuple(name for model in added_settings() for name in sorted(model.reporting))
 
 
 def setting_fields() -> dict[str, FieldInfo]:

@@ -14,6 +14,7 @@ class LikenessSettings(AddedSettings):
     group = "Customers"
     protocol = "dialogue"
     shapes: ClassVar = {"likeness": "FILE"}
+    reporting: ClassVar = frozenset({"likeness"})
 
     likeness: Annotated[str | None, AfterValidator(lambda name: name and str(Path(name).resolve()))] = (
         setting("Your desk's logs, to compare customers with them.")
