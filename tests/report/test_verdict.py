@@ -136,43 +136,46 @@ def flat(text: str) -> str:
     return "".join(text.split())
 
 
-@pytest.mark.parametrize("offline", [False, True])
 @pytest.mark.parametrize(
-    ("grades", "words", "result"),
+    ("grades", "offline", "lines", "mark"),
     [
         (
             GOOD,
-            {"ja": "合格", "en": "Passed"},
-            {"ja": "点数 100（90以上が必要）", "en": "score 100 (90 required)"},
+            False,
+            {"ja": "合格：点数 100（90以上が必要）", "en": "Passed: score 100 (90 required)"},
+            (" good", "✓"),
         ),
         (
             [0.2, *[1.0] * 4, *[0.6] * 4],
-            {"ja": "不合格", "en": "Failed"},
-            {"ja": "点数 73（90以上が必要）", "en": "score 73 (90 required)"},
+            False,
+            {"ja": "不合格：点数 73（90以上が必要）", "en": "Failed: score 73 (90 required)"},
+            (" bad", "✕"),
+        ),
+        (
+            GOOD,
+            True,
+            {"ja": "試行：点数 100（90以上が必要）", "en": "Trial: score 100 (90 required)"},
+            ("", "試"),
         ),
     ],
 )
 def test_every_view_says_it(
-    grades: list[float], words: dict[str, str], result: dict[str, str], offline: bool, command: Command
+    grades: list[float], offline: bool, lines: dict[str, str], mark: tuple[str, str], command: Command
 ) -> None:
     """JSON and JUnit in English, all others in the run's language; a trial claims nothing."""
     for name, days in (("0-run", 0), ("1-run", 1)):
         results = a_result(grades_of(grades), name, days=days, target=0.9)
         run = results.run.model_copy(update={"offline": offline})
         stored(results.model_copy(update={"run": run}))
-    said = {"ja": "試行", "en": "Trial"} if offline else words
-    line = {"ja": f"{said['ja']}：{result['ja']}", "en": f"{said['en']}: {result['en']}"}
 
     for view, text in views(command).items():
         language = "en" if view in ("json", "junit") else "ja"
-        assert flat(line[language]) in flat(text), view
+        assert flat(lines[language]) in flat(text), view
         assert not FORMER.search(re.sub('"decision": "missed"', "", text)), view
     page = Path("runs/1-run/report.html").read_text(encoding="utf-8")
     shown = re.search(r'<p class="verdict([^"]*)">(.)', page)
     assert shown
-    assert shown.groups() == (
-        ("", "試") if offline else (" good", "✓") if words["en"] == "Passed" else (" bad", "✕")
-    )
+    assert shown.groups() == mark
 
 
 def test_where_only_the_customers_had_a_model_it_is_a_trial_all_the_same(command: Command) -> None:

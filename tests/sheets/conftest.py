@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.sheets import SheetsServer
-from tests.sheets.desk import GoogleSheet, Team, Workbook
+from tests.sheets.desk import Team, team_at
 from tests.sheets_sink import sheets_server
 
 
@@ -20,8 +20,5 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 @pytest.fixture(params=["xlsx", "Google"])
 def team(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
     """A workbook, then a Google Sheet, that a team works in."""
-    if request.param == "xlsx":
-        yield Workbook(tmp_path)
-        return
-    with sheets_server(monkeypatch) as running:
-        yield GoogleSheet(running)
+    with team_at(request.param, tmp_path, monkeypatch) as at_work:
+        yield at_work

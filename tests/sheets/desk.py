@@ -1,11 +1,15 @@
 """A team at its sheet: the same deeds in an Excel workbook, which every report writes anew, and in Google."""
 
+import io
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pytest
 
 from simulator.sheets import excel
 from simulator.sheets.excel import read_edited
@@ -15,7 +19,7 @@ from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import Worksheet
 from tests.excel import Person
 from tests.servers.sheets import SheetsServer
-from tests.sheets_sink import KEY, TITLE, Counting, letter, pushed
+from tests.sheets_sink import KEY, TITLE, Counting, letter, pushed, sheets_server
 
 # Runs, one after the other.
 FIRST, SECOND, THIRD = (
@@ -31,13 +35,15 @@ class Workbook:
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder
 
-    def report(self, *sheets: Worksheet, run: str = FIRST) -> None:
-        """Writes the worksheets of a run, each of which has a folder."""
+    def report(self, *sheets: Worksheet, run: str = FIRST) -> str:
+        """Writes the worksheets of a run, each of which has a folder; what is said of it."""
         self.run_file = self.folder / run / "run.sqlite"
         self.run_file.parent.mkdir(exist_ok=True)
         self.run_file.touch()
         earlier = sorted(folder for folder in self.folder.iterdir() if folder.name < run)
-        self.path = excel.save(sheets, self.run_file, earlier=earlier)
+        with redirect_stderr(io.StringIO()) as said:
+            self.path = excel.save(sheets, self.run_file, earlier=earlier)
+        return said.getvalue()
 
     def edited(self) -> EditedSheets:
         """What is read back."""
@@ -45,8 +51,13 @@ class Workbook:
 
     def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
         """Types into a cell of a row (from 1)."""
+        self.fill(row, {column: value}, tab)
+
+    def fill(self, row: int, values: Mapping[str, Any], tab: str) -> None:
+        """Types into several cells of a row, by the titles of columns."""
         with Person(self.path) as person:
-            person.type(tab, row, column, value)
+            for column, value in values.items():
+                person.type(tab, row, column, value)
 
     def sort(self, column: str, tab: str = TITLE) -> None:
         """Sorts the rows, the last first."""
@@ -102,9 +113,9 @@ class GoogleSheet:
     def __init__(self, server: SheetsServer) -> None:
         self.server, self.mari, self.names = server, server.person(KEY), list[str]()
 
-    def report(self, *sheets: Worksheet, run: str = FIRST) -> None:
+    def report(self, *sheets: Worksheet, run: str = FIRST) -> str:
         self.names = [sheet.name for sheet in sheets]
-        pushed(*sheets)
+        return "\n".join(pushed(*sheets).notes)
 
     def edited(self) -> EditedSheets:
         return pull(target(KEY), self.names, client=Counting())
@@ -115,6 +126,10 @@ class GoogleSheet:
     def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
         text = value.strftime("%Y/%m/%d") if isinstance(value, date) else value or ""
         self.mari.type(tab, f"{self._column(column, tab)}{row}", text)
+
+    def fill(self, row: int, values: Mapping[str, Any], tab: str) -> None:
+        for column, value in values.items():
+            self.type(row, column, value, tab)
 
     def sort(self, column: str, tab: str = TITLE) -> None:
         self.mari.sort(tab, "A2:AA60", self._column(column, tab), descending=True)
@@ -153,3 +168,13 @@ class GoogleSheet:
 
 
 Team = Workbook | GoogleSheet
+
+
+@contextmanager
+def team_at(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    """A team at a workbook in the folder ("xlsx"), or at a Google Sheet of its own."""
+    if kind == "xlsx":
+        yield Workbook(folder)
+        return
+    with sheets_server(monkeypatch) as running:
+        yield GoogleSheet(running)

@@ -122,7 +122,7 @@ def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_
     assert [bool(cell.quotePrefix) for cell in cells] == [True, True, True, False]
 
 
-@pytest.mark.parametrize("attack", ATTACKS[::6])
+@pytest.mark.parametrize("attack", ["=1+1", '=HYPERLINK("http://a.example","x")', "<r><t>x</t></r>"])
 def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
     results = hostile(attack)
@@ -170,13 +170,12 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
         assert len(cut[1]) + int(cut[2].replace(",", "")) == length
 
 
-@pytest.mark.parametrize("language", ["ja"])
-def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language: Language) -> None:
+def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path) -> None:
     """Where there is a LibreOffice: names, keys and words survive its saving."""
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = excel.write(Book(worksheets(report_context(language))), tmp_path / "report.xlsx", language)
+    path = excel.write(Book(worksheets(report_context())), tmp_path / "report.xlsx")
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 

@@ -225,23 +225,10 @@ def test_both_words_are_shown_before_one_counts(run: Opened, person: Any, own: b
 
 
 def test_what_was_typed_outlives_a_reload(run: Opened, person: Any) -> None:
-    """It stands in its field again, marked as not saved, and one press saves it."""
-    tab = person(run.address)
-    press(tab, "n", "a")
-    tab.keyboard.insert_text("解約料は")
-    tab.reload()
-    tab.wait_for_selector(".work-unsaved")
-    typed = tab.input_value(".reddest .work-unsaved")
-    before = run.rows
-    tab.click(".work-said[data-kind=unsaved] button")
-    tab.wait_for_selector(".work-said[data-kind=saved]")
+    """It stands in its field again, in sight and marked as not saved, and one press saves it.
 
-    assert (typed, before) == ("解約料は", [])
-    assert words(run)[FIRST].correct_answer == "解約料は"
-
-
-def test_what_was_typed_in_a_folded_question_is_in_sight(run: Opened, person: Any) -> None:
-    """After a reload the question is unfolded in which something is not saved."""
+    Its question is unfolded, however the page began.
+    """
     tab = person(run.address)
     press(tab, "n", "a")
     tab.keyboard.insert_text("解約料は")
@@ -251,8 +238,14 @@ def test_what_was_typed_in_a_folded_question_is_in_sight(run: Opened, person: An
     )
     tab.reload()
     tab.wait_for_selector(".work-ready")
-
     assert tab.locator(".reddest .work-unsaved").first.is_visible()
+    typed = tab.input_value(".reddest .work-unsaved")
+    before = run.rows
+    tab.click(".work-said[data-kind=unsaved] button")
+    tab.wait_for_selector(".work-said[data-kind=saved]")
+
+    assert (typed, before) == ("解約料は", [])
+    assert words(run)[FIRST].correct_answer == "解約料は"
 
 
 def test_filters_leave_what_is_open_mine_or_disputed(run: Opened, person: Any) -> None:
