@@ -96,6 +96,12 @@ def sources() -> Mapping[str, Source]:
 
 
 @cache
+def _nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All that is in it, kept: each figure looks at all of them."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def imports(source: Source) -> tuple[Import, ...]:
     """Our modules that import statements of this one name; those for type checkers alone are left out."""
     modules = sources()
@@ -133,7 +139,7 @@ def _absolute(node: ast.ImportFrom, source: Source) -> str:
 def _texts(source: Source) -> tuple[str, ...]:
     """The texts in the code of a module, those within f-strings among them; no docstrings."""
     documentation = {id(text.value) for _, text in _documented(source.tree)}
-    constants = (node for node in ast.walk(source.tree) if isinstance(node, ast.Constant))
+    constants = (node for node in _nodes(source.tree) if isinstance(node, ast.Constant))
     return tuple(n.value for n in constants if isinstance(n.value, str) and id(n) not in documentation)
 
 
@@ -192,22 +198,22 @@ def doors(source: Source) -> Counter[str]:
     With `load` of an entry point, and `__getattr__` of the module itself.
     """
     names = {name: name for name in LOADERS | BYWAYS}
-    for node in ast.walk(source.tree):
+    for node in _nodes(source.tree):
         if isinstance(node, ast.ImportFrom):
             names |= {
                 alias.asname: alias.name for alias in node.names if alias.asname and alias.name in names
             }
     counts = Counter[str]()
-    for node in ast.walk(source.tree):
+    for node in _nodes(source.tree):
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             counts[names.get(called, "")] += 1
     if counts["entry_points"]:
-        counts["load"] = sum(isinstance(n, ast.Attribute) and n.attr == "load" for n in ast.walk(source.tree))
+        counts["load"] = sum(isinstance(n, ast.Attribute) and n.attr == "load" for n in _nodes(source.tree))
     # Handed to somebody else who calls it: `to_thread(import_module, "openai")`.
     counts["handed on"] = sum(
         names.get(getattr(argument, "id", "")) in LOADERS
-        for node in ast.walk(source.tree)
+        for node in _nodes(source.tree)
         if isinstance(node, ast.Call)
         for argument in node.args
     )
@@ -292,7 +298,7 @@ def longest_chain(edges: Mapping[str, Iterable[str]]) -> int:
 
 def _documented(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Expr]]:
     """What has a docstring, and that."""
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(getattr(first.value, "value", None), str):
@@ -401,9 +407,9 @@ def figures() -> dict[str, Any]:
     every = list(sources().values())
     lines = sum(source.text.count("\n") for source in every)
     lab = [source for source in every if source.name.startswith(LAB)]
-    classes = Counter(n.name for s in every for n in ast.walk(s.tree) if isinstance(n, ast.ClassDef))
+    classes = Counter(n.name for s in every for n in _nodes(s.tree) if isinstance(n, ast.ClassDef))
     functions = sum(
-        isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) for s in every for n in ast.walk(s.tree)
+        isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef) for s in every for n in _nodes(s.tree)
     )
     comments = sum(bool(re.match(r"\s*#", line)) for s in every for line in s.text.splitlines())
     documented = (text for s in every for _, text in _documented(s.tree))

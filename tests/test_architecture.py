@@ -121,7 +121,9 @@ def read(path: Path) -> Module:
     functions: list[tuple[str, bool]] = []
 
     def look(node: ast.AST, inside: bool) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if isinstance(node, ast.expr) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        ):
             return
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             functions.append((node.name, bool(ast.get_docstring(node))))

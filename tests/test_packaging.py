@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import Command
+
 CHECKOUT = Path(__file__).resolve().parent.parent
 
 
@@ -84,17 +86,23 @@ def test_it_rehearses_in_any_folder(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("locale", "page"), [("C.UTF-8", "personas.md"), ("ja_JP.UTF-8", "personas.ja.md")])
 def test_a_page_that_a_message_names_is_there(
-    installed: Path, tmp_path: Path, locale: str, page: str, monkeypatch: pytest.MonkeyPatch
+    installed: Path,
+    tmp_path: Path,
+    command: Command,
+    *,
+    locale: str,
+    page: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By its path, for the reader is in a folder of their own; in a checkout as well."""
     monkeypatch.setenv("LC_ALL", locale)
     (tmp_path / "own.toml").write_text("naem = 1\n", encoding="utf-8")
-    for refused in (
-        rehearsal(installed, tmp_path, "--persona", "./own.toml", "--offline"),
-        run(CHECKOUT / "run.py", "--persona", "./own.toml", "--offline", folder=tmp_path),
-    ):
-        [named] = re.findall(rf"\S*docs/{page}", refused.stderr)
-        assert refused.returncode == 2
+    there = rehearsal(installed, tmp_path, "--persona", "./own.toml", "--offline")
+    here = command("--persona", "./own.toml", "--offline")
+
+    assert (there.returncode, here.code) == (2, 2)
+    for error in (there.stderr, here.err):
+        [named] = re.findall(rf"\S*docs/{page}", error)
         assert Path(named).is_file()
 
 

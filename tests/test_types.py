@@ -19,9 +19,12 @@ COMMAND_LINE = {
 }  # fmt: skip
 
 
-@pytest.mark.skipif(not CACHE.is_dir(), reason="mypy takes half a minute without its cache: make check")
-def test_a_misspelt_class_or_keyword_of_who_plays_the_customer_is_found(tmp_path: Path) -> None:
-    """In a copy of runner/context.py, which mypy reads beside it."""
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What mypy says of two files with mistakes: a copy of runner/context.py, and one of an example."""
+    if not CACHE.is_dir():
+        pytest.skip("mypy takes half a minute without its cache: make check")
+    folder = tmp_path_factory.mktemp("misspelt")
     place = Path("simulator", "runner", "context.py")
     text = (ROOT / place).read_text(encoding="utf-8")
     for right, wrong in (
@@ -30,26 +33,24 @@ def test_a_misspelt_class_or_keyword_of_who_plays_the_customer_is_found(tmp_path
     ):
         assert text.count(right) == 1
         text = text.replace(right, wrong)
-    copy = tmp_path / "copied_context.py"
-    copy.write_text(text, encoding="utf-8")
+    (folder / "copied_context.py").write_text(text, encoding="utf-8")
+    text = (ROOT / "demo" / "python" / "rehearse_bot_en.py").read_text(encoding="utf-8")
+    assert text.count('persona="calm", turns=2') == 1
+    text = text.replace("def answer(question: str):", "def answer(question: str) -> object:")
+    text = text.replace('persona="calm", turns=2', 'person="calm", turns="2"')
+    (folder / "copied_example.py").write_text(text, encoding="utf-8")
+    return mypy(*folder.iterdir())
 
-    said = mypy(copy)
 
+def test_a_misspelt_class_or_keyword_of_who_plays_the_customer_is_found(said: str) -> None:
+    """In a copy of runner/context.py, which mypy reads beside it."""
     assert 'Name "ReplayUsers" is not defined' in said
     assert 'Unexpected keyword argument "turn" for "PersonaUser"' in said
 
 
-@pytest.mark.skipif(not CACHE.is_dir(), reason="mypy takes half a minute without its cache: make check")
-def test_a_misspelt_keyword_of_a_rehearsal_is_found(tmp_path: Path) -> None:
+def test_a_misspelt_keyword_of_a_rehearsal_is_found(said: str) -> None:
     """In the example of the documentation, and so is a value of another type; the example itself is right."""
-    text = (ROOT / "demo" / "python" / "rehearse_bot_en.py").read_text(encoding="utf-8")
-    assert text.count('persona="calm", turns=2') == 1
-    copy = tmp_path / "copied_example.py"
-    text = text.replace("def answer(question: str):", "def answer(question: str) -> object:")
-    copy.write_text(text.replace('persona="calm", turns=2', 'person="calm", turns="2"'), encoding="utf-8")
-    said = mypy(copy)
-
-    assert said.count("error:") == 2
+    assert sum("copied_example.py" in line and "error:" in line for line in said.splitlines()) == 2
     assert 'Unexpected keyword argument "person" for "rehearse"' in said
     assert 'Argument "turns" to "rehearse" has incompatible type "str"; expected "int"' in said
 
@@ -65,11 +66,11 @@ def test_every_setting_of_a_run_is_a_keyword() -> None:
     assert fields - keywords == COMMAND_LINE
 
 
-def mypy(path: Path) -> str:
-    """What it says of a file that has mistakes."""
+def mypy(*paths: Path) -> str:
+    """What it says of files that have mistakes."""
     command = [sys.executable, "-m", "mypy", "--no-error-summary", "--cache-dir", str(CACHE)]
     done = subprocess.run(
-        [*command, str(path)], cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)},
+        [*command, *map(str, paths)], cwd=ROOT, env={**os.environ, "MYPYPATH": str(ROOT)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
