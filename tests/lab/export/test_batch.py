@@ -230,6 +230,21 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(
     assert "no batch of this run is under way" in done.err
 
 
+def test_a_batch_of_another_endpoint_is_left_alone(
+    command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge elsewhere gets a batch of its own; that which goes on here is not asked for there."""
+    interrupt_at(server, "batch_1", monkeypatch)
+    command(*GRADE, "--batch")
+    with on_thread(BatchServer()) as other:
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        done = command(*GRADE, "--batch")
+
+    assert done.code == 0, done.err
+    assert "is under way" not in done.err
+    assert (len(server.batches), len(other.batches)) == (1, 1)
+
+
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(("typed", "state"), [("y\n", "cancelled"), ("\n", "in_progress")])
 def test_at_a_terminal_ctrl_c_asks_whether_to_cancel(

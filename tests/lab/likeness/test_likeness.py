@@ -213,3 +213,11 @@ def test_logs_without_customers_are_refused(command: Command, text: str, reason:
     assert done.code == 2
     assert reason in done.error
     assert not list(Path().rglob("run.sqlite"))
+
+
+def test_two_lines_of_a_customer_are_a_log(command: Command) -> None:
+    """The second one is the first that is compared."""
+    turns = [{"role": role, "content": "one?"} for role in ("user", "assistant", "user", "assistant")]
+    Path("logs.jsonl").write_text(json.dumps({"turns": turns}))
+
+    assert command("--offline", "--limit", "1", "--likeness", "logs.jsonl").code == 0
