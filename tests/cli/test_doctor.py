@@ -238,8 +238,8 @@ def test_each_row_that_is_not_ok_says_what_to_do(
 ) -> None:
     """In one sentence behind what went wrong, by its kind."""
     more = (
-        "import time\ndef nothing(q):\n    return None\ndef number(q):\n    return 5\n"
-        "def slow(q):\n    time.sleep(0.3)\n"
+        "import asyncio\ndef nothing(q):\n    return None\ndef number(q):\n    return 5\n"
+        "async def slow(q):\n    await asyncio.sleep(60)\n"
     )
     Path("bot.py").write_text(BOT + more, encoding="utf-8")
     server.reply = lambda _: Reply(status=500)
