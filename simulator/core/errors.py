@@ -28,7 +28,7 @@ A message is one line that says what is wrong, where, and what to do instead.
 import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
@@ -40,6 +40,12 @@ Said = Annotated[
     BeforeValidator(restored),
     PlainSerializer(stored),
 ]
+
+
+FailureKind = Literal[
+    "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
+    "unrecorded", "only_tools",
+]  # fmt: skip
 
 
 class Failure(BaseModel):
@@ -54,10 +60,7 @@ class Failure(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    kind: Literal[
-        "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
-        "unrecorded", "only_tools",
-    ]  # fmt: skip
+    kind: FailureKind
     message: Said
 
 
@@ -175,11 +178,14 @@ class RunFileError(InputError):
 class BoundaryFailure(RehearsalError):
     """A failure outside our own code; `failure` is what is stored of it.
 
-    `raw` is what was said instead, for whoever looks into a run file; it may be long.
+    `raw` is what was said instead, for whoever looks into a run file; it may be long. Raises InputError for a
+    kind that is no FailureKind.
     """
 
     def __init__(self, kind: str, message: Message | str, raw: str = "") -> None:
         super().__init__(message)
+        if kind not in (kinds := get_args(FailureKind)):
+            raise InputError(_("a failure has no kind '{kind}'; use one of {kinds}.", kind=kind, kinds=kinds))
         self.failure = Failure(kind=kind, message=message)
         self.raw = raw
 

@@ -92,6 +92,17 @@ async def test_whatever_a_bot_raises_is_a_finding(
     assert "\n" not in got[1]
 
 
+async def test_a_failure_of_an_unknown_kind_names_the_kinds() -> None:
+    """A BotFailure with a kind of somebody's own is an error that lists the kinds to choose from."""
+
+    def bot(query: Query) -> str:
+        raise BotFailure("overloaded", "too many questions")
+
+    kind, message = await failure(bot)
+    assert kind == "error"
+    assert message.startswith("InputError: a failure has no kind 'overloaded'; use one of timeout, error, empty,")
+
+
 async def test_a_hanging_bot_is_given_up() -> None:
     """Sync or async, it has `timeout` seconds; the seconds are the answer's own."""
     release = threading.Event()
