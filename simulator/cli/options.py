@@ -189,8 +189,8 @@ def _parameter(
     field = setting_fields()[name]
     kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
     is_switch = bool in kinds
-    # Prices are one file.
-    is_list = repeated or (name != "prices" and (tuple in kinds or dict in kinds))
+    # Prices are one file. Questions are, too, and Settings refuses a second one instead of overlooking it.
+    is_list = repeated or name == "cases" or (name != "prices" and (tuple in kinds or dict in kinds))
     words = get_args(kinds.get(Literal))
     metavar = None if is_switch else _shape(name) or "|".join(words) or "NAME"
     text = text or f"{field.description}{_shown(default or _default_of(name, field))}"

@@ -56,6 +56,7 @@ from simulator.core.types import ATTACKS_HELD, CONVERSATION, EXPECTATIONS, Langu
 
 # Where every setting stands, for those who named one that there is not.
 SETTINGS_LISTED = _("All names: docs/reference.md.")
+_ONE_FILE = _("takes one file: put the rows into one, or run it once for each file")
 Comparison = Literal[">=", "<=", "==", ">", "<"]
 # How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
 Measure = Literal["share", "count", "seconds", "cost"]
@@ -498,6 +499,16 @@ def read_names(value: Any) -> Any:
     return names
 
 
+def _read_file(value: Any) -> Any:
+    """The one file of ["questions.csv"]; ValueError for two, of which the first would go unasked."""
+    match value:
+        case [file]:
+            return file
+        case [_, *_]:
+            raise ValueError(_ONE_FILE)
+    return value
+
+
 def _read_players(value: Any) -> Any:
     """As other names, but one that is there twice is a mistake, and is kept."""
     given = _texts(value)
@@ -596,7 +607,7 @@ class Settings(RowSettings):
         "Default: for each question one of angry, calm and beginner, by lot.",
         (),
     )
-    cases: str | None = setting(
+    cases: Annotated[str | None, BeforeValidator(_read_file)] = setting(
         "Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. Default: the bundled ones."
     )
     columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = setting(

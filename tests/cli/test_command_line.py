@@ -137,6 +137,7 @@ WRONG = [
     ("report one two", "unexpected extra argument"),
     ("report none", "no run 'none'"),
     ("--turns 0", "--turns 0: must be at least 1."),
+    ("--cases a.csv --cases b.csv", "--cases a.csv b.csv: takes one file: put the rows into one"),
     ("--target 101", "--target 101: must be between 0 and 1, or a percentage from 2 to 100."),
     ("--timeout nan", "--timeout nan"),
     ("--language fr", "--language fr: must be 'ja', 'en' or 'all'."),
