@@ -207,7 +207,7 @@ def test_the_bot_behind_http_is_graded_alike(walk: Walk) -> None:
     assert _rehearsed(code, walk.folder / "runs") == walk.rehearsals[1]._replace(bot="http")
 
 
-# What is wrong behind each line of the table, but its first, which takes a Python without the packages.
+# What is wrong behind each line of the table, but its first two, which take a bare machine.
 TROUBLES = (
     "init",
     "no server",
@@ -231,7 +231,7 @@ passages = 'sources'
 def test_a_trouble_of_the_table_looks_as_it_says(walk: Walk, number: int) -> None:
     """Each message appears when what the table names is wrong."""
     table = walk.text.rpartition("\n## ")[2]
-    _packages, *messages = re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)
+    _make, _packages, *messages = re.findall(r"^\| `(.+?)` \|", table, re.MULTILINE)
     assert len(messages) == len(TROUBLES)
     trouble = TROUBLES[number]
     header = "column" if trouble == "no column" else "question"
