@@ -125,11 +125,10 @@ def excerpt(played: Played, patterns: list[list[Any]]) -> list[str]:
 
 
 def mend(versions: Sequence[str], language: Language) -> list[str]:
-    """What differs between the files of two versions; where a prompt does, only that, in this language."""
+    """What differs between the files of two versions, of their prompts in this language."""
     one, other = ((FOLDER / f"{name}.toml").read_text(encoding="utf-8").splitlines() for name in versions)
     changed = [line for line in difflib.ndiff(one, other) if line[0] in "-+"]
-    prompts = [line for line in changed if line.startswith("# ", 2) and line.isascii() == (language == "en")]
-    return prompts or changed
+    return [line for line in changed if line[2] != "#" or line.isascii() == (language == "en")]
 
 
 def page(language: Language, scenes: list[Scene]) -> str:
