@@ -44,9 +44,9 @@ WORDS: dict[str, str] = {
         "コマンドライン、環境変数、`rehearsal.toml` の順に優先されます。"
     ),
     "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
-    " a name that differs stands in brackets.": (
+    " any other name in the file follows in brackets.": (
         "`--max-failed` は、ファイルでは `max_failed`、環境変数では `REHEARSAL_MAX_FAILED` です。"
-        "名前が違うものは括弧に示します。"
+        "ファイルでの名前がこれと違えば、括弧に示します。"
     ),
     "Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).": (
         "ファイルにだけ書く表：{names}（[採点役](judges.ja.md)、[お客様役](personas.ja.md)）。"
@@ -147,7 +147,7 @@ def page(language: Language) -> str:
         say("The command line overrides the environment, which overrides `rehearsal.toml`."),
         say(
             "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
-            " a name that differs stands in brackets."
+            " any other name in the file follows in brackets."
         ),
         say("Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).").format(
             names=_listed(alone)

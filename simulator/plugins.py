@@ -40,8 +40,8 @@ only these import it. Another package names its plug-in in the entry-point group
     )
 
 Then `rehearsal greetings --name Ann`, `rehearsal --judges turn,greets` and `--target "greeted >= 0.9"` work,
-reports have the section, `list` shows the judge and `doctor` the package. Only the command line and the
-Python API import this module; they hand the other packages what these need of plug-ins.
+reports have the section, `list` shows the judge and `doctor` the package. In the core only the command line
+and the Python API import this module; they hand the other packages what these need of plug-ins.
 """
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
