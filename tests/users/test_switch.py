@@ -62,7 +62,7 @@ def test_kept_turns_count_and_the_other_score_stands_beside() -> None:
 
 
 def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
-    """All of n + skipped + failed + excluded = planned; a silent bot stays the bot's own fault."""
+    """All of n + skipped + failed + unreached + excluded = planned; silence is the bot's own fault."""
     kept, found = summary(spoilt_run()), summary(spoilt_run(), "exclude")
     judge = found.scores.judges["turn"]
 
@@ -70,8 +70,9 @@ def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
     assert (found.scores.with_spoilt, found.scores.without_spoilt) == pytest.approx((0.7, 0.9))
     assert (kept.red.count, found.red.count) == (2, 1)
     assert found.red.answers[0].failure == "timeout"
-    assert (judge.n, judge.failed, judge.excluded, judge.planned) == (2, 1, 1, 4)
-    assert judge.n + judge.skipped + judge.failed + judge.excluded == judge.planned == found.turns
+    assert (judge.n, judge.unreached, judge.excluded, judge.planned) == (2, 1, 1, 4)
+    kinds = (judge.n, judge.skipped, judge.failed, judge.unreached, judge.excluded)
+    assert sum(kinds) == judge.planned == found.turns
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
