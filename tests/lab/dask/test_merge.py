@@ -25,8 +25,9 @@ def answer(question):
     passage = Passage(id="p", text="送料は全国一律550円です。")
     return Answer(text="" if "返せ" in question else "送料は550円です。", passages=(passage,), seconds=0.5)
 '''
-OPTIONS = ("--offline", "--adapter", "bot.py:answer", "--cases", "cases.jsonl", "--persona", "angry,calm",
-           "--repeats", "2", "--turns", "2", "--customer-faults", "replay", "--target", "40")  # fmt: skip
+OPTIONS = ("--offline", "--adapter", "bot.py:answer", "--persona", "angry,calm", "--repeats", "2",
+           "--turns", "2", "--customer-faults", "replay", "--target", "40")  # fmt: skip
+CASES = ("--cases", "cases.jsonl")
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         (folder / "cases.jsonl").write_text("\n".join(lines), encoding="utf-8")
         (folder / "bot.py").write_text(BOT, encoding="utf-8")
-        assert main([*OPTIONS, "--runs", "whole", "--to", "json"]) in (0, 1)
+        assert main([*OPTIONS, *CASES, "--runs", "whole", "--to", "json"]) in (0, 1)
         for number in range(1, SHARDS + 1):
-            assert main([*OPTIONS, "--runs", f"part-{number}", "--shard", f"{number}/{SHARDS}"]) == 0
+            assert main([*OPTIONS, *CASES, "--runs", f"part-{number}", "--shard", f"{number}/{SHARDS}"]) == 0
         yield folder
 
 
@@ -157,7 +158,7 @@ def test_a_shard_without_questions_is_a_run(
     """More shards than questions: the last ones have nothing to hold, say so, and can be merged."""
     runs = [str(tmp_path / str(number)) for number in (1, 2, 3)]
     for number, folder in enumerate(runs, 1):
-        code = main([*OPTIONS, "--limit", "2", "--shard", f"{number}/3", "--runs", folder, "--json"])
+        code = main([*OPTIONS, *CASES, "--limit", "2", "--shard", f"{number}/3", "--runs", folder, "--json"])
         assert code == 0
     told = capsys.readouterr()
 
