@@ -140,16 +140,16 @@ class ToolCall(Value):
 _MOST_TOKENS = 10**9
 
 
-def _counts(told: Any) -> dict[str, int]:
+def _counts(details: Any) -> dict[str, int]:
     """The numbers of tokens that an endpoint told, by name, without what cannot be one."""
     # What an endpoint tells is not ours: a count may be negative, huge or a text.
     return (
         {
             name: int(value)
-            for name, value in told.items()
+            for name, value in details.items()
             if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS
         }
-        if isinstance(told, dict)
+        if isinstance(details, dict)
         else {}
     )
 

@@ -416,13 +416,13 @@ def inventions(line: str, known: Sequence[str], language: Language) -> list[str]
     if others := differing("\n".join(stated), known):
         numbers = frozenset(chain.from_iterable(map(_numbers_in, known)))
         made_up += [figure.text for figure in others if not _is_known(figure, numbers, patterns)]
-    told = [code for sentence in stated for code in codes(sentence) if _tells(code)]
+    stated_codes = [code for sentence in stated for code in codes(sentence) if _tells(code)]
     names = [name for sentence in stated for name in patterns.names(sentence)]
-    if told or names:
+    if stated_codes or names:
         # Codes and names are looked up in any spelling of quotes and case, codes without what joins them.
         known_text = straight("\n".join(known)).lower()
         known_codes = _JOINTS.sub("", known_text)
-        made_up += [code for code in told if _JOINTS.sub("", code) not in known_codes]
+        made_up += [code for code in stated_codes if _JOINTS.sub("", code) not in known_codes]
         made_up += [name for name in names if straight(name).lower() not in known_text]
     return made_up
 
