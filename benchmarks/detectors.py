@@ -23,6 +23,7 @@ from simulator.core.types import Answer, Case, Language, Passage, Turn
 from simulator.lab.judging.facts import facts
 from simulator.lab.judging.language_match import language_match
 from simulator.text.phrases import turns_away
+from simulator.text.typography import nfkc
 
 ROOT = Path(__file__).parents[1]
 ROWS = Path(__file__).with_name("detector_rows")
@@ -124,7 +125,7 @@ def _facts(row: str, language: Language) -> Iterator[Verdict]:
     score = facts(_context(answer, language, passages=(Passage(id="p", text=passage),)))
     details: Any = score.detail.get("facts", [])
     called = [str(detail["text"]) for detail in details if not detail["found"]]
-    for wrong in pieces[1::2]:
+    for wrong in map(nfkc, pieces[1::2]):
         hit = [text for text in called if text in wrong or wrong in text]
         yield Verdict(truth=True, said=bool(hit), text=f"{wrong} | {passage}")
         called = [text for text in called if text not in hit]

@@ -19,7 +19,7 @@ from simulator.grading import lexical
 from simulator.lab.consistency import wording as negation
 from simulator.lab.datasets import outputs
 from simulator.lab.datasets.stated import stated
-from simulator.lab.judging import entities, keigo, masked_text
+from simulator.lab.judging import keigo, plan
 from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor
 from simulator.text import (
@@ -161,17 +161,8 @@ def functions() -> dict[str, Use]:
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
-        "entities.dates": entities.dates,
-        "entities.days_of": entities.days_of,
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
-        "entities.bare_numbers": entities.bare_numbers,
-        "entities.implied": entities.implied,
-        "entities.index_of": lambda text: entities.index_of([text]),
-        "entities.specifics_of": entities.specifics_of,
-        "entities.numbers_in": entities.numbers_in,
-        "entities.located": lambda text: [
-            entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
-        ],
+        "plan.numbers_in": plan.numbers_in,
         "faults.inventions": lambda text: inventions(text, [_HELD, text], "ja"),
         "figures.figures": figures.figures,
         "figures.differing": lambda text: figures.differing(text, [_HELD, text]),
@@ -213,7 +204,6 @@ def functions() -> dict[str, Use]:
         "segments.tokens": segments.tokens,
         "segments.sentences": segments.sentences,
         "segments.clauses": segments.clauses,
-        "masked_text.MaskedText": masked_text.MaskedText,
         "typography.codes": typography.codes,
         "typography.language_of": typography.language_of,
         "typography.nfkc": typography.nfkc,
@@ -232,8 +222,6 @@ def functions() -> dict[str, Use]:
         "outputs.object_within": lambda text: outputs.object_within(text, ["a"]),
         "outputs.text_at": lambda text: outputs.text_at({"a": {"b": text}}, "a.b"),
     }
-    for name in ("times", "urls", "emails", "phones", "codes", "measures"):
-        found[f"entities.{name}"] = partial(_exhausted, getattr(entities, name))
     for name in lexical.STAND_INS:
         found[f"lexical.{name}"] = partial(_graded, lexical.LexicalJudge(name))
     languages: tuple[Language, ...] = ("ja", "en")

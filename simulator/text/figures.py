@@ -4,9 +4,9 @@
     figures("$20 within 14 days, by 6 pm")       -> 20$, 20160分, 18:00
     differing("5,000円です。", ["4,800円です。"])  -> the 5000円
 
-Small and rough, for runs without a model and for checks that only sort: a number counts with the unit beside
-it, and a bare one from two digits on. Signs, ranges, days of the week and sums are not read; the judge
-`facts` does that.
+Small and rough, for runs without a model, for checks that only sort, and for the judge `facts`: a number
+counts with the unit beside it, and a bare one from two digits on. Signs, ranges, days of the week and sums
+are not read.
 """
 
 import re
@@ -21,7 +21,7 @@ from simulator.text.segments import normalise
 Kind = Literal["amount", "percent", "span", "size", "date", "time", "phone", "number"]
 
 # Units in the spelling that they are compared by, how many of it one is, and how they are written.
-_UNITS: tuple[tuple[str, Kind, int, str], ...] = (
+_UNITS: tuple[tuple[str, Kind, int | Decimal, str], ...] = (
     ("円", "amount", 1, "円|yen|jpy"),
     ("$", "amount", 1, "ドル|dollars?|usd|bucks"),
     ("€", "amount", 1, "ユーロ|euros?|eur"),
@@ -35,15 +35,26 @@ _UNITS: tuple[tuple[str, Kind, int, str], ...] = (
     ("分", "span", 1440, "日間?|days?"),
     ("分", "span", 60, "時間|hours?|hrs?"),
     ("分", "span", 1, "分間?|minutes?|mins?"),
-    ("gb", "size", 1000, "tb|テラ"),
-    ("gb", "size", 1, "gb|ギガ"),
-    ("g", "size", 1000, "kg|キロ"),
-    ("g", "size", 1, "g|グラム"),
+    ("秒", "span", 1, "秒間?|seconds?|secs?"),
+    ("秒", "span", Decimal("0.001"), "ms|ミリ秒|milliseconds?"),
+    ("gb", "size", 1000, "tb|テラ(?:バイト)?"),
+    ("gb", "size", 1, "gb|ギガ(?:バイト)?"),
+    ("gb", "size", Decimal("0.001"), "mb|メガ(?:バイト)?"),
+    ("kcal", "size", 1, "kcal|キロカロリー"),
+    ("w", "size", 1000, "kw|キロワット"),
+    ("w", "size", 1, "w|ワット|watts?"),
+    ("g", "size", 1_000_000, "t|トン|tonnes?"),
+    ("mm", "size", 1_000_000, "km|キロメートル|kilomet(?:re|er)s?"),
+    ("g", "size", 1000, "kg|キロ(?:グラム)?|kilos?"),
+    ("g", "size", 1, "g|グラム|grams?"),
+    ("g", "size", Decimal("0.001"), "mg|ミリグラム"),
+    ("ml", "size", 1, "ml|ミリリットル|millilitres?"),
+    ("ml", "size", 1000, "l|リットル|lit(?:re|er)s?"),
     ("mm", "size", 1000, "m|メートル|metres?|meters?"),
     ("mm", "size", 10, "cm|センチ"),
     ("mm", "size", 1, "mm|ミリ"),
-    ("ml", "size", 1000, "l|リットル|lit(?:re|er)s?"),
-    ("ml", "size", 1, "ml|millilitres?"),
+    ("文字", "size", 1, "文字|characters?"),
+    ("錠", "size", 1, "錠|tablets?"),
 )
 _BEFORE = {"¥": "円", "\\": "円", "$": "$", "€": "€", "£": "£"}
 _UNIT = re.compile(
@@ -56,6 +67,8 @@ _NUMBER = re.compile(rf"(?P<sign>[¥\\$€£] ?)?(?P<number>{NUMERAL})")
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s「」、。<>]{1,300}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
 )
+# Years of the era that began in 2019, which is its first.
+_REIWA = re.compile(r"令和(\d{1,2})年")
 _PHONE = re.compile(r"(?<![\d-])(?:\+81[ -]?|0)\d{1,4}[-( ]{0,2}\d{1,4}[-) ]{0,2}\d{3,4}(?![\d-])")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
@@ -89,6 +102,7 @@ class Figure(NamedTuple):
 def figures(text: str) -> tuple[Figure, ...]:
     """The figures of a text in order, each value once."""
     plain, placed = normalise(text), list[tuple[int, Figure]]()
+    plain = _REIWA.sub(lambda year: f"{2018 + int(year[1])}年", plain)
     plain = _ADDRESS.sub(lambda address: " " * len(address[0]), plain)
     # What one kind has taken the next does not see.
     for finder in (_phones, _dates, _times, _numbers):

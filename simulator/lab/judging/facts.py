@@ -1,13 +1,19 @@
 """Facts: whether the passages hold the amounts, dates, times, numbers and addresses of an answer."""
 
+import re
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from simulator.extending import GradingContext, Score, Texts
-from simulator.lab.judging.entities import Specific, located, specifics_of
+from simulator.text.figures import differing, figures
+from simulator.text.typography import nfkc
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_facts.toml"))
+_ADDRESS = re.compile(
+    r"https?://[\w\-.~:/?#@$&'*+=%]{1,300}|[\w.+\-]{1,64}@[\w\-]{1,64}(?:\.[\w\-]{1,64}){1,4}", re.ASCII
+)
 
 
 def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
@@ -18,7 +24,8 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     is asked.
     """
     answer, language = context.turn.answer, context.case.language
-    checked = list(dict.fromkeys(specifics_of(answer.text)))
+    checked: list[tuple[str, str]] = [(figure.text, figure.kind) for figure in figures(answer.text)]
+    checked += [(address, "address") for address in _addresses(answer.text)]
     if not answer.shows_passages and not answer.passages:
         return Score(state="skipped", reason=TEXTS(language, "no_passages"))
     if not checked:
@@ -32,9 +39,16 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     said = [context.case.question, *(line.content for line in context.case.history if line.role == "user")]
     said += [*(turn.user for turn in turns), *context.case.details]
     places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(said))]
-    rows = [_row(specific, places) for specific in checked]
-    missing = list(dict.fromkeys(row["text"] for row in rows if not row["found"]))
-    share = sum(row["found"] for row in rows) / len(rows)
+    absent = [(place, _absent(answer.text, text)) for place, text in places]
+    rows: list[dict[str, JsonValue]] = []
+    for text, kind in checked:
+        where = next((place for place, texts in absent if text not in texts), "")
+        # Figures are in lower case.
+        written = re.search(re.escape(text), nfkc(answer.text), re.IGNORECASE)
+        quote = written[0] if written else text
+        rows.append({"text": quote, "kind": kind, "found": bool(where), "where": where})
+    missing = [str(row["text"]) for row in rows if not row["found"]]
+    share = 1 - len(missing) / len(rows)
     key = "all_found" if not missing else "missing" if answer.passages else "nothing_retrieved"
     items = TEXTS(language, "joint").join(missing)
     return Score(
@@ -47,7 +61,14 @@ def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     )
 
 
-def _row(specific: Specific, places: list[tuple[str, str]]) -> dict[str, Any]:
-    place = located(specific, [text for _, text in places])
-    where = "" if place is None else places[place][0]
-    return {"text": specific.text, "kind": specific.kind, "found": place is not None, "where": where}
+def _absent(answer: str, text: str) -> set[str]:
+    """The details of an answer that a text lacks."""
+    addresses = set(_addresses(answer).values()) - set(_addresses(text).values())
+    lacking = {address for address, plain in _addresses(answer).items() if plain in addresses}
+    return lacking.union(figure.text for figure in differing(answer, [text]))
+
+
+def _addresses(text: str) -> dict[str, str]:
+    """Web and mail addresses as written, each with the spelling that is compared."""
+    written = (match[0].rstrip(".:?*'~_-&=#$+@") for match in _ADDRESS.finditer(nfkc(text)))
+    return {address: (address.partition("://")[2].rstrip("/") or address).lower() for address in written}

@@ -22,6 +22,7 @@ All draws are by the case's id: one question more changes no other probe.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -35,8 +36,8 @@ from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
 from simulator.grading.lexical import expected_response
 from simulator.lab.judging.bias import EXPECTED, Probe, without_language
-from simulator.lab.judging.entities import numbers_in
 from simulator.lab.judging.stored import Kind
+from simulator.text.numerals import KANJI, NUMERAL, value_of
 from simulator.text.segments import normalise
 from simulator.text.typography import language_of
 
@@ -106,6 +107,16 @@ def figure_flips(answer: str, evidence: str, material: str, language: Language, 
             whole = re.compile(rf"(?<![0-9０-９,，.]){re.escape(old)}(?![0-9０-９])")
             flips[old] = Flip(sort, old, others[0], others[0].join(whole.split(answer)))
     return list(flips.values())
+
+
+def numbers_in(text: str) -> frozenset[Decimal]:
+    """The numbers above one of a text, in digits or English words.
+
+    "2 kayaks for four hours" -> {2, 4}. Kanji numerals are left out: 一番 and 三々五々 count nothing.
+    """
+    written = (match[0] for match in re.finditer(NUMERAL, normalise(text)))
+    values = (value_of(number) for number in written if number[0] not in KANJI)
+    return frozenset(value for value in values if value is not None and value > 1)
 
 
 def _matches(answer: str, language: Language) -> Iterator[tuple[str, re.Match[str]]]:

@@ -42,8 +42,8 @@ def test_the_contact_list_bears_out_what_no_passage_has() -> None:
     score = facts(an_exhibit("0120-000-371（9:00〜18:00）へ。", "料金"), contacts)
 
     assert (score.raw, score.severity) == (1, None)
-    assert [fact["where"] for fact in found_in(score)] == ["contacts", "contacts"]
-    assert score.reason == "確認した記載（2件）はすべて資料にあります"
+    assert [fact["where"] for fact in found_in(score)] == ["contacts"] * 3
+    assert score.reason == "確認した記載（3件）はすべて資料にあります"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,28 @@ def test_what_the_bot_said_before_bears_nothing_out() -> None:
     before = Turn(index=1, user="いくら", answer=Answer(text="9,800円です。"))
 
     assert facts(an_exhibit("9,800円です。", "料金表", earlier=(before,))).raw == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "passage", "share"),
+    [
+        ("一万円です。", "￥10,000", 1),
+        ("2024年4月1日から。", "令和6年4月1日", 1),
+        ("It takes two weeks.", "within 14 days", 1),
+        ("1,200 g", "1.2キロ", 1),
+        ("INFO@example.jpへ。", "ｉｎｆｏ＠example.jp、", 1),
+        ("https://example.jp/a/をご覧ください。", "「https://example.jp/a」", 1),
+        ("10,000円です。", "1,000円", 0),
+        ("5GBです。", "15GB", 0),
+        ("03-1234-5678へ。", "03-1234-5679", 0),
+        ("https://example.jp/a", "https://example.jp/b", 0),
+        ("10%です。", "10円", 0),
+        ("2024年4月1日です。", "4月1日", 0),
+    ],
+)
+def test_details_are_compared_by_what_they_mean(answer: str, passage: str, share: float) -> None:
+    """However they are written; what differs in a sign or a unit is another detail."""
+    assert facts(an_exhibit(answer, passage)).value == share
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from simulator.core.types import Case, Language, Passage
 from simulator.lab.judging.bias import Probe
-from simulator.lab.judging.entities import numbers_in
-from simulator.lab.judging.plan import bundled, probes
+from simulator.lab.judging.plan import bundled, numbers_in, probes
 from simulator.report.judges import same_family
 from simulator.text.typography import language_of
 from tests.properties import examples
