@@ -27,40 +27,31 @@ from zlib import crc32
 from benchmarks import DATA
 from benchmarks.customers_data import TURNS, Corpus, corpora, rows_of
 from benchmarks.measured import ROOT
-from benchmarks.voices import NaiveBayes, persona_guesses
+from benchmarks.voices import GOAL, NaiveBayes, persona_guesses
 from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import DEMO, PERSONAS, customers, persona
 from simulator.core.types import (
-    TURN,
     Answer,
     Conversation,
     Ended,
     GradingContext,
     Language,
     Persona,
-    RedRules,
     Results,
     Score,
     Turn,
 )
 from simulator.models.pricing import Ledger
 from simulator.results.agreement import auroc
-from simulator.results.customers import (
-    customer_figures,
-    customer_messages,
-    length_quartiles,
-    line_length,
-)
-from simulator.results.figures import CustomerFigures, CustomerGoal, LineLengths
-from simulator.results.turns import run_turns
+from simulator.results.customers import customer_messages
+from simulator.results.lines import line_length
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
 from simulator.storage.run_file import find_run, read_run
-from simulator.text.overlap import coverage
 from simulator.users.base import UserPrompts
 from simulator.users.faults import customer_faults
 from simulator.users.guard import Guard
@@ -73,14 +64,6 @@ FIXTURES = ROOT / "tests" / "fixtures"
 SIZES = (3,)
 # A reader of characters should hardly tell real and simulated lines apart.
 TELLS_APART = 0.8
-NAMES = {
-    "goal_coverage": "goal raised by the end",
-    "early": "satisfied after a refusal",
-    "prompt": "leaves within a turn of a complete answer",
-    "invented": "turns with made-up details",
-    "thanks": "angry, unanswered, yet thanks",
-    "repeated": "turns that repeat",
-}
 
 
 class Column(NamedTuple):
@@ -89,7 +72,6 @@ class Column(NamedTuple):
     title: str
     language: Language
     results: Results
-    played: CustomerFigures
     real: Mapping[str, tuple[str, ...]]
 
 
@@ -170,35 +152,23 @@ def _by_language(name: str, results: Results, real: dict[str, tuple[str, ...]]) 
 
 
 def _column(title: str, language: Language, results: Results, real: dict[str, tuple[str, ...]]) -> Column:
-    return Column(title, language, results, _played(results), real)
-
-
-def _played(results: Results) -> CustomerFigures:
-    return customer_figures(results, run_turns(results, RedRules(), TURN), "keep")
+    return Column(title, language, results, real)
 
 
 def rows(column: Column) -> Iterator[tuple[str, str, str]]:
     """Name, measured and goal of every figure of a column."""
-    sizes = column.played.lengths.get(column.language, {}).get("all")
+    dialogues = [customer_messages(conversation) for conversation in column.results.conversations]
     unit = "characters" if column.language == "ja" else "words"
-    yield f"length of a line ({unit})", _size(sizes), ""
+    own = (line for dialogue in dialogues for line in dialogue[1:])
+    yield f"length of a line ({unit})", _size(own, column.language), ""
     if column.real:
         lines = [line for several in column.real.values() for line in several]
-        yield (
-            "  real customers",
-            _size(length_quartiles([line_length(line, column.language) for line in lines])),
-            "",
-        )
-    dialogues = [customer_messages(conversation) for conversation in column.results.conversations]
+        yield "  real customers", _size(lines, column.language), ""
     yield "turns", f"{median(map(len, dialogues)):g}", ""
     yield from written(dialogues, "lines with")
     yield from written(people(column.language), "  people's lines with")
-    for key, figure in column.played.goals.items():
-        yield NAMES[key], _shown(figure), _goal(figure)
-        if key == "goal_coverage" and (raised := _raised(column)):
-            yield "  real customers", f"{sum(raised) / len(raised):.2f}  ({len(raised)})", ""
-    guessed = persona_guesses(column.results.conversations, column.results.personas)
-    yield "persona guessed blind", _shown(guessed), _goal(guessed)
+    guessed, of = persona_guesses(column.results.conversations, column.results.personas)
+    yield "persona guessed blind", f"{guessed} of {of}", f">= {GOAL:g}"
     if column.real:
         n, of, kinds = accused(column)
         yield "real customers accused of a fault", f"{n / of:.3f}  ({n}/{of} lines: {kinds})", ""
@@ -212,7 +182,8 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
     ended = [conversation.ended.value for conversation in column.results.conversations if conversation.ended]
     counts = sorted({how: ended.count(how) for how in ended}.items(), key=lambda item: -item[1])
     yield "ended", ", ".join(f"{how} {n}" for how, n in counts), ""
-    faults = ", ".join(f"{kind} {n}" for kind, n in column.played.faults.items())
+    found = Counter(fault.kind for fault in customer_faults(column.results))
+    faults = ", ".join(f"{kind} {n}" for kind, n in found.items())
     yield "faults", faults or "none", ""
 
 
@@ -241,16 +212,6 @@ def people(language: Language) -> Iterator[list[str]]:
     for file in sorted((DATA / "humans").glob(f"*_{language}_dev.jsonl.gz")):
         for dialogue in rows_of(file):
             yield [turn["text"] for turn in dialogue["turns"] if turn["role"] == "customer"]
-
-
-def _raised(column: Column) -> list[float]:
-    """The share of each goal's content that the real customer raised, over the whole dialogue."""
-    cases = {conversation.case.id: conversation.case for conversation in column.results.conversations}
-    return [
-        coverage(goal, (cases[key].question, *lines))
-        for key, lines in column.real.items()
-        if key in cases and (goal := cases[key].goal)
-    ]
 
 
 def accused(column: Column) -> tuple[int, int, str]:
@@ -310,20 +271,9 @@ def _fold(key: str) -> int:
     return crc32(key.encode()) % FOLDS
 
 
-def _shown(figure: CustomerGoal) -> str:
-    beside = f"({figure.of})" if figure.n is None else f"({figure.n}/{figure.of})"
-    return f"{_number(figure.value)}  {beside}"
-
-
-def _goal(figure: CustomerGoal) -> str:
-    if figure.goal is None:
-        return ""
-    mark = {True: " ok", False: " MISSED", None: ""}[figure.met]
-    return f"{'<=' if figure.at_most else '>='} {figure.goal:g}{mark}"
-
-
-def _size(sizes: LineLengths | None) -> str:
-    return "-" if sizes is None else f"{sizes.median:g}  ({sizes.low:g} to {sizes.high:g}, n {sizes.n})"
+def _size(lines: Iterable[str], language: Language) -> str:
+    sizes = [line_length(line, language) for line in lines]
+    return f"{median(sizes):g}  (n {len(sizes)})" if sizes else "-"
 
 
 def _number(value: float | None) -> str:

@@ -8,7 +8,6 @@ from functools import lru_cache, reduce
 
 from simulator.core.types import Conversation, Persona
 from simulator.results.customers import customer_messages
-from simulator.results.figures import CustomerGoal
 from simulator.text.segments import normalise
 
 SIZES = (1, 2, 3)
@@ -72,8 +71,8 @@ class NaiveBayes:
         return max(scores, key=scores.__getitem__)
 
 
-def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> CustomerGoal:
-    """The share of conversations whose persona is guessed from the customer's lines after the first.
+def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> tuple[int, int]:
+    """How many personas are guessed from the customer's lines after the first, of how many conversations.
 
     The guess knows the personas' phrases and what their customers said in other conversations, but no line
     that was said in this one, and nothing of question and facts, which are the same whoever asks.
@@ -97,7 +96,7 @@ def persona_guesses(conversations: Sequence[Conversation], personas: Sequence[Pe
             known[who[key]] |= dict.fromkeys(own)
         model = NaiveBayes(known)
         hits += [model.guess("\n".join(own), own, who[key]) == who[key] for key, own in lines.items()]
-    return CustomerGoal(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
+    return sum(hits), len(hits)
 
 
 def _lines(conversation: Conversation) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 simulators    --user-model A,B    the score by who played the customers, and how far these are apart
 reliability   --repeats 3         which questions passed always, sometimes and never; pass^k
-replay        --replay RUN        turns in which the customers' earlier lines still fitted, and the others
+replay        --replay RUN        conversations in which the customers' earlier lines no longer fitted
 """
 
 from collections.abc import Mapping
@@ -130,43 +130,20 @@ def _chance(value: float | None) -> Text:
     return "–" if value is None else _("{n} %", n=f"{100 * value:.0f}")
 
 
-def replay_section(results: Results, summary: Summary) -> Section | None:
-    """Turns and score of both parts; None where every line still fitted.
+def replay_section(results: Results) -> Section | None:
+    """In how many conversations the earlier lines no longer fitted; None where every one did.
 
     A replay says the earlier lines as long as they make sense after what the bot says now; from the first
-    that does not, a model plays on. Only the first part answers the same questions as the earlier run.
+    that does not, a model plays on.
     """
     # A conversation that diverged at its end has no turn to say so, but a reason that begins with ours.
-    diverged = 0
-    followed, after = list[tuple[str, int]](), list[tuple[str, int]]()
-    for conversation in results.conversations:
-        first = next((turn.index for turn in conversation.turns if turn.diverged), None)
-        diverged += first is not None or conversation.reason.startswith(DIVERGED[conversation.case.language])
-        for turn in conversation.turns:
-            part = followed if first is None or turn.index < first else after
-            part.append((conversation.id, turn.index))
+    diverged = sum(
+        any(turn.diverged for turn in conversation.turns)
+        or conversation.reason.startswith(DIVERGED[conversation.case.language])
+        for conversation in results.conversations
+    )
     if not diverged:
         return None
-    grades = {
-        (score.conversation, score.turn): score.value
-        for score in results.scores.of_judge(summary.scores.primary, "scored")
-    }
-
-    def mean(turns: list[tuple[str, int]]) -> float | None:
-        numbers = [value for turn in turns if (value := grades.get(turn)) is not None]
-        return sum(numbers) / len(numbers) if numbers else None
-
-    def score(turns: list[tuple[str, int]]) -> Cell:
-        value = mean(turns)
-        return Cell(text=points(value), number=None if value is None else round(100 * value, 4))
-
-    rows = [
-        (name, len(turns), score(turns))
-        for name, turns in (
-            (_("earlier messages repeated"), followed),
-            (_("from the first message that no longer fitted"), after),
-        )
-    ]
     return figures_section(
         key="replay",
         title=_("Replay"),
@@ -175,12 +152,5 @@ def replay_section(results: Results, summary: Summary) -> Section | None:
             "In {n} conversations the bot answered differently, so the earlier messages no longer fitted.",
             n=diverged,
         ),
-        tables=[Table.of("parts", (_("Part"), _("Answers"), _("Score")), rows, counts=2)],
-        figures={
-            "diverged": diverged,
-            "followed": len(followed),
-            "after": len(after),
-            "score_followed": rounded(mean(followed)),
-            "score_after": rounded(mean(after)),
-        },
+        figures={"diverged": diverged},
     )

@@ -3,9 +3,9 @@
 Which sections a view has, of a run with customers and without anything special:
 
     brief      outcome, reddest, fix, next        what a terminal shows after a run, in 40 lines
-    terminal   outcome, means, latency, course, reddest, fix, technical, next      with --verbose
+    terminal   outcome, means, latency, reddest, fix, technical, next      with --verbose
     markdown   means, fix, gravest                for a comment on a pull request
-    page       before, latency, heat, course, endings, reddest, mends, talks, shelf, technical
+    page       before, latency, heat, endings, reddest, mends, talks, shelf, technical
 
 Lead (score, verdict, notes) is in all of them; `--quiet` prints its first two lines. The page's sections
 without blocks here are drawn by its own template, from what `report/run_page.py` makes.
@@ -54,7 +54,6 @@ from simulator.report.context import (
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import (
-    course_section,
     customers_section,
     felt_section,
 )
@@ -113,7 +112,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield from shown if summary.rows else context.sections
     yield Section("heat", _("Customer × judge"), views=PAGE)
     if not summary.rows:
-        yield course_section(summary)
         yield felt_section(summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
         yield customers_section(summary)

@@ -12,7 +12,7 @@ change.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import fsum
 
@@ -36,13 +36,12 @@ from simulator.core.types import RISK, Results, Spending
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
 from simulator.report.rulings import attacks_section, conflicts_section, risk_section
-from simulator.report.tables import FEELING, feeling_text, mean_cell, signed, spending_table
+from simulator.report.tables import FEELING, feeling_text, spending_table
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
 from simulator.results.red import undecided_turns
 from simulator.results.rows import RunTurns
-from simulator.results.scores import course
 
 # So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
@@ -66,7 +65,7 @@ def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) 
         *added,
         bot_usage_section(summary.money.bot),
         latency_section(summary.record),
-        replay_section(results, summary) if results.run.settings.get("replay") else None,
+        replay_section(results) if results.run.settings.get("replay") else None,
     )
     return tuple(filter(None, made))
 
@@ -238,36 +237,6 @@ def _right(right: int, of: int) -> Cell:
     return Cell(text=share_text(right, of), number=round(100 * right / of, 1) if of else None, note=note)
 
 
-# Turn by turn
-
-
-def course_section(summary: Summary) -> Section | None:
-    """How answers went, the first to the last; None where no second one was graded.
-
-    Later answers have fewer conversations, and not the same ones: who was satisfied has left. So each mean
-    has its n, and a fall does not by itself say that the bot gets worse.
-    """
-    scores = course(summary.record, summary.scores.primary)
-    feelings = course(summary.record, FEELING, raw=True)
-    limit = summary.red.rules.overall
-    columns: dict[Text, Callable[[int], Cell | Text | None]] = {
-        _("Answer"): lambda n: _("Answer {n}", n=n + 1),
-        _("Score"): lambda n: mean_cell(scores[n], limit) if n < len(scores) else None,
-    }
-    notes: tuple[Block, ...] = ()
-    if feelings:
-        columns[_("Customer's feeling")] = lambda n: (
-            Cell(text=signed(feelings[n].mean), note=f"{feelings[n].n}/{feelings[n].planned}")
-            if n < len(feelings)
-            else None
-        )
-        notes = (Line(_("−2 angry … 0 even … +2 glad. No part of the bot's score."), "soft"),)
-    if not (rows := range(max(len(scores), len(feelings)))):
-        return None
-    table = Table.listing("course", rows, columns)
-    return Section("course", _("Answer by answer"), (table, *notes), views=PAGE | TERMINAL)
-
-
 # What customers felt, and how they were played
 
 # So many questions are named about which customers were left discontent.
@@ -320,8 +289,7 @@ def _felt(feelings: Sequence[float]) -> Message:
     return _("{parts}", parts=[_("{name} {n}", name=name, n=n) for name, n in counts.items()])
 
 
-# The kinds of fault for which the customer is to blame, not the bot, and the figures with a goal of their
-# own: both from `users/faults.py` by way of `results/customers.py`.
+# The kinds of fault for which the customer is to blame, not the bot.
 _FAULTS: dict[str, Message] = {
     "invented": _("made-up details"),
     "off_goal": _("off topic"),
@@ -331,18 +299,10 @@ _FAULTS: dict[str, Message] = {
     "broke_role": _("out of the role"),
     "impatient": _("gave up too soon"),
 }
-_FIGURES: dict[str, Message] = {
-    "goal_coverage": _("Goal raised"),
-    "early": _("Satisfied after a refusal"),
-    "prompt": _("Leaves at once or one message after a complete answer"),
-    "invented": _("Messages with made-up details"),
-    "thanks": _("Angry and unanswered, yet thanks"),
-    "repeated": _("Messages that repeat"),
-}
 
 
 def customer_remarks(summary: Summary) -> Iterator[Message]:
-    """What stands out in how the customers were played: faults, what they did to the score, missed goals.
+    """What stands out in how the customers were played: faults, and what they did to the score.
 
     Which score counts depends on --customer-faults: with `exclude` the one without spoilt turns, else the one
     with them. Either way both are told.
@@ -365,33 +325,11 @@ def customer_remarks(summary: Summary) -> Iterator[Message]:
             if customers.handling == "exclude"
             else _("score {with}; {without} without the answers that a customer spoilt ({n})", **shown)
         )
-    if names := [_FIGURES[name] for name, figure in customers.goals.items() if figure.met is False]:
-        yield _("goal missed: {names}", names=names)
 
 
 def customers_section(summary: Summary) -> Section | None:
-    """What stands out, and the figures; None where nobody looked."""
-    customers = summary.customers
-    if not customers.goals:
+    """What stands out; None where nothing does."""
+    remarks = tuple(map(Line, customer_remarks(summary)))
+    if not remarks:
         return None
-    remarks = list(customer_remarks(summary)) or [_("no faults in how they were played")]
-    note = _("How the customers were played, counted from the conversations; no part of the bot's score.")
-    rows = []
-    for key, figure in customers.goals.items():
-        # Of figures that nothing was counted for, such as thanks where nobody was angry, there is no row.
-        if figure.value is not None:
-            percent = round(100 * figure.value, 1)
-            counted = _("mean of {n} conversations", n=figure.of)
-            if figure.n is not None:
-                counted = _("{n} of {of}", n=figure.n, of=figure.of)
-            limit = _("at most {goal} %") if figure.at_most else _("at least {goal} %")
-            goal = "" if figure.goal is None else limit.format(goal=f"{100 * figure.goal:g}")
-            verdict = "" if figure.met is None else "○" if figure.met else _("▲ missed")
-            measured = Cell(
-                text=f"{percent:g} %", number=percent, tone="alarm" if figure.met is False else ""
-            )
-            rows.append((_FIGURES[key], measured, counted, goal, verdict))
-    columns = (_("Figure"), _("Measured"), _("Counted"), _("Goal"), _("Verdict"))
-    figures = Table.of("figures", columns, rows)
-    blocks: tuple[Block, ...] = (*map(Line, remarks), Line(note, "soft"), figures)
-    return Section("customers", _("The simulated customers"), blocks, views=PAGE | TERMINAL, folded=True)
+    return Section("customers", _("The simulated customers"), remarks, views=PAGE | TERMINAL, folded=True)

@@ -32,8 +32,6 @@ ENOUGH_ALIKE = 30
 ENOUGH_GRADES = 50
 # What is done with the turns that a simulated customer spoilt.
 Handling = Literal["keep", "exclude", "replay"]
-# A share of fewer is met or missed by chance: one early leaver among nine is 11 %, beyond any goal.
-ENOUGH_TO_TELL = 10
 
 
 class Mean(Value):
@@ -189,49 +187,17 @@ class Total(Value):
         return self.of // 5
 
 
-class LineLengths(Value):
-    """How long `n` messages are: median and quartiles, in characters (Japanese) or words (English)."""
-
-    low: float
-    median: float
-    high: float
-    n: int
-
-
-class CustomerGoal(Value):
-    """One figure of how the customers were played: `n` of `of`, or a mean over `of` when `n` is None.
-
-    `value` is 0..1, None where there is nothing to measure; `goal` is what it should reach, or should not
-    exceed when `at_most`.
-    """
-
-    value: float | None
-    n: int | None
-    of: int
-    # None: the figure is only shown.
-    goal: float | None = None
-    at_most: bool = False
-
-    @property
-    def met(self) -> bool | None:
-        """Whether the goal is met; None without a goal, or with too little to measure it by."""
-        if self.goal is None or self.value is None or self.of < ENOUGH_TO_TELL:
-            return None
-        return self.value <= self.goal if self.at_most else self.value >= self.goal
-
-
 class CustomerFigures(Value):
-    """How the customers were played: what the guard rewrote, what they did wrong, and their goals.
+    """How the customers were played: what the guard rewrote, and what they did wrong.
 
     `guarded` messages were rewritten, `rules` counts them by the rule that they broke; `failed` are
     conversations that were lost; `overruled` counts where a persona's rules decided otherwise than the model
     about staying or leaving. `faults` are counted by kind; `spoilt` are answered turns with the last fault
     that makes their grade doubtful, `handling` is what is done with them. `superseded` conversations were
-    held once more. `lengths` of lines are by language, then by persona, with `all` for everyone.
+    held once more.
     """
 
-    # Of a run without a model as customer there are no faults, goals and lengths: phrases say what stands in
-    # the persona's file.
+    # Of a run without a model as customer there are no faults: phrases say what stands in the persona's file.
     guarded: int = 0
     rules: dict[str, int] = Field(default={})
     failed: int = 0
@@ -240,8 +206,6 @@ class CustomerFigures(Value):
     spoilt: dict[Key, CustomerFault] = Field(default={})
     handling: Handling = "keep"
     superseded: tuple[str, ...] = ()
-    goals: dict[str, CustomerGoal] = Field(default={})
-    lengths: dict[str, dict[str, LineLengths]] = Field(default={})
 
 
 class SimulatorScore(Value):
@@ -368,19 +332,17 @@ class ScoreFigures(Value):
     """What the judges say of a run, unrounded: scores are 0..1, personas in order of their first appearance.
 
     `primary` names the deciding judge, `judges` has it among the others, in the order in which they were
-    named. `score` is the mean over the `graded` conversations, `answered_score` the same without the turns
-    that got no answer; `by_conversation` has those that have one, by id, and `missing` counts conversations
-    that were held but have no grade. `with_spoilt` and `without_spoilt` are the score with and without the
-    turns that a customer spoilt, whichever of them counts; None where no turn was spoilt. `noise` is the
-    variance of a conversation's score that another grading would bring. `simulators` are the models that
-    played the customers; of several the `interval` holds that of each. `reliability` is known where questions
-    were asked several times. `labels` are the turns that people graded blind: enough of them make
-    `corrected`, too few leave a `shortage`.
+    named. `score` is the mean over the `graded` conversations; `by_conversation` has those that have one, by
+    id, and `missing` counts conversations that were held but have no grade. `with_spoilt` and
+    `without_spoilt` are the score with and without the turns that a customer spoilt, whichever of them
+    counts; None where no turn was spoilt. `noise` is the variance of a conversation's score that another
+    grading would bring. `simulators` are the models that played the customers; of several the `interval`
+    holds that of each. `reliability` is known where questions were asked several times. `labels` are the
+    turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
     """
 
     primary: str
     score: float | None
-    answered_score: float | None
     interval: tuple[float, float] | None
     by_conversation: dict[str, float]
     graded: int

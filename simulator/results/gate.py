@@ -225,11 +225,6 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             "held_again": len(customers.superseded),
             "score_with_spoilt": rounded(scores.with_spoilt),
             "score_without_spoilt": rounded(scores.without_spoilt),
-            "figures": {
-                name: rounded(figure.model_dump(exclude={"at_most"})) | {"met": figure.met}
-                for name, figure in customers.goals.items()
-            },
-            "lengths": customers.model_dump(include={"lengths"})["lengths"],
         },
         "calls": {role: spent.calls for role, spent in summary.money.spending.items()},
         "tokens": {role: _tokens_json(spent) for role, spent in summary.money.spending.items()},

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.results.customers import line_length
 from simulator.text.segments import normalise
 
 PATTERNS = Path(__file__).with_name("lines.toml")
@@ -69,6 +68,11 @@ def _pairs(text: str) -> set[str]:
 def _within(line: set[str], other: set[str]) -> float:
     """The share (0..1) of a line's pairs of characters that another has as well."""
     return len(line & other) / len(line) if line else 0.0
+
+
+def line_length(line: str, language: Language) -> int:
+    """Characters in Japanese, words in English: "解約したい" is 5, "I want out" is 3."""
+    return len(line.strip()) if language == "ja" else len(line.split())
 
 
 def line_features(lines: Sequence[str], at: int, language: Language) -> tuple[float, ...]:

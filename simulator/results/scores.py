@@ -13,8 +13,6 @@ How a score comes about, from the bottom up:
 
 A judge's own mean, beside it in every table, is over turns (or over rows, or whole conversations), and may
 therefore differ a little from the score of the same judge.
-
-Also here: how a judge's grades develop over the turns (`course`).
 """
 
 from collections import Counter
@@ -52,8 +50,6 @@ from simulator.results.intervals import (
 from simulator.results.review import by_people
 from simulator.results.rows import UNREACHED, ConversationRow, Grade, GradedTurn, RunTurns
 
-# Turns after this one are left out: few conversations come so far.
-LAST_TURN = 12
 Item = TypeVar("Item")
 # The five graded 1..5 whose raw means add up to the total, as the RAG contests add them up.
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
@@ -106,7 +102,6 @@ def score_figures(
     return ScoreFigures(
         primary=primary,
         score=_mean(means[c.id] for c in graded),
-        answered_score=_mean(_conversation_means(started, answered=True).values()),
         interval=joint_interval(intervals or [of_simulator(graded).interval]),
         by_conversation=means,
         graded=len(means),
@@ -126,11 +121,9 @@ def score_figures(
     )
 
 
-def _conversation_means(rows: Iterable[ConversationRow], *, answered: bool = False) -> dict[str, float]:
-    """The score of each conversation that has one: the mean of its graded turns, or of those `answered`."""
-    means = {
-        row.id: _mean(turn.value for turn in row.turns if not (answered and turn.failure)) for row in rows
-    }
+def _conversation_means(rows: Iterable[ConversationRow]) -> dict[str, float]:
+    """The score of each conversation that has one: the mean of its graded turns."""
+    means = {row.id: _mean(turn.value for turn in row.turns) for row in rows}
     return {conversation: score for conversation, score in means.items() if score is not None}
 
 
@@ -272,28 +265,3 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
-
-
-def course(run: RunTurns, judge: str, *, raw: bool = False) -> tuple[Mean, ...]:
-    """A judge's mean (0..1, or `raw` on its own scale) at turn 1, 2, ...; none when it graded no second turn.
-
-    They go up to the last turn that it graded anywhere, at most `LAST_TURN`; `planned` is how many turns of
-    that index were spoken. Later turns have fewer customers, those who were not content before: a falling
-    line need not mean that answers get worse.
-    """
-
-    def grade(turn: GradedTurn) -> float | None:
-        graded = turn.scores.get(judge)
-        return None if graded is None or not graded.is_scored else graded.raw if raw else graded.value
-
-    turns = [turn for turn in run.turns if turn.turn <= LAST_TURN]
-    last = max((turn.turn for turn in turns if grade(turn) is not None), default=0)
-    # One turn is no course.
-    if last < 2:
-        return ()
-    values: list[list[float | None]] = [[] for _turn in range(last)]
-    for turn in turns:
-        if turn.turn <= last:
-            values[turn.turn - 1].append(grade(turn))
-    n = [sum(value is not None for value in at) for at in values]
-    return tuple(Mean(mean=_mean(at), n=k, planned=len(at)) for at, k in zip(values, n, strict=True))

@@ -148,17 +148,6 @@ def left_early(conversation: Conversation, verdicts: VerdictsByTurn) -> bool:
     )
 
 
-def left_late(conversation: Conversation, verdicts: VerdictsByTurn) -> bool | None:
-    """Whether the customer stayed more than a turn after everything was answered; None if that is unknown."""
-    done = answered_by(conversation, verdicts)
-    if done is None or conversation.ended in _CUT_OFF:
-        return None
-    surplus = len(conversation.turns) - done
-    if conversation.ended is Ended.TURN_LIMIT:
-        return None if surplus < TOLERATED else True
-    return surplus > TOLERATED
-
-
 def gave_up_early(conversation: Conversation, verdicts: VerdictsByTurn, patience: int, turns: int) -> bool:
     """Whether the customer gave up more than one useless answer before their `patience` ended.
 
@@ -226,21 +215,13 @@ class FaultPatterns:
 
     def __init__(self, table: dict[str, Any]) -> None:
         """`table` is the language's part of the file."""
-        self.question, self.supposing, self.conversation, self._thanks, self._no_thanks = (
+        self.question, self.supposing, self.conversation = (
             re.compile(straight_pattern(table[name]), re.IGNORECASE)
-            for name in ("question", "supposing", "talk", "thanks", "no_thanks")
+            for name in ("question", "supposing", "talk")
         )
         self._names = [re.compile(straight_pattern(pattern)) for pattern in table["names"]]
         self.own_counts = re.compile(table["own_counts"])
         self.reasons: dict[str, str] = table["reasons"]
-
-    def asks(self, line: str) -> bool:
-        """Whether a line holds a question."""
-        return any(self.question.search(sentence) for sentence in sentences(straight(line)))
-
-    def thanks(self, line: str) -> bool:
-        """Whether a line thanks; "no, thank you" and "thanks for nothing" do not."""
-        return bool(self._thanks.search(self._no_thanks.sub(" ", straight(line))))
 
     def statements(self, line: str) -> list[str]:
         """The sentences that state something, rather than ask, suppose or seek confirmation."""

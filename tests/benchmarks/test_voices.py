@@ -2,7 +2,6 @@
 
 from benchmarks.voices import NaiveBayes, grams, persona_guesses
 from simulator.core.types import Conversation, Facts
-from simulator.results.figures import CustomerGoal
 from tests.customer_conversations import QUESTION, UNRELATED, a_case, a_person, a_talk
 
 ASKED, OTHER = QUESTION["ja"], UNRELATED["ja"]
@@ -22,7 +21,7 @@ def test_personas_are_guessed_from_lines_that_others_of_them_said() -> None:
         voiced_by("calm", "2", "恐れ入ります。もう少しお聞かせいただければと存じます。"),
     ]
 
-    assert persona_guesses(conversations, ()).value == 1
+    assert len(set(persona_guesses(conversations, ()))) == 1
 
 
 def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
@@ -35,12 +34,12 @@ def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
         voiced_by("calm", "1", "聞いているのです。なぜでしょう。"),
     ]
 
-    assert persona_guesses(conversations, people).n == 0
+    assert persona_guesses(conversations, people)[0] == 0
 
 
 def test_nobody_is_guessed_where_there_is_one_persona() -> None:
     """There would be nothing to tell."""
-    assert persona_guesses([voiced_by("angry", "1", "早く！")], ()).value is None
+    assert persona_guesses([voiced_by("angry", "1", "早く！")], ()) == (0, 0)
 
 
 def test_naive_bayes_prefers_the_label_that_a_text_is_like() -> None:
@@ -70,7 +69,7 @@ def test_facts_that_are_taken_up_are_no_style() -> None:
         )
     ]
 
-    assert persona_guesses(conversations, ()).of == 4
+    assert persona_guesses(conversations, ())[1] == 4
 
 
 def test_a_question_that_is_taken_up_cut_is_no_style_either() -> None:
@@ -78,7 +77,7 @@ def test_a_question_that_is_taken_up_cut_is_no_style_either() -> None:
     question = "引っ越し先の住所で光回線を使い続けるには、どのような手続きが必要ですか"
     before = "ですから、何度も申し上げているとおり、"
 
-    def guessed(quoted: str) -> CustomerGoal:
+    def guessed(quoted: str) -> tuple[int, int]:
         talks = [
             a_talk((question, OTHER), (line, OTHER), persona=who, case=a_case(id=rest, question=question))
             for rest in ("もう一度。", "早く。")

@@ -90,10 +90,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     assert text.split(" ")[0] in page
     assert {"ja": "お客様役の点検", "en": "The simulated customers"}[language] in page
     assert 'id="customers"' in page
-    figure = (
-        "customers.figures." + {"ja": "作り話のある発言", "en": "Messages with made-up details"}[language]
-    )
-    assert {"customers", figure} <= {row.key for row in rows}
+    assert "customers" in {row.key for row in rows}
 
 
 def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User]:
