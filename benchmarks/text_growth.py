@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn
 from simulator.grading import lexical
-from simulator.lab.consistency import wording as negation
 from simulator.lab.datasets import outputs
 from simulator.lab.datasets.stated import stated
 from simulator.lab.judging import keigo, plan
@@ -167,7 +166,6 @@ def functions() -> dict[str, Use]:
         "figures.figures": figures.figures,
         "figures.differing": lambda text: figures.differing(text, [_HELD, text]),
         "keigo.listed": lambda text: list(keigo.listed(text, ("できかねます",), "")),
-        "negation.negated_words": negation.negated_words,
         "overlap.stem": overlap.stem,
         "overlap.content": overlap.content,
         "overlap.coverage": lambda text: overlap.coverage(text, [text, _HELD]),

@@ -1,19 +1,15 @@
 """Whether customers were told different things, as the judge of whole conversations sees it.
 
-The different first answers to one question are put before it as one conversation, in which a customer asks
-the same again and again: what it lists as contradictions between turns are contradictions between customers.
-It is called once for each question that got more than one answer.
+It is called once for each question that got more than one answer:
 
     calm     "How long does it take?"   "Within 9 to 18 hours."
     angry    the same question          "Within 24 hours."
 
 become a dialogue of two turns. The judge reports that turn 2 contradicts turn 1, and everybody who was told
-the one clashes with everybody who was told the other. Figures alone would not tell: they stand in other
-sentences.
+the one clashes with everybody who was told the other.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -24,17 +20,9 @@ from simulator.core.concurrency import for_each
 from simulator.core.errors import ModelFailure
 from simulator.core.replies import Lapse
 from simulator.core.types import CONVERSATION, Answer, Conversation, GradingContext, Results, Score, Turn
-from simulator.lab.consistency.figures import (
-    NOTE,
-    Clash,
-    Disagreement,
-    JudgedQuestion,
-    answered,
-    link_of,
-)
+from simulator.lab.consistency.figures import NOTE, Clash, JudgedQuestion, first_answers
 from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
-from simulator.text.segments import normalise
 
 # So many different answers to one question are compared, the first ones: more of them are a long dialogue,
 # and what eight do not show, the ninth hardly will.
@@ -45,7 +33,7 @@ class Question(NamedTuple):
     """A question that got different answers: what is judged, and who got the answer of each turn."""
 
     context: GradingContext
-    told: tuple[tuple[Conversation, ...], ...]
+    told: Sequence[Sequence[Conversation]]
 
     @property
     def conversations(self) -> tuple[str, ...]:
@@ -55,17 +43,13 @@ class Question(NamedTuple):
 
 def questions(results: Results, judged: Sequence[JudgedQuestion] = ()) -> Iterator[Question]:
     """The questions of a run with at least two different first answers, without those `judged` before."""
-    by_words: dict[str, dict[str, list[Conversation]]] = defaultdict(lambda: defaultdict(list))
     done = {question.conversations for question in judged}
-    for conversation in results.conversations:
-        for turn in answered(conversation):
-            if turn.index == 1:
-                # Answers that differ in blanks, width and case alone are one.
-                words = " ".join(normalise(turn.answer.text).split())
-                by_words[conversation.case.id][words].append(conversation)
-    for case, answers in by_words.items():
-        compared = tuple(map(tuple, list(answers.values())[:MOST]))
-        turns = tuple(_turn(at, those[0]) for at, those in enumerate(compared, 1))
+    for case, answers in first_answers(results).items():
+        compared = answers[:MOST]
+        turns = tuple(
+            Turn(index=at, user=those[0].turns[0].user, answer=Answer(text=those[0].turns[0].answer.text))
+            for at, those in enumerate(compared, 1)
+        )
         if len(turns) < 2:
             continue
         first = compared[0][0]
@@ -80,11 +64,6 @@ def questions(results: Results, judged: Sequence[JudgedQuestion] = ()) -> Iterat
         # Known by who was told what: after new conversations the question is judged anew.
         if (question := Question(context, compared)).conversations not in done:
             yield question
-
-
-def _turn(index: int, conversation: Conversation) -> Turn:
-    turn = conversation.turns[0]
-    return Turn(index=index, user=turn.user, answer=Answer(text=turn.answer.text))
 
 
 async def judge(
@@ -102,7 +81,8 @@ async def judge(
         score = next(score for score in scores if score.judge == CONVERSATION)
         if score.state == "scored":
             clashes = tuple(_clashes(question, score))
-            keep(JudgedQuestion(by=by, conversations=question.conversations, clashes=clashes))
+            case = question.context.case.id
+            keep(JudgedQuestion(by=by, case=case, conversations=question.conversations, clashes=clashes))
         else:
             failures.append(ModelFailure("malformed", score.reason))
 
@@ -129,12 +109,7 @@ def _clashes(question: Question, score: Score) -> Iterator[Clash]:
         if row.kind != "contradictions" or not 1 <= former < other <= len(question.told):
             continue
         for first, second in product(question.told[former - 1], question.told[other - 1]):
-            texts = {"one": first.turns[0].answer.text, "other": second.turns[0].answer.text}
-            yield Clash(
-                link=link_of(first, second),
-                one=first.id,
-                one_turn=1,
-                other=second.id,
-                other_turn=1,
-                found=Disagreement(what="judged", reason=row.what, **texts),
-            )
+            texts = {
+                side: c.turns[0].answer.text for side, c in (("one_answer", first), ("other_answer", second))
+            }
+            yield Clash(one=first.id, other=second.id, reason=row.what, **texts)

@@ -1,10 +1,10 @@
 """`cross-examine RUN`: the bot is asked about its own claims, and the run is searched for contradictions.
 
     asked      a follow-up about "the fee is 4,800 yen"; the bot says 9,800; a judge quotes both
-    searched   one question in other words, of other customers, in the other language: the same facts?
+    searched   one question of several customers: were all told the same?
 
 The bot is that of the run, with its settings, and gets each question after the same dialogue. Without a model
-nothing is asked, and figures, dates and yes or no are compared by rule.
+nothing is asked.
 """
 
 import contextlib
@@ -57,10 +57,9 @@ def command(
 
     A model writes follow-up questions about answers of a finished run, as a customer would: about those
     with most figures and dates first. The bot gets each one after the same dialogue, and a judge compares
-    the answers. They are saved in the run file and paid for once. Also shown: whether every customer got
-    the same facts for the same question, in whatever wording or language. A judge compares the different
-    answers to a question, one call for each; without a model, or with --offline, only figures, dates and
-    yes/no are compared. Contradictions do not change the exit code.
+    the answers. They are saved in the run file and paid for once. Also shown: whether every customer was
+    told the same. A judge compares the different answers to a question, one call for each. Without a model
+    nothing is asked. Contradictions do not change the exit code.
     """
     today = load_settings(flags)
     check_one_player(today)
@@ -101,12 +100,7 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
     asking = context.model("user", temperature=USER_TEMPERATURE)
     comparing = context.model("judge", temperature=JUDGE_TEMPERATURE)
     if asking is None or comparing is None:
-        say(
-            _(
-                "Without models for customer and judge nothing is asked; the run's answers are compared as"
-                " they are."
-            )
-        )
+        say(_("Without models for customer and judge nothing is asked."))
         return ExitCode.DONE
     earlier = () if again else examined_of(results)
     done = {(turn.conversation, turn.turn) for turn in earlier}

@@ -25,10 +25,6 @@ _OUTCOMES: dict[Outcome, Message] = {
     "no_answer": _("no answer"),
     "consistent": _("consistent"),
 }
-_LINKS = {
-    "same_case": _("the same question"),
-    "same_question": _("the same question in other words or another language"),
-}
 
 
 def consistency_line(results: Results) -> Message | None:
@@ -36,14 +32,14 @@ def consistency_line(results: Results) -> Message | None:
     cases = [case for case in consistency(results).cases if case.clashes]
     if not cases:
         return None
-    first = cases[0].clashes[0].found
+    first = cases[0].clashes[0]
     return _(
         "Different customers got different facts for the same question ({n} found; {case} "
         'and others): "{one}" / "{other}"',
         n=sum(len(case.clashes) for case in cases),
         case=safe_text(cases[0].case),
-        one=safe_text(first.one),
-        other=safe_text(first.other),
+        one=safe_text(first.one_answer),
+        other=safe_text(first.other_answer),
     )
 
 
@@ -96,8 +92,8 @@ def _check(check: FollowUpCheck) -> Item:
 def _consistency(figures: Consistency) -> Iterator[Block]:
     if figures.share is None:
         none = _(
-            "No question was asked twice, so there is nothing to compare. Use more customers "
-            "(--persona) or --repeats."
+            "No question was asked twice and compared by a model. Use more customers (--persona) or"
+            " --repeats, and a judge's model."
         )
         yield Line(none)
     else:
@@ -114,30 +110,24 @@ def _consistency(figures: Consistency) -> Iterator[Block]:
             interval=interval,
         )
         yield Line(line)
-        # What was compared is said each time, because "no disagreement" means little without it.
-        compared = _("Figures, dates and yes/no are compared; other wording is not counted.")
         if figures.judged:
-            compared = _("The first answers were compared by {models}.", models=figures.judged)
-        yield Line(compared, "soft")
-    # Of clashes with the same two statements the first.
+            yield Line(_("The first answers were compared by {models}.", models=figures.judged), "soft")
+    # Of clashes with the same two answers the first.
     distinct: dict[frozenset[str], Clash] = {}
     for clash in figures.clashes:
-        distinct.setdefault(frozenset((clash.found.one, clash.found.other)), clash)
-    items = [_clash(clash) for clash in distinct.values()]
+        distinct.setdefault(frozenset((clash.one_answer, clash.other_answer)), clash)
+    items = [
+        _item(
+            _("the same question"),
+            (_turn(clash.one, 1), clash.one_answer),
+            (_turn(clash.other, 1), clash.other_answer),
+            (_("why"), clash.reason),
+        )
+        for clash in distinct.values()
+    ]
     yield from _listed(items)
     if not items and figures.share is not None:
         yield Line(_("No disagreement was found."))
-
-
-def _clash(clash: Clash) -> Item:
-    first, other = _turn(clash.one, clash.one_turn), _turn(clash.other, clash.other_turn)
-    disagreement = clash.found
-    return _item(
-        _LINKS[clash.link],
-        (first, disagreement.one),
-        (other, disagreement.other),
-        (_("why"), disagreement.reason),
-    )
 
 
 def _turn(conversation: str, turn: int) -> Message:
