@@ -139,7 +139,6 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         language=language,
         improvements=improvements_for(results, summary, settings),
         page=str(path.with_name("report.html")),
-        check=settings.check_cells,
         added=(*coverage_sections(coverage), *added_sections(results, summary, settings, added)),
         remarks=(
             *record_remarks(results, language),

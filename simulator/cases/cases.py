@@ -6,7 +6,7 @@
 
 Two ways to read. `read_cases` is for conversations: the first mistake is raised, and all of the file is read
 before anything is returned, so that a wrong last row is found before a run is paid for. `read_dataset` is for
-rows of a data set: a row that cannot be used is skipped, counted and named in the report, unless --strict.
+rows of a data set: a row that cannot be used is skipped, counted and named in the report.
 
 In this order: `rows_of` makes rows of the file (cases/rows.py), `case_of` a case of a row (cases/fields.py
 has the fields), the request's `mask` takes personal data out, and the case is kept on the disk (`Spool`)

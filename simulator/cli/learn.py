@@ -17,7 +17,7 @@ from simulator.report.learning import learning_report
 
 @takes(
     "judges", "judging", "guidelines", "judge_model", "offline", "seed", "sheet", "worksheet", "runs",
-    "max_tokens", "cache", "budget", "prices", "calls", "timeout", "dry_run", "json_output",
+    "cache", "budget", "prices", "calls", "timeout", "dry_run", "json_output",
 )  # fmt: skip
 def command(
     flags: dict[str, Any],

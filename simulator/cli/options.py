@@ -35,7 +35,7 @@ from simulator.core.settings import (
 USUAL = frozenset({
     "adapter", "set", "cases", "language", "limit", "persona", "turns", "user_model", "replay", "judges",
     "judge_model", "knowledge", "target", "max_major", "confidence", "offline", "dry_run", "resume", "runs",
-    "to", "sheet", "json_output", "verbose", "quiet", "open_page", *GROUPS["Rows"],
+    "to", "sheet", "json_output", "verbose", "quiet", *GROUPS["Rows"],
 })  # fmt: skip
 # What every command takes that has models grade or write, and keeps nothing but their answers.
 MODEL_WORK = (
@@ -43,8 +43,7 @@ MODEL_WORK = (
 )  # fmt: skip
 # How a finished run is reported; all else stays as the run was held, but for what the command line names.
 REPORTING = (
-    "to", "sheet", "worksheet", "check_cells", "json_output", "verbose", "quiet",
-    "open_page", "runs",
+    "to", "sheet", "worksheet", "json_output", "verbose", "quiet", "runs",
 )  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
 # in `--turns N`, `--cases FILE`.
@@ -66,7 +65,7 @@ _SHAPES = {
     "N[:SEED]": "sample",
     "SECONDS": "timeout patience",
     "MODEL": "user_model judge_model embed_model demo_model",
-    "N": "limit turns repeats seed concurrency calls rpm tpm max_tokens shots",
+    "N": "limit turns repeats seed concurrency calls rpm tpm shots",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
 
@@ -84,7 +83,7 @@ Command = Callable[..., int]
 
 
 def option(flag: str, text: str, default: Any = None, **more: Any) -> Any:
-    """An option of one command alone, as its parameter's default: `--limit N`, or `--strict` for a switch.
+    """An option of one command alone, as its parameter's default: `--limit N`, or `--again` for a switch.
 
     A `default` other than None and False is shown in the help; `...` means that the option must be given.
     """

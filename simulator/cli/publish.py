@@ -1,7 +1,7 @@
 """After a run: report files beside the run file, a summary on the terminal, the exit code of the gate.
 
 In this order, so that what matters most is there if the rest fails: report.html, the summary (or the object
-of --json), then what --to names, then the browser of --open. Everything is made of the run file alone, which
+of --json), then what --to names. Everything is made of the run file alone, which
 is why `report RUN` can do it again at any time. The exit code, the first that applies:
 
     3   the run stopped early
@@ -15,7 +15,6 @@ is why `report RUN` can do it again at any time. The exit code, the first that a
 import contextlib
 import shlex
 import sys
-import webbrowser
 from pathlib import Path
 
 from simulator import plugins
@@ -96,8 +95,6 @@ def _publish(path: Path, settings: Settings) -> int:
         sys.stdout.write(f"{printed.text}\n")
     if settings.to:
         write_reports(outputs.files)
-    if settings.open_page and not webbrowser.open(Path(context.page).absolute().as_uri()):
-        say(_("No browser was found; open {path} yourself.", path=context.page))
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
     is_ungraded = summary.offline or (printed is not None and printed.is_ungraded)
     is_uncounted = is_ungraded and context.gate.asked is None and summary.scores.score is None

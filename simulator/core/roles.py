@@ -82,8 +82,6 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 # Fields of a request that are decided elsewhere, and where.
 _DECIDED: dict[str, str] = {
     "model": "REHEARSAL_{role}_MODEL",
-    "max_tokens": "--max-tokens",
-    "max_completion_tokens": "--max-tokens",
 } | dict.fromkeys(("messages", "input", "stream", "stream_options", "n"), "")
 _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 

@@ -61,7 +61,6 @@ class RunOptions(TypedDict, total=False):
     timeout: float
     patience: float
     cache: Literal["on", "off", "read", "refresh"]
-    max_tokens: int
     prices: File | Mapping[str, Table]
     jpy_per_usd: float
     runs: File
@@ -76,7 +75,6 @@ class RehearsalOptions(RunOptions, total=False):
     turns: int
     user_model: Names
     replay: str
-    replay_diverged: Literal["go-on", "end", "keep"]
     voice_opening: bool
     script: File
     customer_faults: Literal["keep", "exclude", "replay"]
@@ -90,4 +88,3 @@ class RowOptions(RunOptions, total=False):
     shots: int
     labels: Names
     sample: int | str
-    strict: bool

@@ -566,7 +566,6 @@ class RowSettings(BaseModel):
     sample: Annotated[str | None, BeforeValidator(_read_sample)] = setting(
         "Only N random rows: N, or N:SEED (default seed: 0)."
     )
-    strict: bool = setting("Stop at the first wrong row instead of leaving it out.", False)
     shots: Annotated[int, Field(ge=0, le=100)] | None = setting(
         "Examples shown before each row, instead of the prompt's own number."
     )
@@ -582,10 +581,9 @@ SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it. Whoever resumes it
 # or paints it again says so anew.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "open_page", "runs", "sheet", "worksheet",
+    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "runs", "sheet", "worksheet",
     "tests",
 })  # fmt: skip
-CheckFormat = Literal["text", "json"]
 
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
 Positive = Annotated[int, Field(ge=1)]
@@ -644,9 +642,6 @@ class Settings(RowSettings):
     contacts: str | None = setting("Your desk's phone numbers, address, hours (judge facts).")
     rules: str | None = setting("What your desk must not say: id, text, severity (for risk).")
     guidelines: str | None = setting("Your desk's rules of conduct for judges (text, TOML).")
-    check_cells: CheckFormat = setting(
-        "What the check columns of a sheet show of a grade: its reason, or the judge's own JSON.", "text"
-    )
     offline: bool = setting("No model at all: simple versions (no AI) play every role.", False)
     language: Literal["ja", "en", "all"] | None = setting(
         "Language of messages and questions. Default: your terminal's; all in your question file."
@@ -674,16 +669,10 @@ class Settings(RowSettings):
     judge_model: str | None = setting("Model that grades.")
     embed_model: str | None = setting("Embeddings for the cosine judge.")
     demo_model: str | None = setting("Model behind the demo bot; `lexical` is its simple version (no AI).")
-    max_tokens: Positive | None = setting("Maximum tokens of a customer's message or a grade.")
     voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
     script: str | None = setting("What customers say before they go on alone (a file).")
     replay: str | None = setting(
         "Repeat the customers' messages of an earlier run, as many in each conversation, to this bot."
-    )
-    replay_diverged: Literal["go-on", "end", "keep"] = setting(
-        "When a repeated or scripted message no longer fits what the bot says: the customer "
-        "continues freely (go-on), the conversation ends (end), or the message is sent anyway (keep).",
-        "go-on",
     )
     seed: int = setting("Seed of every random choice.", 42)
     target: Annotated[float | str | None, BeforeValidator(read_target)] = setting(
@@ -744,7 +733,6 @@ class Settings(RowSettings):
     json_output: bool = setting("Print exactly one JSON object on stdout.", False)
     verbose: bool = setting("Print every figure, not only what to read first.", False)
     quiet: bool = setting("Print only the verdict.", False)
-    open_page: bool = setting("Open report.html in the browser.", False)
     # What plug-ins add (`AddedSettings`), by its name: no option itself.
     added: dict[str, JsonValue] = {}
 
@@ -812,8 +800,7 @@ GROUPS = {
         "redact_patterns",
     ),
     "Customers": (
-        "persona", "turns", "user_model", "replay", "replay_diverged", "voice_opening", "script",
-        "customer_faults",
+        "persona", "turns", "user_model", "replay", "voice_opening", "script", "customer_faults",
     ),
     "Judges": (
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",
@@ -822,12 +809,11 @@ GROUPS = {
     "Gate": ("target", "max_major", "confidence", "max_failed", "min_graded"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
-        "cache", "max_tokens", "prices", "jpy_per_usd",
+        "cache", "prices", "jpy_per_usd",
     ),
-    "Rows": ("prompt", "shots", "labels", "sample", "strict"),
+    "Rows": ("prompt", "shots", "labels", "sample"),
     "Output": (
-        "runs", "to", "sheet", "worksheet", "tests", "check_cells", "json_output", "verbose", "quiet",
-        "open_page",
+        "runs", "to", "sheet", "worksheet", "tests", "json_output", "verbose", "quiet",
     ),
 }  # fmt: skip
 
@@ -947,7 +933,7 @@ def setting_text(value: Any) -> str:
 
 def flag(name: str) -> str:
     """The flag of a field: `max_failed` is `--max-failed`, `json_output` is `--json`."""
-    named = {"json_output": "--json", "redact_patterns": "--redact-pattern", "open_page": "--open"}
+    named = {"json_output": "--json", "redact_patterns": "--redact-pattern"}
     return named.get(name, "--" + name.replace("_", "-"))
 
 

@@ -27,7 +27,7 @@ from simulator.core.errors import LoginPage, MalformedReply, ModelFailure, OutOf
 from simulator.core.messages import _
 from simulator.core.roles import Endpoint
 from simulator.core.types import Usage, usage_told
-from simulator.models.abilities import EMBEDDING_FORMS, MOST_LESSONS
+from simulator.models.abilities import EMBEDDING_FORMS, LIMITS, MOST_LESSONS
 from simulator.models.cache import ResponseCache, request_key
 from simulator.models.completion import Unusable, text_in
 from simulator.models.connections import Connections
@@ -163,7 +163,7 @@ class Model:
         """
         most = None
         if reply_form is not None:
-            most = self.connections.max_tokens or most_tokens(reply_form) * (LONGER if longer else 1)
+            most = most_tokens(reply_form) * (LONGER if longer else 1)
         received = await self._reply(CHAT, lambda: self._body(messages, seed, reply_form, most))
         try:
             said = text_in(received.data, reply_form)
@@ -178,7 +178,11 @@ class Model:
         cut_off = MalformedReply("malformed", said.elsewhere) if said.elsewhere else None
         if reply_form is not None and said.is_cut:
             written = received.usage.tokens_out or most or 0
-            msg = _("the reply was cut off at its limit of {n} tokens (--max-tokens sets another)", n=written)
+            msg = _(
+                "the reply was cut off at its limit of {n} tokens (max_tokens in {variable} sets another)",
+                n=written,
+                variable=f"REHEARSAL_{self.endpoint.role.upper()}_EXTRA",
+            )
             cut_off = MalformedReply("malformed", msg, raw=said.text)
         return Completion(said.text, received.usage, received.request, cut_off)
 
@@ -203,7 +207,10 @@ class Model:
     def _with_extra(self, body: Body) -> Body:
         """A body with the fields of the user's own, which go before ours; without those that are None."""
         extra = self.endpoint.extra
-        return {name: value for name, value in (body | extra).items() if value is not None} if extra else body
+        # The limit has two names, of which a body may have one.
+        taken = {*LIMITS} if extra.keys() & {*LIMITS} else set[str]()
+        ours = {name: value for name, value in body.items() if name not in taken}
+        return {name: value for name, value in (ours | extra).items() if value is not None}
 
     async def _check_was_read(self, messages: Messages, data: Any) -> None:
         """Raises ModelFailure when the server cut the prompt: whatever it answered is no answer to that."""

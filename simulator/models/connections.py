@@ -58,7 +58,6 @@ class Connections:
         """
         self.calls, self.timeout, self.patience, self.cache = calls, timeout, patience, cache
         self.attempts, self.wait = ATTEMPTS, wait
-        self.max_tokens: int | None = None
         self.notices = Notices()
         self._transports: dict[tuple[Any, ...], Transport] = {}
         self._checked: set[str] = set()
@@ -71,14 +70,12 @@ class Connections:
     @classmethod
     def of(cls, settings: Settings) -> "Connections":
         """With the limits of these settings, and their cache."""
-        made = cls(
+        return cls(
             calls=settings.calls,
             timeout=settings.timeout,
             patience=settings.patience,
             cache=ResponseCache(settings.cache),
         )
-        made.max_tokens = settings.max_tokens
-        return made
 
     def transport(self, endpoint: Endpoint) -> Transport:
         """The shared connections to this address with this key."""

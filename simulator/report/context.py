@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Protocol
 from simulator.core.document import Line, Section, Text, excerpt, points
 from simulator.core.messages import Message, _, listed, safe_text, sentences, shown
 from simulator.core.replies import FIFTHS, share_of
-from simulator.core.settings import CheckFormat
 from simulator.core.titles import Titles, title
 from simulator.core.types import (
     CONFLICTS_IGNORED,
@@ -335,9 +334,8 @@ class ReportContext:
     """All that reports of a run are made from: its figures, and what to fix.
 
     `improvements` are None where no turn is red. `page` is where its page is written, empty where there is
-    none. `check` is how the worksheet of conversations shows a grade: in words, or as the judge's own JSON.
-    `added` are sections of plug-ins, `remarks` further lines of the notes. `earlier` is the last run that
-    can be compared with this one, None without any.
+    none. `added` are sections of plug-ins, `remarks` further lines of the notes. `earlier` is the last run
+    that can be compared with this one, None without any.
     """
 
     results: Results
@@ -346,7 +344,6 @@ class ReportContext:
     language: Language
     improvements: Improvements | None
     page: str = ""
-    check: CheckFormat = "text"
     added: tuple[Section, ...] = ()
     remarks: tuple[Line, ...] = ()
     earlier: RunFigures | None = None

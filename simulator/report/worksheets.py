@@ -19,7 +19,6 @@ Which columns they have, and who owns them, is in `sheets/model.py`; here are th
 conversations, answers and fixes are made one at a time, while they are written (`LazyRows`).
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -609,12 +608,9 @@ def _answer_cell(turn: Turn, red: RedTurn | None, note: str, context: ReportCont
 
 
 def _grade_cell(score: Score | None, context: ReportContext) -> SheetCell:
-    """The deciding judge's grade, conclusion and steps; with `--check json` its whole reply."""
+    """The deciding judge's grade, conclusion and steps."""
     if score is None:
         return SheetCell(text=context.text(_("not graded")), mark="failed")
-    # The article's form, for whoever goes on with it: the judge's JSON, Japanese unescaped.
-    if context.check == "json":
-        return text_cell(json.dumps(score.detail, ensure_ascii=False))
     judge = context.text(context.titles("judge", score.judge))
     graded = f"{judge} {context.text(grade_text(score)).replace(' ', '')}"
     if score.response is not None and score.response != "answered":

@@ -192,7 +192,7 @@ class RunContext:
         """The user that plays the customer after the first line; of a replay, the first one as well."""
         if earlier := self.replayed_turns.get(conversation.id):
             customer = self.persona_user(conversation)
-            return self._masking(ReplayUser(earlier, customer, self.settings.replay_diverged))
+            return self._masking(ReplayUser(earlier, customer))
         lines, goes_on = self._given_lines(conversation)
         user = self.persona_user(conversation) if goes_on else None
         return self._masking(user if user and not lines else MixedUser(lines, user))
@@ -200,8 +200,7 @@ class RunContext:
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """The maximum number of turns, and whether the customer is asked at the end how they leave."""
         if earlier := self.replayed_turns.get(conversation.id):
-            goes_on = self.settings.replay_diverged == "go-on"
-            return max(len(earlier), self.settings.turns if goes_on else 0), True
+            return max(len(earlier), self.settings.turns), True
         lines, goes_on = self._given_lines(conversation)
         return max(self.settings.turns if goes_on else 1, 1 + len(lines)), goes_on
 

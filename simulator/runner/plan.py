@@ -181,7 +181,7 @@ class PlannedRun(NamedTuple):
             yield left_out
         if count := self.skipped.count:
             yield _(
-                "{count} of {rows} rows left out (--strict stops at the first):",
+                "{count} of {rows} rows left out:",
                 count=count,
                 rows=self.skipped.rows,
             )
@@ -194,8 +194,8 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     """Plans a run: each case of `settings.cases` with each persona, or once if it is a row of a data set.
 
     Cases that are `given` as objects take the place of a file.
-    Raises CaseFileError for a file without a valid row, and at the first invalid one where none may be left
-    out: with `--strict`, and always in the questions of conversations.
+    Raises CaseFileError for a file without a valid row, and at the first invalid one in the questions of
+    conversations.
     """
     # The questions are those of the earlier run, whatever --cases says.
     if settings.replay:
@@ -475,7 +475,7 @@ def _read(
         return lack or (prompt.row_check(case) if prompt else None)
 
     if settings.protocol == "single_turn":
-        request = DatasetRequest(strict=settings.strict, asks=prompt is None, problem=problem)
+        request = DatasetRequest(asks=prompt is None, problem=problem)
     else:
         request = QUESTIONS
     request = request._replace(language=settings.case_language, columns=settings.columns)

@@ -79,9 +79,7 @@ class ScriptedAttacker:
             return Utterance(next="over")
         return Utterance(text=self.lines[len(turns) - 1] if turns else case.question)
 
-    async def follow(
-        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
-    ) -> Utterance:
+    async def follow(self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer) -> Utterance:
         """`line`: in a replay the same attack is made on both versions of a bot."""
         return Utterance(text=line)
 
@@ -147,9 +145,7 @@ class AttackerUser:
             ]
         raise ModelFailure("guard", _("the customer model broke the rule '{rule}' twice", rule="empty"))
 
-    async def follow(
-        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
-    ) -> Utterance:
+    async def follow(self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer) -> Utterance:
         """`line`: in a replay the same attack is made on both versions of a bot."""
         return Utterance(text=line)
 

@@ -115,14 +115,11 @@ class PhraseUser:
         line = self._line(case, turns, situations, course)
         return line.model_copy(update={"reaction": course[-1].model_copy(update={"next": line.next})})
 
-    async def follow(
-        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
-    ) -> Utterance:
+    async def follow(self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer) -> Utterance:
         """`line`, which replied to the answer `before`, if the last answer is of its kind; else another."""
         if still_fits(before, turns[-1].answer, case.language):
             return Utterance(text=line)
-        utterance = await self(case, turns) if goes_on else Utterance()
-        return utterance.model_copy(update={"diverged": True})
+        return (await self(case, turns)).model_copy(update={"diverged": True})
 
     def _course(self, situations: Sequence[Situation], turns: Sequence[Turn], case: Case) -> list[Reaction]:
         """What the persona's rules make of each answer; a useless one annoys, a repetition twice as much."""

@@ -81,15 +81,13 @@ class PersonaUser:
         """
         return await self._line(case, turns, self.messages(case, turns), NextLine)
 
-    async def follow(
-        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
-    ) -> Utterance:
+    async def follow(self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer) -> Utterance:
         """`line`, which was said here before, if the model says that it fits; else the one it writes.
 
-        That one is marked `diverged`, and where the customer does not go on alone nothing of it is checked.
+        That one is marked `diverged`.
         """
         messages = self.messages(case, turns, line)
-        return await self._line(case, turns, messages, ReplayedLine, earlier=line, is_checked=goes_on)
+        return await self._line(case, turns, messages, ReplayedLine, earlier=line)
 
     async def _line(
         self,
@@ -99,7 +97,6 @@ class PersonaUser:
         reply_form: type[Line],
         *,
         earlier: str = "",
-        is_checked: bool = True,
     ) -> Utterance:
         language = case.language
         broken: list[str] = []
@@ -122,8 +119,6 @@ class PersonaUser:
                 reaction=reaction.model_copy(update={"overruled": overruled}),
                 diverged=reply_form is ReplayedLine,
             )
-            if not is_checked:
-                return utterance
             # The rules have the customer leave where the model would have stayed: that is no closing line.
             if reaction.next != "stay" and draft.next == "stay":
                 utterance = utterance.model_copy(update={"text": ""})

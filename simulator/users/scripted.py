@@ -4,7 +4,7 @@ A replay says the same lines to a repaired bot, so that both versions are compar
 a line answers what the bot said before: "Yes, the 1 giga plan" makes no sense where the new bot did not ask
 for the plan. So where the bot answers in other words than then, whoever plays the customer is shown the line
 before it is said again, and says whether it still fits (`Follower`). The first that does not is marked, and
-what --replay-diverged says is done then. Without this a repaired bot would be graded for its answers to lines
+the customer goes on alone. Without this a repaired bot would be graded for its answers to lines
 that nobody would have said to it.
 
 A script is what follows the case's question, in order. It is found by the id of a conversation, by the id of
@@ -14,7 +14,7 @@ its case, or under `*`, which stands for every case.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from simulator.cases.files import plain_suffix, read_text
 from simulator.core.errors import CaseFileError
@@ -58,13 +58,10 @@ class Follower(Protocol):
         """The next line."""
         ...
 
-    async def follow(
-        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
-    ) -> Utterance:
+    async def follow(self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer) -> Utterance:
         """`line`, which replied to the answer `before`, if it fits the last answer as well.
 
-        Else what this customer does instead, marked `diverged`; where they do not go on alone, only the mark
-        counts.
+        Else what this customer does instead, marked `diverged`.
         """
         ...
 
@@ -73,44 +70,29 @@ class ReplayUser:
     """Says the lines of an earlier run as long as they still fit what the bot says now.
 
     One fits where the bot says word for word what it said then; else the customer is asked. The first line
-    that does not is marked: there the customer goes on alone, or the conversation ends, or the earlier lines
-    are kept all the same.
+    that does not is marked: there the customer goes on alone.
     """
 
-    def __init__(
-        self,
-        earlier: Sequence[Turn],
-        customer: Follower,
-        diverged: Literal["go-on", "end", "keep"] = "go-on",
-    ) -> None:
+    def __init__(self, earlier: Sequence[Turn], customer: Follower) -> None:
         """`earlier` are all turns of the conversation that is replayed."""
-        self.earlier, self.customer, self.diverged = earlier, customer, diverged
+        self.earlier, self.customer = earlier, customer
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line, as it was said or as somebody says it now."""
-        has_diverged = any(turn.diverged for turn in turns)
-        if has_diverged and self.diverged == "go-on":
+        if any(turn.diverged for turn in turns):
             return await self.customer(case, turns)
         if len(turns) == len(self.earlier):
             return Utterance(next="over", reason="end of script")
         said = self.earlier[len(turns)].user
-        if not turns or has_diverged:
+        if not turns:
             return Utterance(text=said)
-        goes_on, before = self.diverged == "go-on", self.earlier[len(turns) - 1].answer
+        before = self.earlier[len(turns) - 1].answer
         if before.text and before.text == turns[-1].answer.text:
             return Utterance(text=said, reaction=self.earlier[len(turns)].reaction)
-        line = await self.customer.follow(case, turns, said, before, goes_on=goes_on)
-        return self._diverged(line, said, DIVERGED[case.language]) if line.diverged else line
-
-    def _diverged(self, line: Utterance, said: str, why: str) -> Utterance:
-        """What is done in place of the line that was said here, by who would say another or leave."""
-        if self.diverged == "keep":
-            stays = line.reaction and line.reaction.model_copy(update={"next": "stay", "overruled": None})
-            return Utterance(text=said, reaction=stays, diverged=True)
-        if self.diverged == "end":
-            return Utterance(next="over", reason=why, reaction=line.reaction)
-        if line.next == "stay":
+        line = await self.customer.follow(case, turns, said, before)
+        if not line.diverged or line.next == "stay":
             return line
+        why = DIVERGED[case.language]
         return line.model_copy(update={"reason": " / ".join(filter(None, (why, line.reason)))})
 
 

@@ -60,7 +60,7 @@ def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
     """Of a run that is over no judge is checked before, and its bot is known."""
     for word, said in (
         ("history", "Only the runs of this bot."), ("cross-examine", "The bot to ask. Default: that of"),
-        ("report", "What the check columns"), ("merge", "What the check columns"),
+        ("report", "Your desk's logs"),
     ):  # fmt: skip
         shown = run(word, "--help").out
         assert said in shown
@@ -271,25 +271,6 @@ def test_run_as_a_process() -> None:
     assert done.returncode == 0, done.stderr
     assert b"?" in done.stdout
     assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("has_browser", [True, False])
-def test_open_shows_the_page_in_a_browser(
-    run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_browser: bool
-) -> None:
-    """The reader's browser gets the address of report.html; where there is none, a line says where it is."""
-    shown = list[str]()
-
-    def browser(page: str) -> bool:
-        shown.append(page)
-        return has_browser
-
-    monkeypatch.setattr("webbrowser.open", browser)
-    done = run(*OWN, "--limit", "1", "--open")
-    (page,) = tmp_path.glob("runs/*/report.html")
-
-    assert (done.code, shown) == (0, [page.as_uri()])
-    assert ("No browser was found; open" in done.err + done.out) is not has_browser
 
 
 def test_a_full_disk_below_the_output_is_one_line() -> None:

@@ -139,7 +139,7 @@ def test_faulty_rows_are_left_out_and_told(evaluate: Command) -> None:
     } == dict.fromkeys(WRONG, True)
     assert [conversation.case.id for conversation in open_run().conversations] == ["a", "b"]
     assert SkippedRows.of(open_run().notes).as_json() == told
-    assert "6 of 8 rows left out (--strict stops at the first):\n  line 2: not valid JSON" in err
+    assert "6 of 8 rows left out:\n  line 2: not valid JSON" in err
     assert "8行中6行を飛ばしました" in err
     assert "8行中6行を飛ばしました" in page
 

@@ -191,15 +191,17 @@ async def test_what_is_no_count_of_tokens_counts_none(usage: Any, tokens_in: int
 
 
 async def test_a_reply_in_a_form_has_a_limit() -> None:
-    """Ample for the form, or as it is set; a plain text has none."""
+    """Ample for the form, or that of the user's own fields; a plain text has none."""
     async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
         model = model_at(server, made)
         await verdict(model)
         await model.say(ASKED)
-        made.max_tokens = 77
+        model.endpoint = model.endpoint.model_copy(update={"extra": {"max_completion_tokens": 77}})
         await verdict(model)
 
-    assert [request.body.get("max_tokens") for request in server.requests] == [most_tokens(VERDICT), None, 77]
+    limits = [request.body.get("max_tokens") for request in server.requests]
+    assert limits == [most_tokens(VERDICT), None, None]
+    assert server.requests[-1].body["max_completion_tokens"] == 77
     assert 2000 < most_tokens(VERDICT) < most_tokens(load_form("risk").form)
 
 
@@ -210,7 +212,7 @@ async def test_a_reply_that_was_cut_off_is_not_read() -> None:
         assert await verdict(model_at(server, made)) == FILLED
         told = server.requests[1].body
         server.reply = lambda _: cut
-        with pytest.raises(MalformedReply, match=r"cut off at its limit of 2,340 tokens \(--max-tokens"):
+        with pytest.raises(MalformedReply, match=r"cut off at its limit of 2,340 tokens \(max_tokens in"):
             await verdict(model_at(server, made), seed=2)
 
     assert told["max_tokens"] == 4 * most_tokens(VERDICT)

@@ -267,7 +267,6 @@ def test_a_secret_that_is_written_out_in_headers_or_fields_is_masked_as_well() -
         ("EXTRA", "[1]", "REHEARSAL_JUDGE_EXTRA: must be a JSON object"),
         ("EXTRA", '{"user": "${NOWHERE}"}', r"REHEARSAL_JUDGE_EXTRA: \$\{NOWHERE\} is not set"),
         ("EXTRA", '{"model": "x"}', "REHEARSAL_JUDGE_EXTRA: 'model' is set by REHEARSAL_JUDGE_MODEL"),
-        ("EXTRA", '{"max_tokens": 9}', "REHEARSAL_JUDGE_EXTRA: 'max_tokens' is set by --max-tokens"),
         ("EXTRA", '{"stream": true}', "REHEARSAL_JUDGE_EXTRA: 'stream' cannot be set"),
     ],
 )

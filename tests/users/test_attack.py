@@ -172,7 +172,7 @@ async def test_the_same_attack_is_made_on_a_repaired_bot() -> None:
     user = ScriptedAttacker(("Once more.",), 3)
     failed = Answer(text="", error=Failure(kind="error", message="down"))
 
-    line = await user.follow(case, (a_turn(1),), "The first one.", failed, goes_on=True)
+    line = await user.follow(case, (a_turn(1),), "The first one.", failed)
 
     assert (line.text, line.diverged) == ("The first one.", False)
 

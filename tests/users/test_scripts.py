@@ -30,17 +30,15 @@ class Improviser:
 
     def __init__(self, last: Utterance | None = None) -> None:
         """`last` is said in place of a line that does not fit."""
-        self.last, self.shown = last, list[tuple[str, str, bool]]()
+        self.last, self.shown = last, list[tuple[str, str]]()
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line."""
         return Utterance(text=f"{case.id}: {len(turns)}")
 
-    async def follow(
-        self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer, *, goes_on: bool
-    ) -> Utterance:
+    async def follow(self, case: Case, turns: tuple[Turn, ...], line: str, before: Answer) -> Utterance:
         """The line, or another."""
-        self.shown.append((line, before.text, goes_on))
+        self.shown.append((line, before.text))
         if "かねます" not in turns[-1].answer.text:
             return Utterance(text=line)
         other = self.last or await self(case, turns)
@@ -81,7 +79,7 @@ async def test_a_replay_says_what_was_said_as_long_as_it_fits() -> None:
     end = await user(a_case(), (other, SECOND, exchange(3, "b", "別の話です。")))
     assert end == Utterance(next="over", reason="end of script")
     # Whoever plays is shown the line with the answer that it replied to, and nobody the first and the last.
-    assert customer.shown == [("a高い", FIRST.answer.text, True)]
+    assert customer.shown == [("a高い", FIRST.answer.text)]
 
 
 async def test_nobody_is_asked_where_the_bot_says_the_same_words() -> None:
@@ -94,7 +92,7 @@ async def test_nobody_is_asked_where_the_bot_says_the_same_words() -> None:
     assert same == Utterance(text="a高い", reaction=reacted.reaction)
     assert customer.shown == []
     await ReplayUser((silent, SECOND), customer)(a_case(), (silent,))
-    assert customer.shown == [("a高い", "", True)]
+    assert customer.shown == [("a高い", "")]
 
 
 NEW = (exchange(1, "やあ、月いくら？", "分かりかねます。"),)
@@ -119,29 +117,6 @@ async def test_who_leaves_where_a_line_no_longer_fits_says_so() -> None:
 
     assert (left.next, left.text) == ("gave_up", "もういい。")
     assert left.reason == "前の発言が返事に合わなくなった / 断られた"
-
-
-async def test_a_replay_may_end_there() -> None:
-    """Nobody says anything else, and how the customer took it is kept."""
-    customer = Improviser()
-    ended = await ReplayUser(EARLIER, customer, "end")(a_case(), NEW)
-
-    assert (ended.text, ended.next, ended.reason) == ("", "over", "前の発言が返事に合わなくなった")
-    assert ended.reaction == GAVE_UP
-    assert customer.shown == [("a高い", FIRST.answer.text, False)]
-
-
-async def test_lines_may_be_kept_all_the_same() -> None:
-    """The first that does not fit is marked; nobody is asked about the others."""
-    customer = Improviser()
-    user = ReplayUser(EARLIER, customer, "keep")
-    kept = await user(a_case(), NEW)
-    marked = (*NEW, exchange(2, kept.text, "分かりかねます。").model_copy(update={"diverged": True}))
-
-    assert (kept.text, kept.next, kept.diverged) == ("a高い", "stay", True)
-    assert kept.reaction == Reaction(got="declined")
-    assert await user(a_case(), marked) == Utterance(text="bいつから？")
-    assert len(customer.shown) == 1
 
 
 @pytest.mark.parametrize(

@@ -209,10 +209,10 @@ FITS = {"fits": "yes", "got": "partly", "why": "一部だけ"}
 OLD, BEFORE = "いつからですか。", Answer(text="月額990円です。")
 
 
-async def followed(replies: list[str | Reply], *, goes_on: bool = True) -> tuple[Utterance, list[Any]]:
+async def followed(replies: list[str | Reply]) -> tuple[Utterance, list[Any]]:
     """What a customer does who is shown an earlier line, and the requests that it took."""
     async with OpenAIServer(script(replies)) as server, at(server) as model:
-        utterance = await player(model("user")).follow(a_case(), (a_turn(),), OLD, BEFORE, goes_on=goes_on)
+        utterance = await player(model("user")).follow(a_case(), (a_turn(),), OLD, BEFORE)
         return utterance, [request.body for request in server.requests]
 
 
@@ -248,18 +248,16 @@ async def test_who_follows_is_shown_the_line_and_asked_whether_it_fits() -> None
 
 
 async def test_an_earlier_line_that_does_not_fit_is_put_anew() -> None:
-    """Under the rules and the guard as any other, and marked; who does not go on alone only says so."""
+    """Under the rules and the guard as any other, and marked."""
     new = line("分からないんですか。", fits="no", got="declined")
     broken = line("かしこまりました。", fits="no", got="declined")
     plain = "もう一度お願いします。"
     utterance, _ = await followed([new])
     mended, asked = await followed([broken, new])
-    unasked, once = await followed([broken], goes_on=False)
     unread, _ = await followed([plain])
 
     assert (utterance.text, utterance.diverged) == ("分からないんですか。", True)
     assert (mended.text, mended.broken_rules, len(asked)) == ("分からないんですか。", ("desk",), 2)
-    assert (unasked.diverged, len(once)) == (True, 1)
     assert (unread.text, unread.diverged) == (plain, True)
 
 

@@ -39,7 +39,7 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 
 
 @takes(
-    "adapter", "set", "offline", "user_model", "judge_model", "demo_model", "max_tokens",
+    "adapter", "set", "offline", "user_model", "judge_model", "demo_model",
     "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls",
     "timeout", "seed", "max_failed", "runs", "dry_run", "json_output",
     texts={"adapter": "The bot to ask. Default: that of the run."},

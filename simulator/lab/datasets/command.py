@@ -26,7 +26,7 @@ from simulator.lab.datasets.thresholds import LabelledAnswers, SuggestionMethod
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "max_tokens", "guidelines",
+    "offline", "judge_model", "embed_model", "guidelines",
     "tokenizer", "contacts", "ng_words", "rules", *MODEL_WORK, "runs", "json_output",
 )  # fmt: skip
 def suggest(  # noqa: PLR0917 - one for each option

@@ -19,7 +19,7 @@ from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
 
 # Settings that the tasks of lm_eval have themselves, or that it has no use for.
 _WITHOUT = frozenset({
-    "cases", "repeats", "replay", "check", "check_cells", "knowledge", "shard", "scheduler",
+    "cases", "repeats", "replay", "check", "knowledge", "shard", "scheduler",
     "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "columns", "worksheet",
     *(own_settings()["single_turn"] - {"shots"}),

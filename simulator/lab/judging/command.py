@@ -30,7 +30,7 @@ from simulator.results.judge_records import save_record
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "max_tokens", "judging",
+    "offline", "judge_model", "embed_model", "judging",
     "guidelines", "contacts", "ng_words", "rules", *MODEL_WORK, "json_output",
 )  # fmt: skip
 def calibrate(  # noqa: PLR0917 - one for each option

@@ -84,9 +84,9 @@ def test_a_half_graded_row_is_taken_up_again(run: Any, capsys: pytest.CaptureFix
 def test_references_are_looked_at_before_anything_is_asked(
     run: Any, reference: str, file: object, told: str
 ) -> None:
-    """By file and line; without --strict the row is left out and counted."""
+    """By file and line."""
     saved([{"question": "q", "reference": reference, "answer": "GET"}], file)
-    code, _, err = run("--strict")
+    code, _, err = run()
 
     assert code == 2
     assert told in err
