@@ -28,8 +28,8 @@ from simulator.cases.files import Spool
 from simulator.cases.logs.values import LogLine, answered_in, asked_in
 from simulator.core.messages import Message, _
 
-# The role of what ends a conversation, and the kind of what is no step but the whole trace.
-BREAK, TRACE = "break", "TRACE"
+# The kind of what is no step but the whole trace.
+TRACE = "TRACE"
 # Kinds of steps that are calls of a model.
 MODELS = frozenset({"LLM", "CHAT", "CHAT_MODEL", "GENERATION"})
 
@@ -203,10 +203,9 @@ def _talks(name: str, lines: list[LogLine], gap: float, one_sided: bool) -> Iter
     several: list[list[LogLine]] = [[]]
     before: float | None = None
     for line in in_time(lines, lambda line: line.time):
-        if line.role == BREAK or (before is not None and line.time is not None and line.time - before > gap):
+        if before is not None and line.time is not None and line.time - before > gap:
             several.append([])
-        if line.role != BREAK:
-            several[-1].append(line)
+        several[-1].append(line)
         before = line.time
     # Before the customer speaks nothing has happened; of pieces without any, the first one tells that there
     # was none.

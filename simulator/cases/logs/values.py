@@ -52,7 +52,7 @@ _HTML = re.compile(
 class LogLine(NamedTuple):
     """One line of a conversation: `role` is user, assistant, or agent for a person at the desk.
 
-    Without a role it says something of the whole conversation; where the role is BREAK another one begins.
+    Without a role it says something of the whole conversation.
     `reference` is a right answer that the log holds, or several; `error` is what it says of a failure.
     `tools` are the calls of tools on the way to it, as `ToolCall` has them.
     """

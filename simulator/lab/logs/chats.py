@@ -1,222 +1,44 @@
-"""Formats of chats and helpdesks: in a table where each has what, and code for what no path can say.
+"""Formats of chats and helpdesks whose lines need more than a table says.
 
-Most formats are a `Chat`: where the conversation's name, the speaker, the text and the time of a line stand,
-each as dotted paths with a bar between alternatives, or as a function of the line.
-
-    BOTPRESS = Chat(
-        talk="conversationId|conversation_id", role="direction",
-        text=lambda line: _shown(at(line, "payload")), time="createdAt|created_at|sentOn|sent_on",
-    )
-
-Zendesk and Salesforce are code, because their lines do not say who speaks: the requester of a ticket, or the
-author of the first comment, is the customer. What only the desk sees (private comments, internal notes) is
-left out and counted.
+Zendesk and Salesforce do not say who speaks: the requester of a ticket, or the author of the first comment,
+is the customer. What only the desk sees (private comments, internal notes) is left out and counted.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from simulator.cases.fields import role_of, text_of
+from simulator.cases.fields import role_of
 from simulator.cases.logs.table import speaker
-from simulator.cases.logs.talks import BREAK, LogNote, Part, Step, grouped, in_time
+from simulator.cases.logs.talks import LogNote, Part, Step, grouped, in_time
 from simulator.cases.logs.values import LogLine, at, get, inner, objects, passages_in, plain, seconds, words
 from simulator.core.messages import _
 
 Record = dict[str, Any]
-# Dotted paths to a value, likeliest first, with a bar between them; or what finds it in a line.
-Place = str | Callable[[Record], Any]
 INTERNAL = _("internal notes")
 NO_LINE = _("events, attachments, system messages and messages without a text")
 
 
-class Chat(NamedTuple):
-    """Where lines stand in the records of a format, and where in a line what stands.
-
-    `lines` makes the lines of a record that holds several; a record is itself a line where there is none. A
-    line whose `hidden` has a value is an internal note. `rating` is of the whole conversation, and is called
-    by the first part of its path.
-    """
-
-    talk: str
-    role: Place
-    text: Place
-    time: str
-    lines: Callable[[Record], Iterable[Record]] | None = None
-    hidden: Place = ""
-    language: str = ""
-    tags: str = ""
-    rating: str = ""
-
-    def parts(self, record: Record, number: int) -> Iterator[Part]:
-        """The lines of a record, and what it says of the whole conversation."""
-        talk = str(at(record, self.talk) or (number if self.lines else ""))
-        rating = at(record, self.rating)
-        ratings = {} if rating is None else {self.rating.partition(".")[0]: rating}
-        language, tags = str(at(record, self.language) or ""), tuple(words(at(record, self.tags)))
-        # What a record says of the whole conversation stands in a line without a speaker.
-        yield LogLine("", "", talk=talk, ratings=ratings, language=language, tags=tags)
-        for line in self.lines(record) if self.lines else [record]:
-            role = role_of(_in(line, self.role))
-            content = _in(line, self.text)
-            text = plain(content if isinstance(content, str) else text_of(content))
-            if self.hidden and _in(line, self.hidden):
-                yield INTERNAL
-            elif role and text:
-                yield LogLine(role, text, seconds(at(line, self.time)), talk)
-            else:
-                yield NO_LINE
-
-
-def _in(line: Record, place: Place) -> Any:
-    """What stands in a line at a place, be it a path or a function."""
-    return at(line, place) if isinstance(place, str) else place(line)
-
-
-def _shown(value: Any) -> str:
-    """What a message with a menu or with cards shows, from the top."""
-    if not isinstance(value, dict):
-        return text_of(value)
-    inside = [part for key in ("options", "items", "body") for part in objects(value.get(key))]
-    texts = [text_of(value.get("title")), text_of(value.get("subtitle")), text_of(value)]
-    texts += [text_of(part.get("label")) or _shown(part) for part in inside]
-    return " / ".join(filter(None, texts))
-
-
-def _of_participants(record: Record) -> Iterator[Record]:
-    """Amazon Connect: each with the role of who speaks, which may stand beside the transcript.
-
-    The role is in the line itself, or in the list of participants::
-
-        {"Participants": [{"ParticipantId": "p-1", "ParticipantRole": "CUSTOMER"}],
-         "Transcript": [{"Type": "MESSAGE", "ParticipantId": "p-1", "Content": "..."}]}
-
-    What is no message keeps its place without a text, so that it is counted among what was left out.
-    """
-    roles = {
-        str(participant.get("ParticipantId")): participant.get("ParticipantRole")
-        for participant in objects(record.get("Participants"))
-    }
-    segments = objects(record.get("Segments"))
-    for entry in objects(record.get("Transcript") or [segment.get("Transcript") for segment in segments]):
-        speaker = str(entry.get("ParticipantId"))
-        bot = "bot" if "bot" in str(entry.get("DisplayName")).lower() else ""
-        role = entry.get("ParticipantRole") or roles.get(speaker) or speaker
-        is_said = entry.get("Type", "MESSAGE") == "MESSAGE"
-        yield entry | {"role": role_of(role) or bot, "Content": entry.get("Content") if is_said else ""}
-
-
-def _interactive(line: Record) -> Any:
-    """Amazon Connect: the title of a message with a menu, else the text of the line."""
-    if "interactive" in str(line.get("ContentType")):
-        return at(line, "Content.data.content.title|Content")
-    return line.get("Content")
-
-
-def _account(activity: Record) -> str:
-    """Bot Framework: the role of the sender, which Copilot Studio writes as a number, or told by the name."""
-    sides = [
-        role_of({0: "bot", 1: "user"}.get(role, "") if isinstance(role, int) else role)
-        for side in ("from", "recipient")
-        for role in [get(activity, f"{side}.role")]
-    ]
-    is_bot = sides[1] == "user" or "bot" in str(get(activity, "from.name")).lower()
-    return sides[0] or ("assistant" if is_bot else "user")
-
-
-def _cards(activity: Record) -> str:
-    cards = (_shown(at(card, "content|name")) for card in objects(activity.get("attachments")))
-    return str(activity.get("text") or "").strip() or " ".join(cards)
-
-
-def _of_intercom(record: Record) -> Iterator[Record]:
-    yield inner(record, "source") | {"created_at": record.get("created_at")}
+def intercom(record: Record, number: int) -> Iterator[Part]:
+    """Intercom: a conversation with its parts, and its rating."""
+    talk = str(record.get("id") or number)
+    rating = get(record, "conversation_rating.rating")
+    ratings = {} if rating is None else {"conversation_rating": rating}
+    spoken = at(record, "custom_attributes.Language|custom_attributes.language|language_override")
+    # What a record says of the whole conversation stands in a line without a speaker.
+    yield LogLine("", "", talk=talk, ratings=ratings, language=str(spoken or ""))
     parts = record.get("conversation_parts")
-    yield from objects(parts.get("conversation_parts") if isinstance(parts, dict) else parts)
-
-
-def _of_ticket(record: Record) -> Iterator[Record]:
-    """Freshdesk: what the ticket says first, and its parts."""
-    ticket = inner(record, "helpdesk_ticket") or record
-    if {"incoming", "private"} <= ticket.keys():
-        yield ticket
-    elif "ratings" not in ticket:
-        first = {"incoming": True, "private": False, "body": at(ticket, "description_text|description")}
-        yield ticket | first
-        for message in [*objects(ticket.get("conversations")), *objects(ticket.get("notes"))]:
-            yield inner(message, "note") or message
-
-
-def freshdesk(record: Record, number: int) -> Iterator[Part]:
-    """Tickets with their conversations, or parts and ratings of tickets in a file of their own."""
-    for name, value in inner(record, "ratings").items():
-        yield LogNote(str(record.get("ticket_id")), str(name), value)
-    if "ratings" not in record:
-        yield from _FRESHDESK.parts(record, number)
-
-
-_FRESHDESK = Chat(
-    talk="ticket_id|id|display_id|helpdesk_ticket.display_id|helpdesk_ticket.id", lines=_of_ticket,
-    role=lambda line: "user" if line.get("incoming") else role_of(line.get("role")) or "agent",
-    text=lambda line: "" if line.get("deleted") else at(line, "body_text|body"), time="created_at",
-    hidden="private", tags="tags|helpdesk_ticket.tags",
-)  # fmt: skip
-CONNECT = Chat(
-    talk="CustomerMetadata.ContactId|ContactId", lines=_of_participants,
-    role="role", text=_interactive, time="AbsoluteTime|BeginOffsetMillis", language="LanguageCode",
-)  # fmt: skip
-BOTPRESS = Chat(
-    talk="conversationId|conversation_id", role="direction",
-    text=lambda line: _shown(at(line, "payload")), time="createdAt|created_at|sentOn|sent_on",
-)  # fmt: skip
-BOTFRAMEWORK = Chat(
-    talk="conversation.id|conversationtranscriptid|conversation_id", role=_account,
-    text=lambda line: _cards(line) if line.get("type") == "message" else "", time="timestamp",
-    language="locale",
-)  # fmt: skip
-INTERCOM = Chat(
-    talk="id", lines=_of_intercom, role="author.type", text="body", time="created_at",
-    hidden=lambda line: str(line.get("part_type")).startswith("note"),
-    language="custom_attributes.Language|custom_attributes.language|language_override",
-    rating="conversation_rating.rating",
-)  # fmt: skip
-
-
-def is_botframework(record: Record) -> bool:
-    """An activity of a transcript; those of Copilot Studio too."""
-    places = {"recipient", "conversation", "channelId", "conversation_id", "conversationtranscriptid"}
-    return "type" in record and isinstance(record.get("from"), dict) and not places.isdisjoint(record)
-
-
-def lex(record: Record, number: int) -> Iterator[Part]:
-    """Amazon Lex: one record a line of the customer."""
-    if not str(record.get("inputTranscript") or "").strip():
-        yield _("records without a customer's message")
-        return
-    texts = [
-        re.sub(r"<[^<>]*>", "", text_of(message))
-        if message.get("contentType") == "SSML"
-        else text_of(message)
-        for message in objects(record.get("messages"))
-    ]
-    # What a search in Kendra gave; its interface writes names with a capital, the SDKs without.
-    items = [
-        {str(key)[:1].lower() + str(key)[1:]: value for key, value in item.items()}
-        for item in objects(at(record, "kendraResponse.resultItems|kendraResponse.ResultItems"))
-    ]
-    excerpts = [
-        {"id": item.get("id"), "text": at(item, "documentExcerpt.text|documentExcerpt.Text|documentExcerpt")}
-        for item in items
-    ]
-    yield Step(
-        str(number), time=seconds(record.get("timestamp")), asked=str(record["inputTranscript"]),
-        session=str(at(record, "sessionId|userId") or ""), language=str(at(record, "bot.localeId") or ""),
-        answered="\n".join(filter(None, texts)) or text_of(record.get("botResponse")),
-        passages=passages_in(excerpts or record.get("passages")),
-        tags=["missedUtterance"] if str(record.get("missedUtterance")).lower() == "true" else [],
-    )  # fmt: skip
+    first = inner(record, "source") | {"created_at": record.get("created_at")}
+    for line in (first, *objects(parts.get("conversation_parts") if isinstance(parts, dict) else parts)):
+        role, text = role_of(get(line, "author.type")), plain(str(line.get("body") or ""))
+        if str(line.get("part_type")).startswith("note"):
+            yield INTERNAL
+        elif role and text:
+            yield LogLine(role, text, seconds(line.get("created_at")), talk)
+        else:
+            yield NO_LINE
 
 
 def dify(record: Record, number: int) -> Iterator[Part]:
@@ -256,22 +78,6 @@ def line(records: Iterator[Record]) -> Iterator[Part]:
         seen.add(id_)
 
 
-def rasa(record: Record, number: int) -> Iterator[Part]:
-    """Rasa: trackers with their events, or events as an event broker or a table has them."""
-    talk = str(record.get("sender_id") or number)
-    inside = at(record, "data") if "type_name" in record else None
-    for event in objects(record.get("events")) or [record | (inside if isinstance(inside, dict) else {})]:
-        kind, text, time = event.get("event"), text_of(event.get("text")), seconds(event.get("timestamp"))
-        if kind in ("session_started", "restart"):
-            yield LogLine(BREAK, "", time, talk)
-        elif kind in ("user", "bot") and text and text != "/restart":
-            yield LogLine("user" if kind == "user" else "assistant", text, time, talk)
-
-
-_HEAD = re.compile(r"<p\b[^>]*align=\"?center\"?[^>]*>.*?</p>", re.IGNORECASE | re.DOTALL)
-_SAID = re.compile(r"^\(\s*(?:\d+\s*(?:[hms]|時間|分|秒)\s*)+\)\s*([^:：\n]{1,80})[:：]\s?(.*)$")
-
-
 # Labels of a report on cases and their comments, by the names that the interface has for the fields.
 _LABELS = {
     "casecomments": "commentbody", "casecomment": "commentbody", "casecommentbody": "commentbody",
@@ -284,10 +90,6 @@ _LABELS = {
     "公開済み": "ispublished", "ケース番号": "casenumber",
     "親id": "parentid", "ケースid": "parentid",
 }  # fmt: skip
-# Types of users, and profiles, of customers; users of the company itself are Standard.
-_CUSTOMERS = (
-    "customer", "powercustomer", "csplite", "guest", "siteguest", "highvolume", "communityuser", "sitesguest",
-)  # fmt: skip
 
 
 @lru_cache(1000)
@@ -297,31 +99,26 @@ def _salesforce_name(name: str) -> str:
 
 
 def is_salesforce(record: Record) -> bool:
-    """The columns of LiveChatTranscript, of CaseComment, or of Case, as an interface or a report has them."""
+    """The columns of CaseComment, or of Case, as an interface or a report has them."""
     names = {_salesforce_name(str(name)) for name in record}
-    is_chat = "body" in names and not {"chatkey", "starttime", "livechatvisitorid"}.isdisjoint(names)
     # What a label says, another table may say as well: not so three of them.
     is_named = any(str(name).lower() == "commentbody" for name in record)
     is_comment = {"commentbody", "casenumber"} <= names and any(
         name.startswith("createdby") for name in names
     )
-    return is_chat or is_named or is_comment or {"casenumber", "description"} <= names
+    return is_named or is_comment or {"casenumber", "description"} <= names
 
 
 def salesforce(records: Iterator[Record]) -> Iterator[Part]:
-    """A transcript is a conversation; comments are put together by their case, behind what it says."""
+    """Comments are put together by their case, behind what it says."""
 
     def place(record: Record) -> Any:
-        return at(record, "parentid|casenumber" if "commentbody" in record else "name|id|casenumber|chatkey")
+        return at(record, "parentid|casenumber" if "commentbody" in record else "id|casenumber")
 
     plain_names = (
         {_salesforce_name(str(name)): value for name, value in reversed(record.items())} for record in records
     )
     for id_, its in grouped(plain_names, place):
-        if "body" in its[0]:
-            for row in its:
-                yield from (line._replace(talk=id_) for line in _transcript(str(row["body"] or "")))
-            continue
         of_case = in_time(its, lambda comment: seconds(comment.get("createddate")))
         numbers = (at(comment, "casenumber|parent.casenumber|parent.CaseNumber") for comment in of_case)
         number = str(next(filter(None, numbers), id_))
@@ -350,46 +147,10 @@ _UNPUBLISHED = ("false", "0", "no", "いいえ", "非公開")
 
 
 def _salesforce_role(comment: Record) -> str:
-    """Who wrote a comment, by the type, the role or the profile of its author; "" where none is known."""
-    for name, value in comment.items():
-        # The author's name is no role, unless it is a word for one.
-        if not isinstance(value, str) or not re.match(
-            "createdby|role|usertype|author|作成者|発言者|ユーザ", name
-        ):
-            continue
-        word = re.sub(r"[\s_-]", "", value).lower()
-        if role := speaker(value):
-            return role
-        if "name" not in name.replace("profile.name", "").replace("role.name", ""):
-            if word.startswith(_CUSTOMERS):
-                return "user"
-            if word in ("standard", "standarduser"):
-                return "agent"
-    return ""
-
-
-def _transcript(body: str) -> list[LogLine]:
-    """The lines of a transcript, which holds them as HTML; before a transfer it is the bot who answers.
-
-        <p align="center">Agent Support Bot</p>( 12s ) Support Bot: Hello<br>( 40s ) Visitor: How much is it?
-
-    Lines without a speaker go on the one before.
-    """
-    lines: list[LogLine] = []
-    is_bot = "bot" in (head[0].lower() if (head := re.findall(r"Agent ([^<]*)", body)) else "")
-    for piece in re.split(f"({_HEAD.pattern})", body, flags=_HEAD.flags):
-        if _HEAD.fullmatch(piece):
-            is_bot = is_bot and "transferred" not in piece.lower()
-            continue
-        for text in plain(piece).split("\n"):
-            if said := _SAID.match(text):
-                name = said[1].strip()
-                bot = is_bot or "bot" in name.lower() or "ボット" in name
-                role = role_of(name) or role_of(name.split()[0]) or ("assistant" if bot else "agent")
-                lines.append(LogLine(role, said[2].strip()))
-            elif lines and text.strip():
-                lines[-1] = lines[-1]._replace(text=f"{lines[-1].text}\n{text.strip()}")
-    return lines
+    """Who wrote a comment, where its author is named by a word for a role; "" where none is known."""
+    named = re.compile("createdby|role|author|作成者|発言者|ユーザ")
+    values = (value for name, value in comment.items() if isinstance(value, str) and named.match(name))
+    return next(filter(None, map(speaker, values)), "")
 
 
 # `(10:00:01) Visitor 1: text`, one line of a chat that stands in one comment.

@@ -40,16 +40,10 @@ _SESSION = (
     "session.id|gen_ai.conversation.id|traceloop.association.properties.session_id"
     "|traceloop.association.properties.conversation_id|langfuse.session.id|conversation.id|thread.id"
 )
-_IN = (
-    "gen_ai.input.messages|input.value|llm.input_messages|gen_ai.prompt"
-    "|traceloop.entity.input|mlflow.spanInputs"
-)
-_OUT = (
-    "gen_ai.output.messages|output.value|llm.output_messages|gen_ai.completion"
-    "|traceloop.entity.output|mlflow.spanOutputs"
-)
+_IN = "gen_ai.input.messages|input.value|llm.input_messages|gen_ai.prompt|traceloop.entity.input"
+_OUT = "gen_ai.output.messages|output.value|llm.output_messages|gen_ai.completion|traceloop.entity.output"
 _FOUND = "retrieval.documents|gen_ai.retrieval.documents|reranker.output_documents"
-_KIND = "openinference.span.kind|gen_ai.operation.name|mlflow.spanType"
+_KIND = "openinference.span.kind|gen_ai.operation.name"
 # What only a call of a model has, by whatever name it calls its kind.
 _OF_MODELS = "gen_ai.prompt|gen_ai.completion|gen_ai.input.messages|gen_ai.output.messages|llm.request.type"
 # Arrays and lists within each other are so deep at most.
@@ -57,7 +51,7 @@ _DEEPEST = 20
 
 
 def _span(ids: tuple[Any, Any, Any], time: Any, attributes: dict[str, Any], kind: Any = "") -> Step:
-    """A step whose texts stand in attributes with the names of OpenInference, GenAI or MLflow.
+    """A step whose texts stand in attributes with the names of OpenInference or GenAI.
 
     In OpenInference, for example::
 
@@ -157,46 +151,6 @@ def _run(run: dict[str, Any]) -> Iterator[Step]:
     )  # fmt: skip
     for child in objects(run.get("child_runs")):
         yield from _run({"trace_id": run.get("trace_id") or run.get("id")} | child)
-
-
-def mlflow(record: dict[str, Any], number: int) -> Iterator[Part]:
-    """Traces of versions 2 and 3, as objects, as pages, and as the table of `search_traces`."""
-    whole = decoded(record.get("trace"))
-    record = whole if isinstance(whole, dict) and not {"info", "trace_info"}.isdisjoint(whole) else record
-    info = decoded(record.get("info") or record.get("trace_info") or record)
-    data = decoded(record.get("data", record))
-    if not isinstance(info, dict) or not isinstance(data, dict):
-        return
-    id_ = str(at(info, "trace_id|request_id") or number)
-    spans = []
-    for span in objects(data.get("spans")):
-        context = decoded(span.get("context"))
-        start = at(span, "start_time_unix_nano|start_time_ns|start_time")
-        flat = decoded(span.get("attributes"))
-        attributes = unflattened(
-            {key: decoded(value) for key, value in flat.items()} if isinstance(flat, dict) else {}
-        )
-        span_id = at(context if isinstance(context, dict) else span, "span_id")
-        ids = (id_, span_id, at(span, "parent_span_id|parent_id"))
-        spans.append(step := _span(ids, start, attributes, span.get("span_type")))
-        yield step
-    about = Step(id_, kind=TRACE, time=seconds(at(info, "request_time|timestamp_ms")))
-    names = ("trace_metadata", "request_metadata", "tags")
-    about.session = str(at(info, "|".join(f"{name}.mlflow.trace.session" for name in names)) or "")
-    # The preview in a trace's info is cut: it counts only where no span has the text.
-    if not any(asked_in(step.asked)[1] for step in spans):
-        about.asked = data.get("request") or info.get("request_preview")
-    if not any(answered_in(step.answered) for step in spans):
-        about.answered = data.get("response") or info.get("response_preview")
-    for assessment in objects(info.get("assessments")):
-        if "expectation" in assessment:
-            right = get(assessment, "expectation.value") or get(
-                assessment, "expectation.serialized_value.value"
-            )
-            about.reference = right if isinstance(right, str) else about.reference
-        elif "feedback" in assessment:
-            about.ratings[str(at(assessment, "assessment_name|name"))] = get(assessment, "feedback.value")
-    yield about
 
 
 def phoenix(record: dict[str, Any], number: int) -> Iterator[Part]:
