@@ -42,6 +42,9 @@ _LONGEST, _TAIL, _LONGEST_TEXT = 16 * 2**20, 5, 600
 _IMPORTING, _ENDING = 120.0, 5.0
 # A process that was started so often in a row without an answer is not started again.
 _IN_VAIN = 3
+# PYTHONHOME of this interpreter would give the other one a standard library that is not its own; the other is
+# set by the command line (cli/app.py).
+_OURS = frozenset({"PYTHONHOME", "PYDANTIC_DISABLE_PLUGINS"})
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 _KINDS = (
@@ -204,8 +207,7 @@ class BotProcess:
     @classmethod
     async def of(cls, python: str, target: str) -> "BotProcess":
         """A new process. Raises BotFailure when the system cannot start it."""
-        # PYTHONHOME of this interpreter would give the other one a standard library that is not its own.
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONHOME"}
+        environment = {name: value for name, value in os.environ.items() if name not in _OURS}
         pipe = asyncio.subprocess.PIPE
         try:
             process = await asyncio.create_subprocess_exec(

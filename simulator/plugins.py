@@ -44,11 +44,11 @@ reports have the section, `list` shows the judge and `doctor` the package. In th
 and the Python API import this module; they hand the other packages what these need of plug-ins.
 """
 
+import sys
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -62,6 +62,8 @@ from simulator.grading.offered import offer_grading
 from simulator.results.offered import GateFigure, offer_figures
 
 if TYPE_CHECKING:  # a page of help needs none of these
+    from importlib.metadata import EntryPoint
+
     from pydantic import JsonValue
 
     from simulator.core.document import Line, Section
@@ -678,14 +680,27 @@ def faults() -> tuple[Message, ...]:
 @cache
 def _loaded() -> tuple[Plugin | Message, ...]:
     """Loads the plug-ins of installed packages; of a broken one prints and returns what is wrong."""
-    entries = [_load(entry) for entry in entry_points(group=GROUP)]
+    entries = [_load(entry) for entry in _installed()]
     for fault in entries:
         if isinstance(fault, Message):
             say(fault)
     return tuple(entries)
 
 
-def _load(entry: EntryPoint) -> Plugin | Message:
+def _installed() -> "Iterable[EntryPoint]":
+    """Returns the entry points of the group.
+
+    Usually there are none, and to look for the group's name takes a tenth of the time of reading them all.
+    """
+    files = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
+    if not any(GROUP.encode() in file.read_bytes() for file in files):
+        return ()
+    from importlib.metadata import entry_points
+
+    return entry_points(group=GROUP)
+
+
+def _load(entry: "EntryPoint") -> Plugin | Message:
     why: Message | str
     try:
         plugin = entry.load()

@@ -14,9 +14,7 @@ these calls call, with `Settings`, and print what comes back: `make` (api/make.p
 (api/regrade.py), `difference` (api/comparison.py), `reviewed` (api/verdicts.py).
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, update_wrapper
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack
@@ -277,6 +275,8 @@ def _on_a_thread(function: Callable[Given, Returned]) -> Callable[Given, Corouti
     """The async twin of a call, which runs it on a thread: same arguments, result and errors."""
 
     async def twin(*args: Given.args, **options: Given.kwargs) -> Returned:
+        import asyncio
+
         return await asyncio.to_thread(function, *args, **options)
 
     return update_wrapper(twin, function)
@@ -326,11 +326,15 @@ def _quietly(work: Callable[[], Returned]) -> Returned:
 
     if not _has_loop():
         return silent()
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(silent).result()
 
 
 def _has_loop() -> bool:
+    import asyncio  # a page of help waits for nothing
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

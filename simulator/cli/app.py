@@ -136,6 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)
+    # pydantic would look through all installed packages for plug-ins of its own.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     name_pages_in(FOLDER)
     plugins.offer()
     _ready_streams()

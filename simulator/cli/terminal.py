@@ -4,7 +4,6 @@ stdout belongs to the summary, or with --json to one object on one line, whateve
 bots, judges and lm_eval print as they like, and what they print goes to stderr (api/progress.py).
 """
 
-import asyncio
 import contextlib
 import json
 import os
@@ -80,6 +79,8 @@ def run_async(work: Coroutine[Any, Any, Result], saved: Message | str = SAVED) -
 
     Raises InputError, for there is nothing to continue then.
     """
+    import asyncio
+
     try:
         with stdout_to_stderr():
             return asyncio.run(work)

@@ -715,7 +715,10 @@ class Settings(RowSettings):
     redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = setting(
         "What else to mask: a regular expression, of which its group or all is masked; repeatable.", ()
     )
-    red: RedRules = setting("Which answers need review (table [red] of rehearsal.toml).", RedRules())
+    # Made without checks, for which a page of help would wait.
+    red: RedRules = setting(
+        "Which answers need review (table [red] of rehearsal.toml).", RedRules.model_construct()
+    )
     greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
     to: Annotated[Names, AfterValidator(_reports)] = setting(
         "Reports in addition to report.html: sheets, xlsx, json, csv, junit, markdown, otlp, "

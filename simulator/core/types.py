@@ -310,7 +310,7 @@ class Case(Value):
     answerable: bool | None = None
     handover: Handover = "optional"
     goal: str | None = None
-    facts: Facts = Facts()
+    facts: Facts = Field(default_factory=Facts)
     details: tuple[str, ...] = ()
     choices: tuple[str, ...] = ()
     label: str | None = None
@@ -729,7 +729,7 @@ class Conduct(Value):
     asks_for_person: bool = False
     pushback: Annotated[int, Field(ge=2)] | None = None
     change_of_mind: Annotated[int, Field(ge=2)] | None = None
-    habits: Habits = Habits()
+    habits: Habits = Field(default_factory=Habits)
 
 
 class AttackText(Value):

@@ -23,7 +23,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from simulator.core.errors import PromptError, value_problem
 from simulator.core.messages import _
@@ -76,7 +76,7 @@ class DeskRules(Value):
 
     clauses: tuple[Clause, ...] = ()
     examples: tuple[DeskExample, ...] = ()
-    history: DeskHistory = DeskHistory()
+    history: DeskHistory = Field(default_factory=DeskHistory)
 
     def __bool__(self) -> bool:
         """Whether a judge is shown anything of it."""

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Sequence
 from math import ceil, exp, floor, fsum, lgamma, log
 from typing import Any, Literal, NamedTuple
 
+from pydantic import Field
+
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Value
 from simulator.results.intervals import bisected
@@ -78,8 +80,8 @@ class Standing(Value):
     judge: str
     rubric: str = ""
     model: str = ""
-    bad: Side = Side()
-    good: Side = Side()
+    bad: Side = Field(default_factory=Side)
+    good: Side = Field(default_factory=Side)
     confirmed: int = 0
     reviewed: int = 0
     stand_in: bool = False

@@ -243,7 +243,7 @@ class _PromptFile(Value):
     ja: PromptWording | None = None
     en: PromptWording | None = None
     labels: dict[str, str] | dict[Language, dict[str, str]] = Field(default={})
-    examples: _FileExamples = _FileExamples()
+    examples: _FileExamples = Field(default_factory=_FileExamples)
     variants: dict[str, _FileVariant] = Field(default={})
 
     @field_validator("version", mode="before")
