@@ -58,7 +58,8 @@ IN_FUNCTIONS = {
     "simulator.lab.dask.driver": 1,  # sent as code
     "simulator.cli.evaluate": 1,  # the engine
     "simulator.lab.harness.command": 1,  # lm_eval
-    "simulator.cli.run_or_resume": 2,  # the reports
+    "simulator.api.run": 1,  # the reports
+    "simulator.cli.run_or_resume": 1,  # the same
     "simulator.cli.simulate": 1,
     "simulator.cases.tables": 1,  # yaml
     "simulator.cases.workbooks": 2,  # openpyxl

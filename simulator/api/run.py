@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from simulator import plugins
-from simulator.api.destinations import read_earlier_words
 from simulator.api.forecast import announce_cost
 from simulator.api.progress import ProgressBar, progress_bar, stdout_to_stderr
 from simulator.cases.cases import CaseObjects
@@ -381,7 +380,10 @@ def play(
     if settings.dry_run:
         return forecast(context, unfinished, settings.runs, disputed_in(settings.runs))
     check_folder(settings.runs)
-    read_earlier_words(settings)
+    if settings.to:
+        from simulator.api.destinations import read_earlier_words  # the reports
+
+        read_earlier_words(settings)
     if not plan:
         return _finish_empty(open_file(), settings)
     announce(settings, context, unfinished)

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 from simulator import plugins
+from simulator.api.destinations import check_destinations as check_destinations
 from simulator.api.destinations import write_reports
 from simulator.api.outputs import RunOutputs
 from simulator.api.progress import only_the_verdict

@@ -1,24 +1,34 @@
 """What `simulate` and `evaluate` do: a run, its reports, and the exit code of its gate."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from simulator.api.make import make
 from simulator.api.progress import only_the_verdict
-from simulator.api.run import Interrupted
+from simulator.api.run import FinishedRun, Interrupted
 from simulator.cli.forecast import show_forecast
 from simulator.cli.terminal import ExitCode, print_json, say_stopped
 from simulator.core.messages import _
 from simulator.core.settings import Protocol, Settings, given_flags
+from simulator.runner.context import AHEAD
 from simulator.runner.estimate import Forecast
+
+
+def _reports() -> tuple[Callable[[Settings], None], Callable[[FinishedRun], int]]:
+    """What checks where reports go, and what writes them; the first question does not wait for these."""
+    from simulator.cli.publish import check_destinations, publish_run
+
+    return check_destinations, publish_run
+
+
+AHEAD.append(_reports)
 
 
 def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, Any]) -> int:
     """Makes a run, or finishes one with --resume, and writes its reports; returns the exit code."""
     if settings.to:
-        from simulator.api.destinations import check_destinations
-
-        check_destinations(settings)
+        check, _publish = _reports()
+        check(settings)
     try:
         with only_the_verdict(settings.quiet):
             done = make(settings, protocol, given_flags(flags))
@@ -32,6 +42,5 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
         if settings.json_output:
             print_json({"run": done.path.parent.name, "store": str(done.path), "turns": 0})
         return ExitCode.DONE
-    from simulator.cli.publish import publish_run  # the first question does not wait for the reports
-
-    return publish_run(done)
+    _check, publish = _reports()
+    return publish(done)

@@ -729,7 +729,7 @@ class Conduct(Value):
     asks_for_person: bool = False
     pushback: Annotated[int, Field(ge=2)] | None = None
     change_of_mind: Annotated[int, Field(ge=2)] | None = None
-    habits: Habits = Field(default_factory=Habits)
+    habits: Habits = Habits.model_construct()
 
 
 class AttackText(Value):

@@ -89,8 +89,8 @@ from simulator.users.scripted import (
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot may take to close its connections. It is not our code, and what it did is stored by then.
 CLOSING = 10.0
-# Seconds in which the first questions go out, before a thread loads what figures are calculated with. That
-# takes a tenth of a second, while the bot answers, and delays neither a question nor an answer.
+# Seconds in which the first questions go out, before a thread loads what figures and reports are made with.
+# That takes a few tenths of a second, while the bot answers, and delays neither a question nor an answer.
 HEAD_START = 0.1
 
 
@@ -98,10 +98,14 @@ def _import_numpy() -> None:
     import numpy  # noqa: F401 - takes a while
 
 
+# What that thread loads; whoever reports a run adds the reports.
+AHEAD: list[Callable[[], object]] = [_import_numpy]
+
+
 def _read_ahead() -> None:
-    """Loads numpy in a thread. A run may be over by then, and takes no more threads."""
+    """Loads it in a thread. A run may be over by then, and takes no more threads."""
     with suppress(RuntimeError):
-        asyncio.get_running_loop().run_in_executor(None, _import_numpy)
+        asyncio.get_running_loop().run_in_executor(None, lambda: [load() for load in AHEAD])
 
 
 class RunContext:

@@ -331,8 +331,9 @@ def _played(
         fits=asks,
     )
     plan: Sequence[Conversation] = plan_of(detailed=with_details)
-    # Drawing details takes longer than all else here.
-    unfit = [talk for talk in plan_of() if not asks(talk.case, talk.persona)] if is_played else []
+    # Who asks what, without the details, which take longer to draw than all else here.
+    drawn = plan_of()
+    unfit = [talk for talk in drawn if not asks(talk.case, talk.persona)] if is_played else []
     message: Message | str = ""
     if unfit:
         left_out = {talk.id for talk in unfit}
@@ -345,7 +346,7 @@ def _played(
     if seed is None:
         return plan, tuple(personas), message
     # With few questions not everybody is drawn, and reports list only those who came.
-    present = {conversation.persona for conversation in plan}
+    present = {talk.persona for talk in (drawn if not unfit else plan)}
     return plan, tuple(persona for persona in personas if persona.id in present), message
 
 
