@@ -18,8 +18,7 @@ import sys
 from pathlib import Path
 
 from simulator import plugins
-from simulator.api.destinations import check_destinations as check_destinations
-from simulator.api.destinations import write_reports
+from simulator.api.destinations import check_destinations, write_reports
 from simulator.api.outputs import RunOutputs
 from simulator.api.progress import only_the_verdict
 from simulator.api.run import FinishedRun
@@ -110,3 +109,7 @@ def _exit_code(gate: Gate) -> int:
     if gate.incomplete:
         return ExitCode.INCOMPLETE
     return ExitCode.MISSED if gate.passed is False else ExitCode.DONE
+
+
+# What checks where reports go before a run, and what writes them after it.
+REPORTS = check_destinations, publish_run

@@ -16,9 +16,9 @@ from simulator.runner.estimate import Forecast
 
 def _reports() -> tuple[Callable[[Settings], None], Callable[[FinishedRun], int]]:
     """What checks where reports go, and what writes them; the first question does not wait for these."""
-    from simulator.cli.publish import check_destinations, publish_run
+    from simulator.cli.publish import REPORTS
 
-    return check_destinations, publish_run
+    return REPORTS
 
 
 AHEAD.append(_reports)

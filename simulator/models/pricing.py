@@ -18,11 +18,16 @@ cache 0.00044.
 """
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import date
 from functools import lru_cache
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import to_json
@@ -163,7 +168,25 @@ def usage_of(model: str, spent: Spending) -> Usage:
 
 @lru_cache
 def _listed(model: str) -> TokenPrices | None:
-    from genai_prices import Usage as TokenCounts  # takes a quarter of a second
+    """What genai-prices has, which loads slowly: kept for the day, as Python keeps compiled modules."""
+    source, kept_in = find_spec("genai_prices"), Path(cache_from_source(__file__)).with_name("prices.json")
+    table = Path(source.origin) if source and source.origin else Path()
+    state, kept = f"{table} {table.stat().st_mtime_ns} {date.today()}", dict[str, Any]()
+    with suppress(OSError, ValueError):
+        kept = json.loads(kept_in.read_bytes())
+    if kept.get("of") != state:
+        kept = {"of": state, "prices": {}}
+    if model not in kept["prices"]:
+        kept["prices"][model] = _looked_up(model)
+        with suppress(OSError):
+            if not sys.dont_write_bytecode:
+                kept_in.write_bytes(to_json(kept))
+    rates = kept["prices"][model]
+    return rates and TokenPrices(*rates)
+
+
+def _looked_up(model: str) -> TokenPrices | None:
+    from genai_prices import Usage as TokenCounts
     from genai_prices import calc_price
 
     # anthropic:claude-x is listed as claude-x of anthropic.

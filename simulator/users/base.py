@@ -32,7 +32,7 @@ from simulator.core.templates import (
     render,
 )
 from simulator.core.types import Case, Language, Persona, Response
-from simulator.users.guard import RULES, Guard
+from simulator.users.guard import RULES, guard_of
 from simulator.users.rules import CUES, SHARES
 
 # The texts of personas/_user.toml, with their variables.
@@ -75,10 +75,10 @@ class UserPrompts:
             if table["usual"]["fragments"]:
                 _check_keys(path, language, "styles", table, ("fragments",))
         self.guards = {
-            language: Guard(
+            language: guard_of(
                 language,
-                self._tables[language].get("desk_phrases", ()),
-                self._tables[language].get("reasoning_marks", ()),
+                tuple(self._tables[language].get("desk_phrases", ())),
+                tuple(self._tables[language].get("reasoning_marks", ())),
             )
             for language in LANGUAGES
         }

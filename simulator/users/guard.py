@@ -305,10 +305,14 @@ _CHECKS: dict[str, Callable[[Guard, Draft], bool]] = {
 _VIEWS = {"emoji": "written", "language": "own", "desk": "own", "flip": "own"}
 
 
-@cache
-def guard_of(language: Language) -> Guard:
-    """The rules of the file, without a team's own."""
-    return Guard(language)
+def guard_of(
+    language: Language, desk_phrases: tuple[str, ...] = (), reasoning_marks: tuple[str, ...] = ()
+) -> Guard:
+    """The rules of the file with a team's own; one guard for all that look at the same lines."""
+    return _guard(language, desk_phrases, reasoning_marks)
+
+
+_guard = cache(Guard)
 
 
 @cache
