@@ -9,12 +9,11 @@ before anything is returned, so that a wrong last row is found before a run is p
 rows of a data set: a row that cannot be used is skipped, counted and named in the report.
 
 In this order: `rows_of` makes rows of the file (cases/rows.py), `case_of` a case of a row (cases/fields.py
-has the fields), the request's `mask` takes personal data out, and the case is kept on the disk (`Spool`)
-until it is asked for. So 100,000 rows take little memory, and a masked case is the only one that exists.
+has the fields), the request's `mask` takes personal data out, and the case is kept as JSON until it is asked
+for. So 100,000 rows take little memory, and a masked case is the only one that exists.
 """
 
 import random
-from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from simulator.cases.fields import case_of
-from simulator.cases.files import Spool
 from simulator.cases.headings import choice_columns, field_of, has_question, is_extra
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.cases.row import (
@@ -181,46 +179,47 @@ class ColumnUse(NamedTuple):
         )
 
 
-def _case(spool: Spool, place: int) -> Case:
-    return Case.model_validate_json(spool[place])
+class _KeptRow(NamedTuple):
+    """A valid row: its case as JSON, its line, and its number among all rows, 0 where it has an id."""
+
+    case: bytes
+    line: int
+    number: int
+
+    def read(self) -> Case:
+        """The case, validated anew; `_UNNAMED` is its id where it has a number."""
+        return Case.model_validate_json(self.case)
 
 
-class SpooledCases(Sequence[Case]):
-    """Some of the cases of a spool, in any order, each read when it is accessed.
+class KeptCases(Sequence[Case]):
+    """Some of the cases of a data set, in any order, each read when it is accessed.
 
-    A slice is another such sequence and copies no case; a case is validated each time it is read.
+    A slice is another such sequence and copies no case.
     """
 
-    def __init__(self, spool: Spool, order: Sequence[int], name: Callable[[int], str | None]) -> None:
-        """`order` has indexes of the spool; `name` returns the id for a case without its own, else None."""
-        self._spool, self._order, self._name = spool, order, name
+    def __init__(self, rows: Sequence[_KeptRow], name: Callable[[int], str]) -> None:
+        """`name` returns the id of the row with a number."""
+        self._rows, self._name = rows, name
         self._places: dict[str, int] = {}
-        self._at = 0
 
     def __len__(self) -> int:
         """The number of cases."""
-        return len(self._order)
+        return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
         """One or several."""
         if isinstance(index, slice):
-            return SpooledCases(self._spool, self._order[index], self._name)
-        place = self._order[index]
-        case, name = _case(self._spool, place), self._name(place)
-        return case if name is None else case.model_copy(update={"id": name})
+            return KeptCases(self._rows[index], self._name)
+        row = self._rows[index]
+        case = row.read()
+        return case.model_copy(update={"id": self._name(row.number)}) if row.number else case
 
     def of_id(self, key: str) -> Case | None:
-        """The case with this id, or None; fast when cases are requested in their order."""
-        case: Case
-        for at in (self._at, self._at + 1):
-            if at < len(self) and (case := self[at]).id == key:
-                self._at = at
-                return case
-        # Out of order: all ids are read once, which is a pass over the spool.
-        if not self._places:
-            self._places = {case.id: at for at, case in enumerate(self)}
-        self._at = self._places.get(key, -1)
-        return None if self._at < 0 else self[self._at]
+        """The case with this id, or None; all ids are read once."""
+        self._places = self._places or {case.id: at for at, case in enumerate(self)}
+        at = self._places.get(key)
+        case: Case | None = None if at is None else self[at]
+        return case
 
 
 # The id of a row without one, until the number of rows is known; no file can contain it.
@@ -231,20 +230,18 @@ class DataSet:
     """The valid rows of a file with their profile, and the skipped ones.
 
     Filled by `add` and `skip` in the order of the file, then `finish`; `check` may afterwards skip those that
-    no judge can grade. Of each valid row three numbers are held: its place in the spool, its line, and its
-    number among all rows (0 where it has an id of its own). `names_tools` says whether a row names tools,
-    `expects` whether one says what is expected.
+    no judge can grade. `names_tools` says whether a row names tools, `expects` whether one says what is
+    expected.
     """
 
     def __init__(self, path: Path, request: DatasetRequest) -> None:
         """An empty data set, to which `add` and `skip` bring the rows of the file in their order."""
         self.path, self.request = path, request
         self.skipped = SkippedRows()
-        self._labelled = self._referenced = 0
         self.names_tools = self.expects = False
-        self._spool = Spool()
-        self._lines, self._numbers, self._valid = array("q"), array("q"), array("q")
-        self._places: dict[str, int] = {}
+        self._rows: list[_KeptRow] = []
+        # The lines of the rows by their ids, and the columns of all rows.
+        self._lines: dict[str, int] = {}
         self._headers: dict[str, None] = {}
         self._sheet: str | None = None
         self._first: RowFault | None = None
@@ -258,8 +255,8 @@ class DataSet:
     def profile(self) -> Profile:
         """What the valid rows have."""
         profile = Profile()
-        for place in self._valid:
-            profile.add(_case(self._spool, place))
+        for row in self._rows:
+            profile.add(row.read())
         return profile
 
     def skip(self, fault: RowFault) -> None:
@@ -289,8 +286,8 @@ class DataSet:
             self.skip(RowFault(self.path, row, problem))
             return
         has_id = case.id != _UNNAMED
-        if has_id and case.id in self._places:
-            first = row._replace(line=self._places[case.id]).place
+        if case.id in self._lines:
+            first = row._replace(line=self._lines[case.id]).place
             what = _(
                 "the id {case} is already on {first}; give every row its own.",
                 case=quote(case.id),
@@ -299,76 +296,63 @@ class DataSet:
             self.skip(RowFault(self.path, row, what))
             return
         self.skipped.rows += 1
+        number = self.skipped.rows
         if has_id:
-            self._places[case.id] = row.line
+            self._lines[case.id] = row.line
         self._sheet = row.sheet
         # JSON rows may each have keys of their own; most have those of the rows before.
         if not row.values.keys() <= self._headers.keys():
             self._headers |= dict.fromkeys(row.values)
-        self._labelled += case.label is not None
-        self._referenced += bool(case.references_at(1))
         self.names_tools = self.names_tools or bool(case.tools)
         self.expects = self.expects or bool(case.expect)
-        self._valid.append(len(self._spool))
-        self._lines.append(row.line)
-        self._numbers.append(0 if has_id else self.skipped.rows)
-        masked = self.request.mask(case, self.skipped.rows)
-        self._spool.add(masked.model_dump_json(exclude_defaults=True).encode())
+        masked = self.request.mask(case, number).model_dump_json(exclude_defaults=True).encode()
+        self._rows.append(_KeptRow(masked, row.line, 0 if has_id else number))
 
     def check(self, needs: Sequence[Collection[Need]], judges: Sequence[str]) -> None:
-        """Skips the rows that none of these judges can grade; `needs` has what each judge needs.
+        """Skips the rows that none of these judges can grade; `needs` has what each judge needs."""
+        if all(needs):
 
-        Where one judge needs what all rows have, none of them is read again.
-        """
-        counts = {"references": self._referenced, "label": self._labelled}
-        # What all rows have needs no second reading of them.
-        complete = {need for need, count in counts.items() if count == len(self._valid)}
-        if any(complete >= set(judge) for judge in needs):
-            return
+            def problem(case: Case) -> Message | None:
+                need = missing_need(case, needs)
+                return missing_need_message(need, judges, self._headers) if need else None
 
-        def problem(case: Case) -> Message | None:
-            need = missing_need(case, needs)
-            return missing_need_message(need, judges, self._headers) if need else None
-
-        self.skip_where(problem)
+            self.skip_where(problem)
 
     def skip_where(self, problem: Callable[[Case], Message | str | None]) -> None:
         """Skips the rows for which `problem` returns an error."""
-        before, self._valid = self._valid, array("q")
-        for place in before:
-            if (what := problem(_case(self._spool, place))) is None:
-                self._valid.append(place)
+        before, self._rows = self._rows, []
+        for row in before:
+            if (what := problem(row.read())) is None:
+                self._rows.append(row)
             else:
-                self._reject(self._fault(place, what))
+                self._reject(RowFault(self.path, Row(row.line, {}, sheet=self._sheet), what))
         self.finish()
 
     def rows(
         self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
-    ) -> SpooledCases:
+    ) -> KeptCases:
         """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`.
 
         The sample is `random.Random(seed).sample` over the rows in their order, as simple-evals draws it, so
         the same seed gives the same rows here and there. Raises CaseFileError where no row is in the
         language.
         """
-        places = self._in(language)
-        if not places:
+        rows = self._in(language)
+        if not rows:
             msg = _(
                 "none of the {n} rows is in '{language}': leave out --language.",
-                n=len(self._valid),
+                n=len(self._rows),
                 language=language,
             )
             raise CaseFileError(msg)
-        if sample is not None and sample.size < len(places):
-            # Of places, not of cases: nothing is read for a row that is not drawn.
-            drawn = random.Random(sample.seed).sample(range(len(places)), sample.size)  # noqa: S311 - a sample
-            places = [places[at] for at in drawn]
-        return SpooledCases(self._spool, places[:limit], self._name)
+        if sample is not None and sample.size < len(rows):
+            rows = random.Random(sample.seed).sample(rows, sample.size)  # noqa: S311 - a sample
+        return KeptCases(rows[:limit], self._name)
 
-    def _in(self, language: str | None) -> Sequence[int]:
+    def _in(self, language: str | None) -> Sequence[_KeptRow]:
         if language in (None, "all"):
-            return self._valid
-        return [place for place in self._valid if _case(self._spool, place).language == language]
+            return self._rows
+        return [row for row in self._rows if row.read().language == language]
 
     def count_in(self, language: str | None = None) -> int:
         """How many valid rows are in a language (None and "all": any)."""
@@ -376,7 +360,7 @@ class DataSet:
 
     def finish(self) -> None:
         """Checks the whole after the last row. Raises CaseFileError when no row is valid."""
-        if self._valid:
+        if self._rows:
             return
         if self._first is None and (left_out := self.skipped.left_out_message(str(self.path))):
             raise CaseFileError(sentences(left_out, _("No row has a question.")))
@@ -388,23 +372,16 @@ class DataSet:
         more = _("None of the {n} rows can be used.", n=rows) if rows > 1 else None
         raise CaseFileError(sentences(self._first.message, more))
 
-    def _name(self, place: int) -> str | None:
-        """The id for a row without one: its number, marked where another has that id; None for the others."""
-        if not self._numbers[place]:
-            return None
-        name = row_id(self._numbers[place], self.skipped.rows)
-        # A row without an id must not take that of another one: in a file with the id 003 the third row is
-        # 003~.
-        return f"{name}~" if name in self._places else name
-
-    def _fault(self, place: int, what: Message | str) -> RowFault:
-        return RowFault(self.path, Row(self._lines[place], {}, sheet=self._sheet), what)
+    def _name(self, number: int) -> str:
+        """The id of a row without one: its number, marked where another row has that id (003~)."""
+        name = row_id(number, self.skipped.rows)
+        return f"{name}~" if name in self._lines else name
 
 
 def read_cases(
     path: str | Path, language: Language | None = None, columns: Mapping[str, str] | None = None
 ) -> tuple[Case, ...]:
-    """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
+    """The cases of a CSV, TSV, JSONL, JSON or Excel file (also `.gz`), in the file's order.
 
     `questions.xlsx#料金` names a worksheet; otherwise the only one with a column of questions is read.
 
@@ -435,7 +412,7 @@ def dataset_of_worksheet(
 
 
 def read_dataset(source: Path | CaseObjects, request: DatasetRequest) -> DataSet:
-    """The data set of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), or of objects.
+    """The data set of a CSV, TSV, JSONL, JSON or Excel file (also `.gz`), or of objects.
 
     Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """

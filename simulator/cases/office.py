@@ -16,7 +16,7 @@ from typing import Any
 from unicodedata import east_asian_width, normalize
 
 from simulator.cases.documents import Document, text_document
-from simulator.cases.files import MAX_LINE, read_archive, read_bytes, readable_or_error
+from simulator.cases.files import read_archive, read_bytes, readable_or_error
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
 from simulator.text.typography import language_of
@@ -145,6 +145,7 @@ _JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
 # Compiled at the first use: for a large class of characters that takes milliseconds.
 _WITHIN_JAPANESE = rf"{_JAPANESE}\n{_JAPANESE}"
 _WITHIN_ENGLISH = re.compile(r"[A-Za-z,]\n[a-z]")
+_MOST_UNPACKED = 1 << 24
 # A line of at least this share of the widest one was broken by the margin, not by its author.
 _FULL_LINE = 0.85
 
@@ -153,12 +154,12 @@ def pdf_document(path: Path) -> Document:
     """The text of all pages, without OCR; the title is that of the metadata if it occurs on a page.
 
     Metadata mostly name the template or the program ("Microsoft Word - Document1"). Encrypted files that open
-    without a password are read. A stream unpacks to at most `MAX_LINE` bytes.
+    without a password are read. A stream unpacks to at most `_MOST_UNPACKED` bytes.
     """
     with readable_or_error(path, "PDF", "pypdf"):
         import pypdf
 
-        pypdf.apply_configuration(zlib_maximum_output_length=MAX_LINE)
+        pypdf.apply_configuration(zlib_maximum_output_length=_MOST_UNPACKED)
         # It warns about every flaw that it can work around.
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)
         reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))

@@ -20,7 +20,7 @@ from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, plain_suffix
 from simulator.cases.headings import COLUMNS, field_of
 from simulator.cases.logs import rows_of_file, rows_with_columns
 from simulator.cases.row import Fits, Row, RowFault, Rows, raise_faults
-from simulator.cases.tables import DELIMITERS, file_rows, split_sheet
+from simulator.cases.tables import DELIMITERS, file_rows
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _, quote
 
@@ -117,9 +117,8 @@ def _rows(path: Path, fits: Fits) -> Rows:
             msg = _("{path}: no log of conversations of a known format; name one file.", path=path)
             raise CaseFileError(msg)
         return log
-    suffix = plain_suffix(split_sheet(path)[0])
     read = partial(file_rows, path, fits)
-    return _or_log(path, read, fits) if fits(["turns"]) and suffix not in (".yaml", ".yml") else read()
+    return _or_log(path, read, fits) if fits(["turns"]) else read()
 
 
 def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:

@@ -1,4 +1,4 @@
-"""Rows of one file of any kind: a table of text here, worksheets, objects and YAML by readers of their own.
+"""Rows of one file of any kind: a table of text here, worksheets and objects by readers of their own.
 
 questions.csv          -> table_rows, after a look at the delimiter
 questions.xlsx#料金    -> workbook_rows of that worksheet
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.files import MAX_TEXT, Lines, open_lines, open_pieces, plain_suffix, read_text
+from simulator.cases.files import plain_suffix, read_text
 from simulator.cases.formats import choice_rows
 from simulator.cases.row import (
     MAX_CELL,
@@ -33,7 +33,7 @@ from simulator.core.messages import _, printable, sentences
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
-ACCEPTED = _("CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz")
+ACCEPTED = _("CSV, TSV, JSONL, JSON or Excel (.xlsx), each also as .gz")
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 # What Excel writes as the first line of a CSV to name its delimiter.
@@ -46,15 +46,11 @@ def file_rows(path: Path, fits: Fits) -> Rows:
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
     if suffix in DELIMITERS:
-        return table_rows(path, open_lines(path), DELIMITERS[suffix], fits)
+        return table_rows(path, read_text(path), DELIMITERS[suffix], fits)
     if suffix in WORKBOOKS:
         return workbook_rows(file, sheet, fits)
     if suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
-        return json_rows(path, open_pieces(path))
-    if suffix in (".yaml", ".yml"):
-        from simulator.cases.yaml_rows import yaml_rows
-
-        return yaml_rows(path, read_text(path, most_bytes=MAX_TEXT))
+        return json_rows(path, read_text(path))
     raise _unknown_kind(path, suffix)
 
 
@@ -87,7 +83,7 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     return CaseFileError(_("{path}: {why}.", path=name, why=what))
 
 
-def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
+def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these.
 
     A row with more cells than names is a fault, unless the further ones are blank: nearly always a text with
@@ -98,9 +94,9 @@ def table_rows(path: Path, lines: Lines, delimiter: str, fits: Fits) -> Rows:
     header: list[str] = []
     heading = 0
     constants: dict[str, JsonValue] = {}
-    named = _NAMED_DELIMITER.fullmatch(next(lines(), ""))
-    delimiter = named[1] if named else _delimiter(lines, delimiter, fits)
-    rows = _lines_of_cells(path, lines(), delimiter)
+    named = _NAMED_DELIMITER.fullmatch(next(_lines(text), ""))
+    delimiter = named[1] if named else _delimiter(text, delimiter, fits)
+    rows = _lines_of_cells(path, _lines(text), delimiter)
     if named:
         next(rows, None)
     for line, cells in _with_one_heading(rows, fits):
@@ -172,12 +168,21 @@ def _lines_of_cells(path: Path, lines: Iterator[str], delimiter: str) -> Iterato
         start = reader.line_num + 1
 
 
-def _delimiter(lines: Lines, usual: str, fits: Fits) -> str:
+def _lines(text: str) -> Iterator[str]:
+    """The lines with their line ends: of what else `splitlines` takes for one, cells are full."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def _delimiter(text: str, usual: str, fits: Fits) -> str:
     """The usual delimiter of the file type, unless the header fits only with another one."""
     # The one that the suffix promises is tried first: a header of one column fits with any of them.
     for delimiter in (usual, ",", "\t", ";"):
         try:
-            rows = csv.reader(lines(), delimiter=delimiter, strict=True)
+            rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
             first = next((row for row in rows if any(map(str.strip, row))), [])
             if len(first) > MAX_COLUMNS or fits(first):
                 return delimiter

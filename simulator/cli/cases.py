@@ -94,7 +94,7 @@ def make(  # noqa: PLR0917 - one for each option
         "KNOWLEDGE",
         "Your articles, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint, PDF.",
     ),
-    out: str = option("--out FILE", "The file to write: .csv, .jsonl or .yaml.", "cases-made.csv"),
+    out: str = option("--out FILE", "The file to write: .csv or .jsonl.", "cases-made.csv"),
     overwrite: bool = option("--overwrite", "Replace FILE, with all that people changed in it."),
     number: int = option("--number N", "How many questions.", 40, min=1),
     kinds: list[str] | None = option(

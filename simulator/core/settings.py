@@ -606,7 +606,7 @@ class Settings(RowSettings):
         (),
     )
     cases: Annotated[str | None, BeforeValidator(_read_file)] = setting(
-        "Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. Default: the bundled ones."
+        "Your questions: CSV, JSONL, Excel (also .gz), or sheet:KEY. Default: the bundled ones."
     )
     columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = setting(
         "Which column of your file holds which field: references=answer; repeatable.", {}

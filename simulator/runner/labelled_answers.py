@@ -51,7 +51,7 @@ from simulator.text.typography import nfkc
 Vote = float | str
 # `labels.faithfulness` is a column of its own in a table.
 _PREFIX = re.compile(r"labels?[._]", re.IGNORECASE)
-_ENDINGS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|tab|txt|yaml|yml|xlsx|xlsm|gz))+$", re.IGNORECASE)
+_ENDINGS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|tab|txt|xlsx|xlsm|gz))+$", re.IGNORECASE)
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
 _LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
@@ -101,7 +101,7 @@ class LabelFile(NamedTuple):
 
 
 def read_labels(path: str | Path) -> LabelFile:
-    """Reads labelled answers from a JSONL, JSON, CSV, TSV, YAML or Excel file (also `.gz`).
+    """Reads labelled answers from a JSONL, JSON, CSV, TSV or Excel file (also `.gz`).
 
     The columns are those of a case file with `answer` and `contexts`, beside them `labels` (an object of
     dimensions; in a table also a column for each) and, if there are any, `scale`, `group`, `dataset`,

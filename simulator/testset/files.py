@@ -30,7 +30,7 @@ COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",
     "facts", "script", "tags",
 )  # fmt: skip
-SUFFIXES = (".csv", ".jsonl", ".yaml", ".yml")
+SUFFIXES = (".csv", ".jsonl")
 # The worksheet of test questions.
 QUESTIONS = "questions"
 
@@ -38,9 +38,7 @@ QUESTIONS = "questions"
 def check_name(path: Path) -> None:
     """Raises InputError for a kind of file that is not written, before anything is paid."""
     if plain_suffix(path) not in SUFFIXES or path.suffix.lower() == ".gz":
-        msg = _(
-            "--out {path}: give a name that ends in {suffixes}.", path=path, suffixes=", ".join(SUFFIXES[:-1])
-        )
+        msg = _("--out {path}: give a name that ends in {suffixes}.", path=path, suffixes=", ".join(SUFFIXES))
         raise InputError(msg)
     if not path.parent.is_dir():
         msg = _("--out {path}: no folder {parent}.", path=path, parent=path.parent)
@@ -48,16 +46,11 @@ def check_name(path: Path) -> None:
 
 
 def content_of(cases: Sequence[Case], path: Path) -> bytes:
-    """The file's content: CSV, JSONL or YAML, by its suffix."""
+    """The file's content: CSV or JSONL, by its suffix."""
     if path.suffix.lower() == ".csv":
         rows = [[_cell(case, column) for column in COLUMNS] for case in cases]
         return _csv([COLUMNS, *rows])
-    records = [_record(case) for case in cases]
-    if path.suffix.lower() == ".jsonl":
-        return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
-    import yaml  # only where YAML is asked for
-
-    return str(yaml.safe_dump(records, allow_unicode=True, sort_keys=False, width=100)).encode()
+    return "".join(json.dumps(_record(case), ensure_ascii=False) + "\n" for case in cases).encode()
 
 
 def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[RejectedQuestion], str]) -> bytes:

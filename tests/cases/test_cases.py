@@ -296,7 +296,7 @@ def test_what_is_no_question_file(name: str, message: str) -> None:
 
 @given(
     data=st.binary(max_size=200) | st.text("ab:-[]{}&*'\"!<> \n#|", max_size=60).map(str.encode),
-    name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz", "a.yaml", "a.xlsx"]),
+    name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz", "a.xlsx"]),
 )
 @SAME_FOLDER
 def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) -> None:

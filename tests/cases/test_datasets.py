@@ -1,14 +1,11 @@
 """Data sets as they are read: forms of answers, what is wrong with rows, lines, names of judges."""
 
-import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.cases import files
 from simulator.cases.cases import DatasetRequest, read_dataset
-from simulator.cases.files import open_lines
 from simulator.cases.profile import Profile, answer_form, case_label_problem, missing_need
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError
@@ -160,32 +157,6 @@ def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:
     assert [case.id for case in rows[2:4]] == ["r2", "r3"]
     assert (len(plan), plan[3].id, plan[-1].id) == (18, "scripted/r1#2", "scripted/r8#2")
     assert " ".join(talk.id for talk in plan[:3]) == "scripted/r0#1 scripted/r0#2 scripted/r1#1"
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932", "utf-16"])
-def test_lines_in_any_encoding(tmp_path: Path, encoding: str) -> None:
-    """UTF-8 is read line by line; other encodings, and any line ends, give the same lines."""
-    path = tmp_path / "a.txt"
-    path.write_bytes("質問\r\n料金は?\n解約は?".encode(encoding))
-
-    assert list(open_lines(path)()) == ["質問\n", "料金は?\n", "解約は?"]
-    packed = tmp_path / "a.txt.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert list(open_lines(packed)()) == list(open_lines(path)())
-
-
-def test_what_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it is where a whole file is read: NUL bytes, office files, empty files, packed bombs."""
-    for content, said in ((b"a\n\0", "line 2: a NUL byte"), (b"PK\x03\x04", "an Excel"), (b" \n", "empty")):
-        path = tmp_path / "a.csv"
-        path.write_bytes(content)
-        with pytest.raises(CaseFileError, match=said):
-            open_lines(path)
-    monkeypatch.setattr(files, "max_unpacked_bytes", lambda _: 10)
-    packed = tmp_path / "a.csv.gz"
-    packed.write_bytes(gzip.compress(b"x" * 100))
-    with pytest.raises(CaseFileError, match="larger than 50 bytes when unpacked"):
-        open_lines(packed)
 
 
 def test_objects_need_not_stand_on_lines_of_their_own(tmp_path: Path) -> None:

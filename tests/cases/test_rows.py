@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from simulator.cases import files, structured
+from simulator.cases import structured
 from simulator.cases.headings import has_question
 from simulator.cases.row import Row
 from simulator.cases.rows import read_rows
@@ -97,47 +97,29 @@ def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-@given(records=RECORDS, piece=st.integers(1, 9), escaped=st.booleans())
-@SAME_FOLDER
-def test_json_is_read_in_pieces_that_end_anywhere(
-    records: list[dict[str, JsonValue]], piece: int, escaped: bool
-) -> None:
-    """Within a name, a number, a space or an escape: the objects are the same, and so are their lines."""
-    for text in (
-        json.dumps(records, ensure_ascii=escaped, indent=1),
-        "\n\n".join(json.dumps(record, ensure_ascii=escaped) for record in records),
-    ):
-        pieces = (text[start : start + piece] for start in range(0, len(text), piece))
-        whole = list(structured.json_rows(Path("a.json"), iter([text])))
-
-        assert list(structured.json_rows(Path("a.json"), pieces)) == whole
-        assert [row.values for row in whole if isinstance(row, Row)] == records
-
-
-@pytest.mark.parametrize("piece", [1, 7, 1000])
-def test_a_mistake_is_found_where_it_stands(piece: int) -> None:
-    """Line and character are those of the file, however much of it was let go, and reading goes on behind."""
+def test_a_mistake_is_found_where_it_stands() -> None:
+    """Line and character are those of the file, and reading goes on behind."""
     text = '{"question": "a"}\n{"question": "b"}   {"question": oh}  {}\n{"question": "c"}\n'
-    pieces = (text[start : start + piece] for start in range(0, len(text), piece))
-    first, second, fault, last = structured.json_rows(Path("a.jsonl"), pieces)
+    first, second, fault, last = structured.json_rows(Path("a.jsonl"), text)
 
     assert [row.line for row in (first, second, last) if isinstance(row, Row)] == [1, 2, 3]
     assert "line 2: not valid JSON (Expecting value, at line 2, character 34)" in str(fault)
 
 
-@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-def test_a_file_may_be_larger_than_what_fits_but_not_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+def test_a_file_of_too_many_values_or_faults_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of lists and lines as much is held as one row takes; one object of many values takes too much."""
-    monkeypatch.setattr(files, "_CHUNK", 100)
-    monkeypatch.setattr(structured, "_MOST_HELD", 3000)
-    line = '{"question": "a"}'
+    """What would fill the memory is not parsed, and what is no JSON at all is not read to its end."""
+    monkeypatch.setattr(structured, "_MOST_FAULTS", 3)
 
-    assert len(rows_of(tmp_path, f"[{', '.join([line] * 100)}]", name)) == 100
-    assert len(rows_of(tmp_path, f"{line}\n" * 100, name)) == 100
-    with pytest.raises(CaseFileError, match="line 1: this object is too large to be read at once; write a"):
-        rows_of(tmp_path, f'{{"data": [{", ".join([line] * 100)}]}}', name)
+    faults = iter(structured.json_rows(Path("a.jsonl"), "no\n" * 9))
+    assert [str(next(faults)).partition(":")[0] for _ in range(3)] == [
+        f"a.jsonl, line {n}" for n in (1, 2, 3)
+    ]
+    with pytest.raises(CaseFileError, match="line 4: not valid JSON"):
+        next(faults)
+    with pytest.raises(CaseFileError, match="too many values to be read at once; split the file"):
+        rows_of(tmp_path, '{"question": [' + "[]," * 5_000_000 + "[]]}", "a.jsonl")
 
 
 @pytest.mark.parametrize("name", ["q.csv", "q.tsv", "q.jsonl", "q.json", "q.xlsx"])

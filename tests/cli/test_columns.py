@@ -24,7 +24,6 @@ def _write(name: str, text: str) -> str:
         ("q.tsv", "Q\tanswer\treference\n送料は?\t一行目\tx\n"),
         ("q.jsonl", '{"Q": "送料は?", "answer": "一行目", "reference": "x"}\n'),
         ("q.json", '[{"Q": "送料は?", "answer": "一行目", "reference": "x"}]'),
-        ("q.yaml", "- Q: 送料は?\n  answer: 一行目\n  reference: x\n"),
     ],
 )
 def test_columns_are_taken_for_what_is_said(name: str, text: str) -> None:

@@ -175,7 +175,7 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--wordings", "rude"), "unknown wording: 'rude'"),
         ((JA, "--language", "fr"), "must be 'ja', 'en' or 'all'"),
         ((JA, "--language", "en"), "none of its"),
-        ((JA, "--out", "a.txt"), "ends in .csv, .jsonl, .yaml"),
+        ((JA, "--out", "a.txt"), "ends in .csv, .jsonl"),
         ((JA, "--out", "there/a.csv"), "no folder there"),
         ((JA, "--to", "xlsx"), "to sheets"),
         ((JA, "--to", "sheets"), "Give --sheet KEY"),

@@ -30,7 +30,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.files import MAX_LINE, files_of
+from simulator.cases.files import files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
 from simulator.cases.headings import MESSAGE_HEADINGS, has_question
 from simulator.cases.logs import contents, langfuse, messages, table
@@ -151,7 +151,7 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
         layout = table.layout_named(
             columns, {name: None for record in head if isinstance(record, dict) for name in record}
         )
-        head += _sample(records)
+        head += islice(records, _MOST_SAMPLED)
         return [(_table_of(layout, head), chain(head, records))]
     by_format: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
@@ -165,7 +165,7 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
             raise cut
         format_ = next(filter(None, map(format_of, head)), None)
         if format_ in (None, TABLE):
-            more, cut = ([], cut) if cut else _up_to_a_fault(_sample(records))
+            more, cut = ([], cut) if cut else _up_to_a_fault(islice(records, _MOST_SAMPLED))
             head += more
             format_ = _table_by_contents(file, format_, head, is_alone=len(files) == 1)
             if cut and format_:
@@ -193,16 +193,6 @@ def _up_to_a_fault(records: Iterable[Any]) -> tuple[list[Any], CaseFileError | N
     except CaseFileError as error:
         return read, error
     return read, None
-
-
-def _sample(records: Iterator[Any]) -> Iterator[Any]:
-    """As many of these records as are looked at to tell what stands in the columns of a table."""
-    characters = 0
-    for record in islice(records, _MOST_SAMPLED):
-        yield record
-        characters += len(str(record))
-        if characters > MAX_LINE:
-            return
 
 
 def _table_by_contents(

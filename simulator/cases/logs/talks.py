@@ -12,9 +12,8 @@ together, by their ids and in time. A trace is one turn: its outermost step hold
     LogNote("t1", "thumbs", "up")
         -> one turn with the passages and the rating thumbs=up
 
-Parts wait on the disk until all of them are known (`Groups`), for the steps of a trace may be a gigabyte
-apart; notes, which are small, wait in memory. What a session repeats (a trace whose question holds the
-dialogue so far) is history of its first turn only.
+Parts wait until all of them are known (`Groups`), for the steps of a trace may stand far apart. What a
+session repeats (a trace whose question holds the dialogue so far) is history of its first turn only.
 """
 
 import json
@@ -24,7 +23,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from simulator.cases.files import Spool
 from simulator.cases.logs.values import LogLine, answered_in, asked_in
 from simulator.core.messages import Message, _
 
@@ -117,23 +115,22 @@ class Skipped(Counter[Message]):
 
 
 class Groups:
-    """Records by a name, in the order of the first one of each; many of them wait on the disk.
+    """Records by a name, in the order of the first one of each; they wait as text, which takes the least.
 
     Records are JSON, so tuples come back as lists and data classes as their fields.
     """
 
     def __init__(self) -> None:
-        self._held = Spool()
-        self._places: dict[str, list[int]] = {}
+        self._held: dict[str, list[bytes]] = {}
 
     def add(self, name: Any, record: Any) -> None:
         """Puts a record, which is JSON, to those of its name."""
-        self._places.setdefault(str(name or ""), []).append(self._held.add(json.dumps(record).encode()))
+        self._held.setdefault(str(name or ""), []).append(json.dumps(record).encode())
 
     def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
         """Each name with its records."""
-        for name, places in self._places.items():
-            yield name, [json.loads(self._held[place]) for place in places]
+        for name, records in self._held.items():
+            yield name, [json.loads(record) for record in records]
 
 
 def grouped(

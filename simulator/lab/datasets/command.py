@@ -33,7 +33,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     file: str = argument(
         "FILE",
-        "Labelled answers (JSONL, CSV, YAML, Excel, also .gz); of a reviewed run: review RUN --export FILE.",
+        "Labelled answers (JSONL, CSV, Excel, also .gz); of a reviewed run: review RUN --export FILE.",
         ...,
     ),
     judges: str | None = option(

@@ -42,7 +42,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
         ...,
     ),
     file: str | None = argument(
-        "FILE", "Labelled answers: JSONL, CSV, YAML, Excel (also .gz). Not needed with --probes."
+        "FILE", "Labelled answers: JSONL, CSV, Excel (also .gz). Not needed with --probes."
     ),
     label: str | None = option("--label NAME", "The label to compare with: a key of `labels`."),
     good: str | None = GOOD,
