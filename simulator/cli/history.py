@@ -19,12 +19,11 @@ from simulator.results.history import history, history_json, past_runs
 def command(
     flags: dict[str, Any],
     *,
-    last: int = option("--last N", "Show the trend of the newest N comparable runs.", 20, min=2),
     html: str | None = option("--html FILE", "Write the history as a page with a chart."),
 ) -> int:
-    """Show how the runs developed: score, answers to review, trend; a slow decline is pointed out.
+    """Show how the runs developed: score, answers to review, verdicts; a decline is pointed out.
 
-    The trend is over the runs with the same questions, customers, bot and rubric: a single try with others,
+    The line is over the runs with the same questions, customers, bot and rubric: a single try with others,
     or with a limit, is listed and left out of it. --adapter shows only the runs of one bot. The exit code is
     always 0: use `diff` as a gate.
     """
@@ -32,7 +31,7 @@ def command(
     runs, unread = past_runs(settings.runs)
     if flags["adapter"]:
         runs = tuple(run for run in runs if run.kind.adapter == settings.adapter)
-    past = history(runs, unread, last)
+    past = history(runs, unread)
     report = history_report(past, past.runs[-1].language if past.runs else "ja", html or "")
     if html:
         write_for_user(html, page(report))

@@ -1,4 +1,4 @@
-"""How the bot developed over its runs, in words: the trend, falls, and the runs, the newest first.
+"""How the bot developed over its runs, in words: a fall, a chart, and the runs, the newest first.
 
 What is followed and what counts as a fall is worked out in `results/history.py`.
 """
@@ -14,40 +14,27 @@ from simulator.core.document import (
     Section,
     Table,
     Text,
-    Tone,
     local_time,
     page_section,
     points,
 )
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Language
-from simulator.report.comparison import ends
 from simulator.report.people import decision_text
-from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict, verdict_tone
 from simulator.results.history import History, PastRun
-from simulator.results.significance import MIN_RUNS
 
-# By `History.direction`: a direction is named only where the interval of the slope leaves out 0.
-_TRENDS: dict[str, tuple[Message, Tone]] = {
-    "falling": (_("Slowly falling: {slope} points per run (95 % interval {low} to {high})."), "alarm"),
-    "rising": (_("Rising: {slope} points per run (95 % interval {low} to {high})."), "good"),
-    "steady": (
-        _("No clear trend: {slope} points per run (95 % interval {low} to {high})."),
-        "",
-    ),
-}
 # The whole scale, always: a chart that begins at the lowest score makes every change look like a fall.
 _SCALE = (0, 0.25, 0.5, 0.75, 1)
 
 
 def history_report(history: History, language: Language, page: str = "", *, commands: bool = True) -> Report:
-    """The trend first, then the runs, the newest first; `page` is where it is written as a page.
+    """The scores first, then the runs, the newest first; `page` is where it is written as a page.
 
     With `commands` it says how two runs are compared on a command line.
 
     Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
-    its end) are listed with a note, and are no part of line and trend.
+    its end) are listed with a note, and are no part of the line.
     """
     # What is followed are ids; the chart needs the runs, oldest first.
     comparable = [run for run in history.runs if run.run in set(history.followed)]
@@ -85,32 +72,23 @@ def history_report(history: History, language: Language, page: str = "", *, comm
 
 
 def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]:
-    """The trend, falls, and what could not be read.
-
-    A fall is of two kinds: one step that was more than chance (`dropped`), and one that no step shows, from
-    the best run to the newest (`eroded`). Each comes with the command that compares the two.
-    """
-    n, trend = len(history.followed), history.trend
-    if trend:
-        text, tone = _TRENDS[history.direction]
-        yield Line(text.format(slope=signed_points(trend.slope), **ends(trend.interval)), tone)
-    elif history.runs:
-        yield _("A trend takes at least {needed} comparable runs (now {n}).", needed=MIN_RUNS, n=n)
-    dropped = _("{run} fell by {by} points from the run before, more than chance.")
-    eroded = _(
-        "Each step was within chance, but the newest run is {by} points below the best one, {run} ({best})."
-    )
-    for fall, text in ((history.dropped, dropped), (history.eroded, eroded)):
-        if fall:
-            run = fall.later if fall is history.dropped else fall.earlier
-            yield Line(text.format(run=run, by=points(fall.by), best=points(fall.best)), "alarm")
-        if fall and commands:
+    """A fall, with the command that compares both runs, and what could not be read."""
+    n = len(history.followed)
+    if fall := history.fall:
+        text = _(
+            "The newest run is {by} points below the best one, {run} ({best}): more than chance.",
+            by=points(fall.by),
+            run=fall.earlier,
+            best=points(fall.best),
+        )
+        yield Line(text, "alarm")
+        if commands:
             yield _(
                 "Compare them: python run.py diff {before} {after}", before=fall.earlier, after=fall.later
             )
-    if history.runs and 1 < n < len(history.runs):
+    if 1 < n < len(history.runs):
         yield _(
-            "The trend is over the {n} runs with the same questions, customers, bot and rubric; a single try"
+            "The line is over the {n} runs with the same questions, customers, bot and rubric; a single try"
             " with others, or with a limit, is left out.",
             n=n,
         )

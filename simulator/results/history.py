@@ -1,22 +1,13 @@
-"""How a bot developed over its runs: a trend, a drop from one run to the next, and slow erosion.
+"""How a bot developed over its runs, and whether the newest is clearly below the best.
 
 Only like is compared with like (`RunKind`): the same questions and customers, the same bot, the same deciding
 judge and rubric. A run that was stopped early or broke off asked no fair sample of the questions; a try with
-a limit, or with another file of questions, leaves the history alone. Three ways of getting worse are told
-apart:
-
-- `trend`: a slope over at least five runs that neither its interval nor the test leaves to chance
-- `dropped`: two runs in a row, further apart than both intervals allow
-- `eroded`: no such step, but the newest run lies that far below the best one
-
-    scores .90, .88, .86, .84, .82 -> slope -0.02 a run, p = 0.0167, falling
-    four runs, each below the last -> p = 0.083 at best, so nothing is said
+a limit, or with another file of questions, leaves the history alone.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import pairwise
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -31,12 +22,11 @@ from simulator.results.disputes import read_results
 from simulator.results.figures import CaseSummary, Summary, rounded
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
-from simulator.results.significance import Direction, Trend, trend
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import RUN_FILE, replay_of, run_ids
 
-# As many comparable runs, the newest ones, make the trend; in as many a run looks for the one before it.
+# As many comparable runs, the newest ones, are followed; in as many a run looks for the one before it.
 LAST = 20
 
 
@@ -129,7 +119,7 @@ class PastRun(Value):
 
 
 class Fall(Value):
-    """Two runs between which the score fell by more than both intervals leave to chance; `by` is 0..1."""
+    """From the best run (`earlier`) the score fell by more than both intervals leave to chance; 0..1."""
 
     earlier: str
     later: str
@@ -141,23 +131,13 @@ class History(Value):
     """The runs of a folder, oldest first, and what the comparable ones among them say.
 
     `followed` are those that can be compared with each other (`_followed`), at most `LAST`; what was stopped
-    or broke off is never among them where a whole run is there.
-    `eroded`: the newest is clearly below the best, although each step was within chance. `dropped`: the
-    newest step that was not. `declining` when either of both slow ways of falling is there.
+    or broke off is never among them where a whole run is there. `fall`: the newest is clearly below the best.
     """
 
     runs: tuple[PastRun, ...]
     followed: tuple[str, ...]
-    direction: Direction
-    trend: Trend | None
-    dropped: Fall | None
-    eroded: Fall | None
+    fall: Fall | None
     unread: tuple[str, ...] = ()
-
-    @property
-    def declining(self) -> bool:
-        """Whether it goes slowly downhill."""
-        return self.direction == "falling" or self.eroded is not None
 
 
 def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
@@ -208,26 +188,14 @@ def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:
     return None
 
 
-def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAST) -> History:
-    """What some runs, oldest first, say of how the bot developed.
-
-    `unread` are the names of runs that could not be read, which are only passed on; `last` is the largest
-    number of comparable runs that make the trend.
-    """
-    comparable = _followed(runs)[-last:]
-    slope = trend([run.score or 0.0 for run in comparable])
-    # The newest step down that is larger than chance.
-    steps = reversed(list(pairwise(comparable)))
-    dropped = next((fall for earlier, later in steps if (fall := _fall(earlier, later))), None)
-    # From the best run to the newest one, by way of others.
-    best = max(comparable[:-1], key=lambda run: run.score or 0.0) if len(comparable) > 2 else None
+def history(runs: Sequence[PastRun], unread: Sequence[str] = ()) -> History:
+    """What some runs, oldest first, say of how the bot developed; `unread` cannot be read."""
+    comparable = _followed(runs)[-LAST:]
+    best = max(comparable, key=lambda run: run.score or 0.0, default=None)
     return History(
         runs=tuple(runs),
         followed=tuple(run.run for run in comparable),
-        direction="too_few" if slope is None else slope.direction,
-        trend=slope,
-        dropped=dropped,
-        eroded=_fall(best, comparable[-1]) if best and not dropped else None,
+        fall=_fall(best, comparable[-1]) if best else None,
         unread=tuple(unread),
     )
 
@@ -311,8 +279,6 @@ def history_json(history: History) -> dict[str, Any]:
             for run in history.runs
         ],
         "comparable": len(followed),
-        "direction": history.direction,
-        "declining": history.declining,
-        **history.model_dump(mode="json", include={"trend", "dropped", "eroded", "unread"}),
+        **history.model_dump(mode="json", include={"fall", "unread"}),
     }
     return rounded(shown)  # type: ignore[no-any-return]

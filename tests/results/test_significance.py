@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.results.agreement import average_ranks
 from simulator.results.draws import student
-from simulator.results.significance import mann_kendall, mcnemar, trend, wilcoxon
+from simulator.results.significance import mcnemar, wilcoxon
 from tests.paths import FIXTURES
 
 KEPT: dict[str, Any] = json.loads((FIXTURES / "paired_tests.json").read_text(encoding="utf-8"))
@@ -23,8 +23,6 @@ FOUND: dict[str, Callable[[dict[str, Any]], float]] = {
     "wilcoxon": lambda row: wilcoxon(row["x"]),
     # The binomial test with a half.
     "mcnemar": lambda row: mcnemar(row["worse"], row["better"]),
-    # Exact against the order without ties; from 51 values on normal.
-    "kendall": lambda row: mann_kendall(row["y"]),
     # To nine places up to 400 degrees of freedom.
     "student": lambda row: student(row["share"], row["df"]),
 }
@@ -52,29 +50,3 @@ def test_wilcoxon_counts_every_assignment_of_signs(differences: list[float]) -> 
 def test_equal_differences_of_floats_are_ties() -> None:
     """0.8 - 0.6 and 0.6 - 0.4 are the same on paper."""
     assert wilcoxon([0.8 - 0.6, 0.4 - 0.6, 0.2]) == wilcoxon([0.2, -0.2, 0.2])
-
-
-@pytest.mark.parametrize("row", KEPT["theil_sen"])
-def test_slope_and_interval_are_scipys(row: dict[str, Any]) -> None:
-    """Theil-Sen with Sen's interval, ties included."""
-    found = trend(row["y"])
-
-    assert found is not None
-    assert found.slope == pytest.approx(row["slope"])
-    assert found.interval == pytest.approx((row["low"], row["high"]))
-    assert found.p == pytest.approx(row["p"])
-
-
-def test_four_runs_are_no_trend() -> None:
-    """Five in one order are."""
-    falling, rising = trend([5, 4, 3, 2, 1]), trend([1, 2, 3, 4, 5])
-
-    assert trend([4, 3, 2, 1]) is None
-    assert [each and each.direction for each in (falling, rising)] == ["falling", "rising"]
-    # So few say nothing more exact: the interval holds every slope.
-    values = [1.0, 5.0, 2.0, 8.0, 3.0]
-    slopes = [(values[j] - values[i]) / (j - i) for i in range(5) for j in range(i + 1, 5)]
-    found = trend(values)
-
-    assert found is not None
-    assert found.interval == pytest.approx((min(slopes), max(slopes)))
