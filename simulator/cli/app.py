@@ -77,7 +77,7 @@ COMMANDS = {
     "diff": (
         "Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression."
     ),
-    "history": "Show how the runs developed: score, answers to review, trend; a slow decline is pointed out.",
+    "history": "Show how the runs developed: score, answers to review, verdicts; a decline is pointed out.",
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
     "cases": "Make test questions from your articles, and find what they leave out.",
     "cache": "Show how many answers of models are cached on this machine, or delete them.",
