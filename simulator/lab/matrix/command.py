@@ -13,7 +13,6 @@ twice.
 """
 
 import contextlib
-import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from simulator import plugins
-from simulator.api.destinations import address_lines, check_destinations, push_to_sheet
 from simulator.api.forecast import total
 from simulator.api.outputs import page_html, report_context
 from simulator.api.progress import stdout_to_stderr
@@ -33,18 +31,17 @@ from simulator.api.run import check_folder, run_settings, start
 from simulator.cli.forecast import show_forecast
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, say, say_stopped
-from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
 from simulator.core.messages import Message, _
 from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Conversation, Spending
-from simulator.core.writing import replaced, write_atomically
+from simulator.core.writing import write_atomically
 from simulator.lab.matrix import plan as matrices
 from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared
-from simulator.lab.matrix.report import matrix_report, matrix_worksheet
+from simulator.lab.matrix.report import matrix_report
 from simulator.models.pricing import BudgetSpent, Ledger, total_spending
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown
@@ -52,15 +49,11 @@ from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
-from simulator.sheets.excel import Book, paint
-from simulator.sheets.model import Worksheet
 from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, created_at, new_run_id, read_run, run_ids
 
-# Version of report.json: raised when a key changes its meaning or goes, not for a new one.
-JSON_SCHEMA = 1
-# The reports that --to can name, and how their files end.
-REPORTS = {"sheets": "", "xlsx": "xlsx", "json": "json", "markdown": "md"}
+# The one report that --to can name.
+MARKDOWN = "markdown"
 # In the id of a matrix, where that of a run has its bot.
 _LABEL = "matrix"
 
@@ -114,10 +107,9 @@ def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
     today = load_settings({**flags, "set": None} if isinstance(matrix, matrices.Matrix) else flags)
     plugins.check(today)
     for name in today.to:
-        if name not in REPORTS:
+        if name != MARKDOWN:
             hint = _("The run of each cell can have it: report RUN --to.")
-            raise UnknownName(_("report of a matrix"), name, REPORTS, hint)
-    check_destinations(today)
+            raise UnknownName(_("report of a matrix"), name, [MARKDOWN], hint)
     # A dry run needs a record to ask, and leaves none.
     with contextlib.ExitStack() as stack:
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else today.runs
@@ -238,9 +230,8 @@ def _opened(
     """Continues a record, or begins one in `runs`."""
     if isinstance(matrix, Path):
         file = records.RecordFile.reopen(matrix)
-        places = range(len(file.record.cells))
         # Secrets are stored as masks, and are filled in from today's command line or environment.
-        stored = [matrices.from_record(file.record.settings_of(at), today) for at in places]
+        stored = [stored_settings(cell.settings, **today.unstored_values()) for cell in file.record.cells]
         cells = [cell.model_copy(update={"set": restore_secrets(cell.set, today.set)}) for cell in stored]
         return _MatrixRun(file, cells, today)
     planned = matrices.resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
@@ -313,7 +304,7 @@ def write_page(path: Path, settings: Settings) -> Message | str:
 
 
 def show(file: records.RecordFile, settings: Settings, stopped: Message | str | None) -> int:
-    """Shows the comparison on the terminal, as a page and in the reports of --to; returns the exit code.
+    """Shows the comparison on the terminal, as a page and in Markdown; returns the exit code.
 
     `stopped` says why not every cell was run; None where all were. 3 where a cell is open or could not be
     graded, else 1 where one missed the target, else 0.
@@ -324,15 +315,10 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
     write_atomically(page, html.page(report))
     where = {"store": str(file.folder / records.NAME), "page": str(page)}
     show_report(report, values | where, as_json=settings.json_output)
-    failures: list[RehearsalError] = []
-    for name in settings.to:
-        try:
-            written = _write(name, report, matrix_worksheet(figures), values, file.folder, settings)
-            sys.stderr.write(f"{written}\n")
-        except RehearsalError as error:  # the other reports are written all the same
-            failures.append(error)
-    if failures and stopped is None:  # that it stopped matters more
-        raise failures[0]
+    if settings.to:
+        path = file.folder / "report.md"
+        write_atomically(path, markdown(report))
+        sys.stderr.write(f"{path}\n")
     if figures.open or stopped:
         left, cells = len(figures.open), len(figures.cells)
         reason = stopped or _("{left} of {n} cells are not finished", left=left, n=cells)
@@ -341,27 +327,3 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
     if any(cell.incomplete for cell in figures.cells):
         return ExitCode.INCOMPLETE
     return ExitCode.MISSED if any(cell.passed is False for cell in figures.cells) else ExitCode.DONE
-
-
-def _write(  # noqa: PLR0917 - all that a report is made from
-    name: str,
-    report: Report,
-    sheet: Worksheet,
-    values: Mapping[str, Any],
-    folder: Path,
-    settings: Settings,
-) -> str:
-    """Writes one report of --to; returns where it is, of a sheet with notes, a line each."""
-    if name == "sheets":
-        _unused, pushed = push_to_sheet([sheet], settings, report.language)
-        return address_lines(pushed)
-    path = folder / f"report.{REPORTS[name]}"
-    if name == "xlsx":
-        with replaced(path) as new:
-            paint(Book([sheet], {}), new, report.language)
-    elif name == "json":
-        figures = {"schema": JSON_SCHEMA, **values}
-        write_atomically(path, json.dumps(figures, ensure_ascii=False, indent=1) + "\n")
-    else:
-        write_atomically(path, markdown(report))
-    return str(path)

@@ -63,17 +63,13 @@ class CellComparison(Value):
 
 
 class JudgeFigures(Value):
-    """One judge in one cell: the mean (0..1) of `n` graded rows of those `planned`, with its standard error.
-
-    `against` is None in a cell that takes no part in the comparison: one that is not finished, or alone.
-    """
+    """One judge in one cell: the mean (0..1) of `n` graded rows of those `planned`, with its error."""
 
     mean: float | None
     stderr: float | None
     n: int
     planned: int
     failed: int = 0
-    against: CellComparison | None = None
 
 
 class Labels(Value):
@@ -89,7 +85,8 @@ class CellFigures(Value):
     """One cell. `run` is the folder of its run; `error` says why there is none.
 
     `silent` are rows to which the model gave no answer, `not_extracted` those from whose answer something
-    that was looked for could not be read. `against` is by the judge that decides.
+    that was looked for could not be read. `against` is by the judge that decides; None in a cell that takes
+    no part in the comparison: one that is not finished, or alone.
     `graded_usd` is what the run itself paid for, `answers_usd` the price of the answers' tokens: None where
     nobody knows, and of the bundled bot, whose answers are part of what the run paid for. `answer_seconds` is
     the median of an answer.
@@ -117,11 +114,6 @@ class CellFigures(Value):
     offline: bool = False
     trial: bool = False
 
-    def is_best(self, judge: str) -> bool:
-        """Whether the cell is better than every other by this judge, beyond chance."""
-        summary = self.judges.get(judge)
-        return bool(summary and summary.against and summary.against.verdict == "best")
-
 
 class DataFigures(Value):
     """One data set: its judges in the order in which they were named, and its cells in the order shown.
@@ -138,7 +130,9 @@ class DataFigures(Value):
     @property
     def best(self) -> str:
         """The key of the cell that is best beyond chance by what decides; empty without one."""
-        return next((cell.cell.key for cell in self.cells if cell.is_best(self.primary)), "")
+        return next(
+            (cell.cell.key for cell in self.cells if cell.against and cell.against.verdict == "best"), ""
+        )
 
 
 class MatrixFigures(Value):
@@ -250,10 +244,10 @@ def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> di
 
 
 class _GradedCell(NamedTuple):
-    """A cell as read: its figures, what each judge gave each row, and its rows by language."""
+    """A cell as read: its figures, what the deciding judge gave each row, and its rows by language."""
 
     figures: CellFigures
-    graded: Mapping[str, CellScores] = {}
+    graded: CellScores | None = None
     primary: str = ""
     languages: Mapping[str, int] = {}
 
@@ -265,13 +259,11 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
         cells.setdefault(cell_run.cell.data, []).append(cell_run)
     languages: Counter[str] = Counter()
     data = tuple(_data(name, of_data, runs, languages) for name, of_data in cells.items())
-    # Earlier records name the language; else most rows decide.
-    english = record.settings.get("language") == "en" or languages["en"] > languages["ja"]
     return MatrixFigures(
         id=record.id,
         title=record.title,
         created=record.created,
-        language="en" if english else "ja",
+        language="en" if languages["en"] > languages["ja"] else "ja",
         data=data,
     )
 
@@ -286,19 +278,9 @@ def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[st
     whole = {run.figures.cell.key: run for run in read if run.figures.state == "finished"}
     f1 = {key: run.figures.labels.f1 for key, run in whole.items() if run.figures.labels}
     primary = next((run.primary for run in read if run.primary), "")
-    verdicts = {}
-    for judge in judges:
-        graded = {key: run.graded[judge] for key, run in whole.items() if judge in run.graded}
-        verdicts[judge] = against_best(graded, f1 if judge == primary else {})
-    figures = []
-    for cell in (run.figures for run in read):
-        key = cell.cell.key
-        compared_judges = {
-            judge: figure.model_copy(update={"against": verdicts[judge].get(key)})
-            for judge, figure in cell.judges.items()
-        }
-        against = verdicts.get(primary, {}).get(key)
-        figures.append(cell.model_copy(update={"judges": compared_judges, "against": against}))
+    graded = {key: run.graded for key, run in whole.items() if run.graded and run.primary == primary}
+    against = against_best(graded, f1)
+    figures = [run.figures.model_copy(update={"against": against.get(run.figures.cell.key)}) for run in read]
     if f1:
         figures.sort(key=lambda cell: -cell.labels.f1 if cell.labels else 1.0)
     return DataFigures(name=name, judges=judges, primary=primary, cells=tuple(figures), by_f1=bool(f1))
@@ -364,22 +346,20 @@ def _labels(results: Results, summary: Summary, settings: Settings) -> Labels | 
     return None
 
 
-def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> dict[str, CellScores]:
-    """What each judge gave each row: the mean over its repeats. `cases` has the row of a conversation."""
+def _graded(results: Results, summary: Summary, cases: Mapping[str, Case]) -> CellScores | None:
+    """What the deciding judge gave each row, the mean over its repeats; `cases` are by conversation."""
     from pandas import DataFrame  # a second, and only once there are runs to compare
 
-    table = DataFrame.from_records(
-        [
-            (score.judge, cases[score.conversation].id, score.value)
-            for score in results.scores
-            if score.state == "scored" and score.value is not None and score.conversation in cases
-        ],
-        columns=["judge", "row", "value"],
-    )
-    return {
-        str(judge): CellScores(
-            of_judge.groupby("row")["value"].mean(), summary.scores.judges[str(judge)].rubrics
-        )
-        for judge, of_judge in table.groupby("judge")
-        if judge in summary.scores.judges
-    }
+    primary = summary.scores.primary
+    rows = [
+        (cases[score.conversation].id, score.value)
+        for score in results.scores
+        if score.judge == primary
+        and score.state == "scored"
+        and score.value is not None
+        and score.conversation in cases
+    ]
+    if not rows:
+        return None
+    table = DataFrame.from_records(rows, columns=["row", "value"])
+    return CellScores(table.groupby("row")["value"].mean(), summary.scores.judges[primary].rubrics)

@@ -32,7 +32,6 @@ from simulator.core.settings import (
     setting_fields,
     setting_text,
     shortened,
-    stored_settings,
 )
 from simulator.core.templates import read_toml
 from simulator.core.types import Text, Value
@@ -397,11 +396,6 @@ def resolved(
 def _pairs(given: Any) -> dict[str, str]:
     """The values of `set` by name; raises InputError for what is not key=value."""
     return load_settings({"set": given, "adapter": "-"}, environ={}).set if given else {}
-
-
-def from_record(stored: Mapping[str, Any], today: Settings) -> Settings:
-    """The settings of a cell in its record, with today's reports."""
-    return stored_settings(stored, **today.unstored_values())
 
 
 def _resolve_bot(file: Path, name: str) -> str:

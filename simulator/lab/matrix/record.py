@@ -21,7 +21,7 @@ import contextlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -50,21 +50,13 @@ class CellRun(Value):
 
 
 class Record(Value):
-    """A matrix as it stands. Earlier versions wrote `settings` that all cells share, and the other two."""
+    """A matrix as it stands."""
 
-    # Read by later versions, too: a field that goes stays here as long as records have it.
     version: Literal[1] = 1
     id: str
     created: datetime
     title: str = ""
     cells: tuple[CellRun, ...]
-    settings: dict[str, JsonValue] = Field(default={})
-    chain: bool = False
-    digest: str = ""
-
-    def settings_of(self, at: int) -> dict[str, Any]:
-        """All settings of a cell."""
-        return {**self.settings, **self.cells[at].settings}
 
 
 class RecordFile:

@@ -1,11 +1,8 @@
-"""The report of a matrix, and its worksheet.
+"""The report of a matrix.
 
 A table for each data set: a row for each cell, a column for each judge, then what could not be read, money,
 time, target and how the cell stands to the highest one. A column in which nothing stands is left out, as "no
 answer" where every row was answered. A star is only where chance explains the lead to none of the others.
-
-The worksheet has a row for each cell of all data sets, keyed by the matrix and the cell, so that a resumed
-matrix updates its rows and leaves what people wrote beside them.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +21,7 @@ from simulator.core.document import (
     local_time,
     page_section,
 )
-from simulator.core.messages import Message, _, pgettext, shown
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED
@@ -32,7 +29,6 @@ from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict
 from simulator.results.comparison import FEWEST_CASES
-from simulator.sheets.model import EMPTY, CellMark, Column, SheetCell, SheetRow, Worksheet, text_cell
 
 NOTHING = "–"
 # Of the leading cell: what its column says, and the line above the table. "No difference shown" is not
@@ -145,7 +141,7 @@ def _gate(cell: CellFigures) -> Text:
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:
     """How to read the tables, a sentence each."""
     yield _("Points are means out of 100 ± their standard error, with how many rows were graded of all.")
-    if any(cell.is_best(name) for cell in matrix.cells for name in cell.judges):
+    if any(data.best for data in matrix.data):
         yield _("★ is better than every other cell, beyond chance.")
     if any(cell.against for cell in matrix.cells):
         yield _(
@@ -190,13 +186,13 @@ def _seconds(value: float | None) -> Cell:
     return Cell(text=f"{value:.2f}" if value < 10 else f"{value:.1f}", number=round(value, 3))
 
 
-# Key, title and figure of a cell, in tables and worksheets alike.
-_FIGURES: tuple[tuple[str, Message, Callable[[CellFigures], Cell]], ...] = (
-    ("not_extracted", _("not extracted"), lambda cell: count_cell(cell.not_extracted)),
-    ("silent", pgettext("of a column", "no answer"), lambda cell: count_cell(cell.silent)),
-    ("answers_cost", _("answers USD"), lambda cell: _money(cell.answers_usd, used=False)),
-    ("cost", _("grading USD"), lambda cell: _money(cell.graded_usd, used=bool(cell.run))),
-    ("seconds", _("answer s"), lambda cell: _seconds(cell.answer_seconds)),
+# Title and figure of a cell.
+_FIGURES: tuple[tuple[Message, Callable[[CellFigures], Cell]], ...] = (
+    (_("not extracted"), lambda cell: count_cell(cell.not_extracted)),
+    (pgettext("of a column", "no answer"), lambda cell: count_cell(cell.silent)),
+    (_("answers USD"), lambda cell: _money(cell.answers_usd, used=False)),
+    (_("grading USD"), lambda cell: _money(cell.graded_usd, used=bool(cell.run))),
+    (_("answer s"), lambda cell: _seconds(cell.answer_seconds)),
 )
 
 
@@ -225,11 +221,11 @@ def _columns(data: DataFigures) -> Iterator[tuple[Text, list[Cell], bool]]:
     """Title and cells of the columns that may be empty, and whether they hold words."""
     cells = data.cells
     for name in data.judges:
-        yield judge_title(name), [_judged(cell, name) for cell in cells], False
+        yield judge_title(name), [_judged(cell, data, name) for cell in cells], False
     if data.by_f1:
         yield "F1", [_labels(cell, "f1", best=cell.cell.key == data.best) for cell in cells], False
         yield _("accuracy"), [_labels(cell, "accuracy") for cell in cells], False
-    for _key, title, cell_of in _FIGURES:
+    for title, cell_of in _FIGURES:
         # A column of zeros is as good as an empty one.
         figures = map(cell_of, cells)
         yield title, [Cell(text=NOTHING) if figure.number == 0 else figure for figure in figures], False
@@ -242,14 +238,15 @@ def _tone(cell: CellFigures, data: DataFigures) -> Tone:
     return "alarm" if cell.state == "failed" else "good" if data.best == cell.cell.key else ""
 
 
-def _judged(cell: CellFigures, name: str) -> Cell:
-    """The mean of a judge with error and number of rows; a star where it is best beyond chance."""
+def _judged(cell: CellFigures, data: DataFigures, name: str) -> Cell:
+    """The mean of a judge with error and number of rows; a star where the cell is best by what decides."""
     judge = cell.judges.get(name)
     if judge is None or judge.mean is None:
         return Cell(text=NOTHING)
     text = _mean_text(judge.mean, judge.stderr)
     counts = f"{judge.n:,}/{judge.planned:,}"
-    return Cell(text=f"★ {text}" if cell.is_best(name) else text, note=counts)
+    is_best = name == data.primary and cell.cell.key == data.best
+    return Cell(text=f"★ {text}" if is_best else text, note=counts)
 
 
 def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
@@ -257,80 +254,3 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     labels = cell.labels.model_dump() if cell.labels else {}
     text = _mean_text(labels.get(key), labels.get(f"{key}_stderr"), 2)
     return Cell(text=f"★ {text}" if best else text)
-
-
-# --- Worksheet ---
-
-# Columns of words, with their widths; the others hold figures.
-_WIDTHS = {"data": 16, "prompt": 16, "model": 20, "against": 30, "gate": 12, "run": 30}
-
-
-def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
-    """A row for each cell; a resumed matrix updates its rows."""
-    rows = []
-    # Columns of all data sets, each once, in the order in which they first occur.
-    titles: dict[str, Text] = {}
-    for data in matrix.data:
-        for cell in data.cells:
-            made = list(_sheet_cells(cell, data, matrix))
-            titles |= {key: title for key, title, _cell in made}
-            rows.append(
-                SheetRow(
-                    f"{matrix.id} {cell.cell.key}", {key: cell_ for key, _title, cell_ in made if cell_.text}
-                )
-            )
-    columns = [
-        Column(
-            key=key,
-            title=shown(title, matrix.language),
-            width=_WIDTHS.get(key, 12),
-            kind="text" if key in _WIDTHS or key.endswith(".n") else "number",
-            wrap=key == "against",
-        )
-        for key, title in titles.items()
-    ]
-    return Worksheet(
-        name="matrix",
-        title=shown(pgettext("of a worksheet", "Comparison"), matrix.language),
-        columns=(Column(key="key", title="key", width=8), *columns),
-        rows=tuple(rows),
-        frozen_columns=4,
-        help=shown(_("A row for each run. Points are means out of 100."), matrix.language),
-    )
-
-
-def _sheet_cells(
-    cell: CellFigures, data: DataFigures, matrix: MatrixFigures
-) -> Iterator[tuple[str, Text, SheetCell]]:
-    """Key, title and content of each column; means out of 100, one decimal in the text, two in the number."""
-
-    def mean_cell(mean: float | None, mark: CellMark = "") -> SheetCell:
-        return EMPTY if mean is None else SheetCell(_mean_text(mean, None), round(100 * mean, 2), mark)
-
-    language = matrix.language
-    verdict = ": ".join(filter(None, (shown(_verdict(cell), language), cell.error)))
-    mark: CellMark = "good" if data.best == cell.cell.key else "failed" if cell.error else ""
-    yield "data", _("data"), text_cell(cell.cell.data)
-    yield "prompt", _("prompt"), text_cell(cell.cell.prompt)
-    yield "model", _("model"), text_cell(cell.cell.model)
-    yield "against", _("against the highest"), text_cell(verdict, mark)
-    for name in dict.fromkeys(judge for data in matrix.data for judge in data.judges):
-        title, judge = judge_title(name), cell.judges.get(name)
-        counts = f"{judge.n:,}/{judge.planned:,}" if judge else ""
-        mean, stderr = (judge.mean, judge.stderr) if judge else (None, None)
-        yield name, title, mean_cell(mean, "good" if cell.is_best(name) else "")
-        yield f"{name}.stderr", _("{name} ±", name=title), mean_cell(stderr)
-        yield f"{name}.n", _("{name} graded", name=title), text_cell(counts)
-    labels = cell.labels.model_dump() if cell.labels else {}
-    if any(data.by_f1 for data in matrix.data):
-        for key, title in (("f1", "F1"), ("accuracy", _("accuracy"))):
-            yield key, title, mean_cell(labels.get(key))
-            yield f"{key}_stderr", _("{name} ±", name=title), mean_cell(labels.get(f"{key}_stderr"))
-    for key, title, figure_of in _FIGURES:
-        figure = figure_of(cell)
-        is_known = cell.run and figure.number is not None
-        yield key, title, SheetCell(shown(figure.text, language), figure.number) if is_known else EMPTY
-    # Only where a target was asked for.
-    if any(cell.passed is not None for cell in matrix.cells):
-        yield "gate", _("target"), text_cell(shown(_gate(cell), language), "" if cell.passed else "warn")
-    yield "run", _("run"), text_cell(cell.run)

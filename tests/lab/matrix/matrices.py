@@ -21,13 +21,15 @@ NOT_HELD: dict[str, Any] = {
 WHY = "unknown prompt 'strct'. Did you mean strict?"
 
 
-def judged(mean: float, stderr: float | None, verdict: Any = "", **more: Any) -> JudgeFigures:
-    """What a judge gave a cell of 40 rows; without a verdict it was not compared."""
+def judged(mean: float, stderr: float | None, **more: Any) -> JudgeFigures:
+    """What a judge gave a cell of 40 rows."""
     known: dict[str, Any] = {"mean": mean, "stderr": stderr, "n": 40, "planned": 40}
-    beside = {key: more.pop(key) for key in ("difference", "open") if key in more}
-    to = more.pop("to", "faq/strict/qwen3")
-    against = CellComparison(verdict=verdict, to=to, rows=40, **beside) if verdict else None
-    return JudgeFigures(**(known | more), against=against)
+    return JudgeFigures(**(known | more))
+
+
+def against(verdict: Any, to: str = "faq/strict/qwen3", **more: Any) -> CellComparison:
+    """A cell beside the highest one."""
+    return CellComparison(verdict=verdict, to=to, rows=40, **more)
 
 
 def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellFigures:
@@ -39,22 +41,19 @@ def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellF
         "answers_usd": 0.000456,
         "judges": dict(zip(names, judges, strict=False)),
     }  # fmt: skip
-    told: dict[str, Any] = known | more
-    deciding = next((judge.against for judge in told["judges"].values()), None)
-    return CellFigures(**({"against": deciding} | told))
+    return CellFigures(**(known | more))
 
 
 def compared(language: Language) -> MatrixFigures:
     """Three data sets: one with a best cell and one that failed, labels, and one that is not begun."""
     faq = (
         a_cell(
-            "strict", "qwen3", judged(0.875, 0.053, "best"), judged(0.84, 0.03, "highest", open=1),
-            judged(0.8, 0.064, "best"), silent=2,
+            "strict", "qwen3", judged(0.875, 0.053), judged(0.84, 0.03), judged(0.8, 0.064),
+            against=against("best"), silent=2,
         ),
         a_cell(
-            "plain", "qwen3", judged(0.55, 0.079, "worse", difference=-0.325),
-            judged(0.83, 0.03, "no_difference", difference=-0.01, n=38, failed=2),
-            judged(0.5, 0.08, "worse", difference=-0.3), not_extracted=3, answers_usd=None,
+            "plain", "qwen3", judged(0.55, 0.079), judged(0.83, 0.03, n=38, failed=2), judged(0.5, 0.08),
+            against=against("worse", difference=-0.325), not_extracted=3, answers_usd=None,
         ),
         a_cell("strct", "qwen3", state="failed", error=WHY, **NOT_HELD),
     )  # fmt: skip
@@ -80,16 +79,17 @@ def _labels() -> tuple[CellFigures, ...]:
     first = Labels(accuracy=0.9579, accuracy_stderr=0.0069, f1=0.7, f1_stderr=0.0504)
     second = Labels(accuracy=0.9299, accuracy_stderr=0.0087, f1=0.1333, f1_stderr=0.04)
     return (
-        _told_apart("qwen3", first, verdict="highest", open=1),
-        _told_apart("gpt-5-mini", second, verdict="no_difference", difference=-0.5667),
+        _labelled("qwen3", first, "highest", open=1),
+        _labelled("gpt-5-mini", second, "no_difference", difference=-0.5667),
     )
 
 
-def _told_apart(model: str, labels: Labels, **against: Any) -> CellFigures:
-    known = {"n": 856, "planned": 856, "to": "morality/qwen3"}
-    label = judged(labels.accuracy, labels.accuracy_stderr, **against, **known)
-    cell = CellId(data="morality", model=model)
-    return a_cell("", model, cell=cell, labels=labels, judges={"label": label})
+def _labelled(model: str, labels: Labels, verdict: str, **more: Any) -> CellFigures:
+    label = judged(labels.accuracy, labels.accuracy_stderr, n=856, planned=856)
+    return a_cell(
+        "", model, cell=CellId(data="morality", model=model), labels=labels, judges={"label": label},
+        against=against(verdict, "morality/qwen3", **more),
+    )  # fmt: skip
 
 
 def _unfinished() -> tuple[CellFigures, ...]:

@@ -1,41 +1,8 @@
-"""A matrix as it is shown: terminal, Markdown, page, workbook and sheet say the same and run nothing."""
+"""A matrix as it is shown."""
 
-from pathlib import Path
-from typing import get_args
-
-import openpyxl
-import pytest
-
-from simulator.core.types import Language
-from simulator.lab.matrix.figures import MatrixFigures
-from simulator.lab.matrix.report import matrix_report, matrix_worksheet
-from simulator.sheets.excel import Book, paint
+from simulator.lab.matrix.report import matrix_report
 from tests.lab.matrix.matrices import ID, WHY, compared
 from tests.texts import terminal
-
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-
-def workbook(told: MatrixFigures) -> openpyxl.Workbook:
-    """The workbook as it is read back."""
-    paint(Book([matrix_worksheet(told)], {}), Path("report.xlsx"), told.language)
-    return openpyxl.load_workbook("report.xlsx")
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_workbook(language: Language) -> None:
-    """A row for each cell, figures as numbers, no formula; an unfinished cell says so."""
-    told = compared(language)
-    book, titles = workbook(told), {c.key: c.title for c in matrix_worksheet(told).columns}
-    [shown] = [sheet for sheet in book if sheet.sheet_state == "visible"]
-
-    assert shown.title == ("比較" if language == "ja" else "Comparison")
-    head, *rows = shown.iter_rows(values_only=True)
-    row = dict(zip(head, rows[0], strict=True))
-    assert (len(rows), row[titles["exact_match"]], row[titles["silent"]]) == (7, 87.5, 2)
-    assert row[titles["exact_match.stderr"]] == 5.3
-    assert rows[2][head.index(titles["exact_match"])] is None
-    assert dict(zip(head, rows[3], strict=True))["F1"] == 70
 
 
 def test_the_line_above_a_table_says_what_is_certain() -> None:
