@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.core.patterns import LazyPattern
 from simulator.models.refusals import Refusal
 
 # How a structured reply is requested, best first; an endpoint that refuses one gets the next.
@@ -35,18 +36,18 @@ _OF_THE_ACCOUNT = frozenset({401, 402, 403, 408, 409, 425, 429, 503, 504, 529})
 # Characters of an endpoint's words in which a name counts.
 _FIRST_WORDS = 500
 # A quoted request: from its first key on, an object of some length.
-_QUOTED = re.compile(r'\{\s*"\w+"\s*:.{100,}', re.DOTALL)
-_NOT_SUPPORTED = re.compile(
+_QUOTED = LazyPattern(r'\{\s*"\w+"\s*:.{100,}', re.DOTALL)
+_NOT_SUPPORTED = LazyPattern(
     r"unsupported|not (?:be )?(?:support|permit|allow|implement|enabl|available|recogni)|n't support"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (?:input|field)|invalid|deprecated|unimplemented"
     r"|(?:failed|unable|not) to (?:parse|compile|initiali[sz]e)|(?:not|n't) (?:parse|compile)"
     r"|サポートされて|対応して(?:い)?ません|不明な|無効な|不支持"
 )
-_FORM = re.compile(r"response_?format|json_?\s?(?:schema|object|mode)|structured output|guided|grammar")
+_FORM = LazyPattern(r"response_?format|json_?\s?(?:schema|object|mode)|structured output|guided|grammar")
 # Of a request that was refused; a server that failed may have met any JSON.
-_OF_A_FORM = re.compile(r"json|schema")
-_LIMIT = re.compile(r"max_?(?:output|new|completion)?_?tokens")
-_SYSTEM = re.compile(
+_OF_A_FORM = LazyPattern(r"json|schema")
+_LIMIT = LazyPattern(r"max_?(?:output|new|completion)?_?tokens")
+_SYSTEM = LazyPattern(
     r"system[ _](?:role|message|prompt|instruction)|role[^a-z]{1,4}(?:is )?[\"'`]?system|[\"'`]system[\"'`]"
     r"|developer instruction|roles must alternate"
     # "Only user and assistant roles are supported", "a valid role: user, model", "should be 'user' or ...".

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simulator.core.errors import RehearsalError
+from simulator.core.patterns import LazyPattern
 
 # Bytes of UTF-8 a token, as OpenAI's o200k counts our prompts in Japanese and English (within 13 %).
 _BYTES = 3.75
@@ -40,8 +41,8 @@ _ALIKE = 0.15
 _PART, _STRETCH = 200, 600
 # What Ollama and others leave of a cut prompt: as much as the context has, one less, or a half and two.
 LIMITS = frozenset(count for n in range(11, 19) for count in (2**n, 2**n - 1, 2 ** (n - 1) + 2))
-_AGAIN = re.compile(r"(.)\1{3,}", re.DOTALL)
-_BLANKS = re.compile(r"\s{2,}")
+_AGAIN = LazyPattern(r"(.)\1{3,}", re.DOTALL)
+_BLANKS = LazyPattern(r"\s{2,}")
 
 
 @dataclass(frozen=True)

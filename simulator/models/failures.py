@@ -9,18 +9,19 @@ import re
 
 from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
 from simulator.core.messages import Message, _, changed, encodable, sentences
+from simulator.core.patterns import LazyPattern
 from simulator.core.roles import Endpoint
 from simulator.models.abilities import DROPPABLE
 from simulator.models.network import OF_PROXIES, proxy_for, through
 from simulator.models.refusals import CallError, Refused, reason_of
 
 # Of a refusal: a header that it wants, a field of the request that it wants, and how fields are named.
-_NAMES_HEADER = re.compile(r"subscription.?key|api-key|x-[a-z-]+|\bheaders?\b", re.IGNORECASE)
-_ASKS_FOR_FIELD = re.compile(
+_NAMES_HEADER = LazyPattern(r"subscription.?key|api-key|x-[a-z-]+|\bheaders?\b", re.IGNORECASE)
+_ASKS_FOR_FIELD = LazyPattern(
     r"\b(?:required|requires?|missing|must|should|needs?|only supports?|expected|provide|specify)\b",
     re.IGNORECASE,
 )
-_FIELD = re.compile(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b|['\"`]([A-Za-z]\w+)['\"`]")
+_FIELD = LazyPattern(r"\b([a-z][a-z0-9]*(?:_[a-z0-9]+)+)\b|['\"`]([A-Za-z]\w+)['\"`]")
 _OUR_FIELDS = frozenset((
     *DROPPABLE, "model", "messages", "input", "response_format", "json_schema", "json_object", "body",
     "prompt", "role", "content", "user", "system", "assistant", "text", "index", "type", "name", "schema",

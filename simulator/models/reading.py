@@ -45,6 +45,7 @@ from pydantic_core import from_json
 
 from simulator.core.errors import MalformedReply
 from simulator.core.messages import encodable
+from simulator.core.patterns import LazyPattern
 from simulator.core.replies import Model, Reply, as_key, under_keys
 from simulator.models.forms import strict_schema
 
@@ -53,43 +54,39 @@ from simulator.models.forms import strict_schema
 _THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
 
 
-@functools.cache
-def _reasoning() -> re.Pattern[str]:
-    return re.compile(
-        rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
-        re.DOTALL | re.IGNORECASE,
-    )
-
-
-_CHANNEL = re.compile(
+_REASONING = LazyPattern(
+    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*",
+    re.DOTALL | re.IGNORECASE,
+)
+_CHANNEL = LazyPattern(
     r"\A\s*+<\|channel\|>analysis<\|message\|>.*?<\|channel\|>final<\|message\|>", re.DOTALL
 )
-_REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
+_REASONED = LazyPattern(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
 # What stands for a space in a form: wide and zero-width ones, a byte order mark.
 _BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
 # Where an object, or a list of objects, may begin: a brace before a quotation mark, another brace, a comment
 # or a Python key. One in a sentence ("the set {a, b}") does not.
-_OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
+_OPENING = LazyPattern(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
 # A whole reply that is the text of an object as JSON writes it within a string.
-_ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
+_ENCODED = LazyPattern(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
 # A whole reply that is an object, perhaps in a fence.
-_LONE = re.compile(r"\s*+(?:```\w*+\s*+)?[{｛].*[}｝]\s*+(?:```)?\s*+", re.DOTALL)
+_LONE = LazyPattern(r"\s*+(?:```\w*+\s*+)?[{｛].*[}｝]\s*+(?:```)?\s*+", re.DOTALL)
 # Strings by the mark that a form's keys begin with; and comments, which may hold marks. "//" after a colon is
 # an address (https://...), and no comment.
 _COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
 _QUOTED = {
-    '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*)("|\Z)|{_COMMENT}', re.DOTALL),
-    "'": re.compile(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*)(\1|\Z)|{_COMMENT}""", re.DOTALL),
-    "“": re.compile(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
+    '"': LazyPattern(rf'(")((?:[^"\\]++|\\.?)*)("|\Z)|{_COMMENT}', re.DOTALL),
+    "'": LazyPattern(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*)(\1|\Z)|{_COMMENT}""", re.DOTALL),
+    "“": LazyPattern(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
 }
-_MARK = re.compile(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
+_MARK = LazyPattern(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
 # Escapes that JSON does not know. Before a letter or digit the backslash is meant: paths of Windows, LaTeX's
 # \\sqrt, the yen sign of Japanese keyboards. Before a sign it is not: \\$30, \\_, \\'.
-_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|"', re.DOTALL)
+_ESCAPE = LazyPattern(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|"', re.DOTALL)
 _ESCAPES = {'"': '\\"'} | {f"\\{sign}": f"\\{sign}" for sign in '"\\/bfnrt'}
-_STRING = re.compile(r'("(?:[^"\\]++|\\.?)*(?:"|\Z))', re.DOTALL)
-_TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
-_PYTHON = re.compile(r"\b(?:True|False|None)\b")
+_STRING = LazyPattern(r'("(?:[^"\\]++|\\.?)*(?:"|\Z))', re.DOTALL)
+_TRAILING_COMMA = LazyPattern(r",(?=\s*+[}\]])")
+_PYTHON = LazyPattern(r"\b(?:True|False|None)\b")
 _SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
     "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
 )
@@ -98,19 +95,19 @@ _SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
 # and one in a list; and what an opening mark stands before.
 _GAP = rf"[\s{_BLANKS}]*+"
 _TOKENS = {
-    '"': re.compile(rf'{_COMMENT}|["{{}}\[\],:｛｝［］，：]'),
-    "'": re.compile(rf"""{_COMMENT}|["'{{}}\[\],:｛｝［］，：]"""),
+    '"': LazyPattern(rf'{_COMMENT}|["{{}}\[\],:｛｝［］，：]'),
+    "'": LazyPattern(rf"""{_COMMENT}|["'{{}}\[\],:｛｝［］，：]"""),
 }
-_MARKS = {mark: re.compile(rf"\\.|{mark}", re.DOTALL) for mark in ("'", '"')}
-_APOSTROPHE = re.compile(r"(?<=[A-Za-z])'(?=[A-Za-z])")
+_MARKS = {mark: LazyPattern(rf"\\.|{mark}", re.DOTALL) for mark in ("'", '"')}
+_APOSTROPHE = LazyPattern(r"(?<=[A-Za-z])'(?=[A-Za-z])")
 _KEY = r"""(?P<mark>["'])(?P<key>[^"'\\\n]{1,60})(?P=mark)""" + rf"{_GAP}[:：]"
-_WRITTEN_KEY = re.compile(rf"(?={_KEY})")
+_WRITTEN_KEY = LazyPattern(rf"(?={_KEY})")
 _ENDS = {
-    "key": re.compile(rf"{_GAP}[:：]"),
-    "{": re.compile(rf"{_GAP}(?:[}}｝]|[,，]{_GAP}(?:[}}｝]|{_KEY}))"),
-    "[": re.compile(rf"""{_GAP}(?:[\]］]|[,，]{_GAP}["'\[{{\]\d.-])"""),
+    "key": LazyPattern(rf"{_GAP}[:：]"),
+    "{": LazyPattern(rf"{_GAP}(?:[}}｝]|[,，]{_GAP}(?:[}}｝]|{_KEY}))"),
+    "[": LazyPattern(rf"""{_GAP}(?:[\]］]|[,，]{_GAP}["'\[{{\]\d.-])"""),
 }
-_INNER = re.compile(rf"(?!{_GAP}[}}\],:｝］，：])\S")
+_INNER = LazyPattern(rf"(?!{_GAP}[}}\],:｝］，：])\S")
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
 
 
@@ -244,7 +241,7 @@ def _objects(text: str, reply_form: type[BaseModel]) -> tuple[list[Any], str, st
     """The complete objects of a reply, and the broken rest: as it is, and repaired as far as it can be."""
     reasoned = _REASONED.match(text) or _CHANNEL.match(text)
     said = text[reasoned.end() :] if reasoned else text
-    said = said[_reasoning().match(said).end() :]  # type: ignore[union-attr]
+    said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
     # Some gateways encode the reply twice.
     encoded = _ENCODED.fullmatch(said)
     decoded = encoded and _decode(f'"{encoded[1]}"')
@@ -406,7 +403,7 @@ def _taken(text: str, start: int, keys: frozenset[str]) -> tuple[str, int] | Non
     return None
 
 
-def _string(text: str, at: int, mark: str, ends: re.Pattern[str], *, whole: bool) -> tuple[str, int] | None:
+def _string(text: str, at: int, mark: str, ends: LazyPattern, *, whole: bool) -> tuple[str, int] | None:
     """The content of the string that begins at `at`, with its marks escaped, and where it ends.
 
     None where it has no certain end, or marks of its own though it has to be `whole`.

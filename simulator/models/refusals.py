@@ -24,10 +24,10 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any, NamedTuple
 
 from simulator.core.messages import Message, _
+from simulator.core.patterns import LazyPattern
 
 # The code of an endpoint (Groq) whose model did not fill in the form this once.
 INVALID_FORM = "json_validate_failed"
@@ -39,10 +39,10 @@ _WORDS = (
     "reason", "issue", "description", "title",
 )  # fmt: skip
 _NAMING = ("param", "parameter", "loc", "field", "path", "property")
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_TITLE = LazyPattern(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+_TAG = LazyPattern(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 # Names in a body, without case and separators; what they hold is seconds, or text with a unit.
-_WAIT = re.compile(
+_WAIT = LazyPattern(
     r"(?:retry(?:delay|after|in)|resetafter|resetin|wait|estimatedtime)(?:s|secs?|seconds)?"
     r"|(?P<ms>(?:retry(?:delay|after|in)|resetafter|resetin|wait)(?:ms|milliseconds))"
 )
@@ -58,46 +58,31 @@ _UNIT = (
     r"(?:ms|milli(?:second|sec)s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?"
     r"|秒[間钟鐘]?|초|分[間钟鐘]?|분|時間|日間?)(?![a-z])"
 )
-
-
-@cache
-def _part() -> re.Pattern[str]:
-    return re.compile(rf"({_NUMBER})\s{{0,2}}({_UNIT})", re.IGNORECASE)
-
-
+_PART = LazyPattern(rf"({_NUMBER})\s{{0,2}}({_UNIT})", re.IGNORECASE)
 _SPAN = rf"(?:{_NUMBER}\s{{0,2}}{_UNIT}(?:\s{{0,2}}(?:,|and)?\s{{0,2}})?){{1,4}}"
 
-
 # "try again in 20s", "retry your request after 30 seconds"; in Japanese the span is first.
-@cache
-def _asked() -> re.Pattern[str]:
-    return re.compile(
-        rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE
-    )
-
-
-@cache
-def _asked_ja() -> re.Pattern[str]:
-    return re.compile(
+_ASKED = (
+    LazyPattern(rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE),
+    LazyPattern(
         rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|后|후|待|お待ち|経って|たって|おいて|してから)",
         re.IGNORECASE,
-    )
-
-
+    ),
+)
 # Without a unit: "Retry-After: 30", and a RetryInfo that somebody printed.
-_BARE = re.compile(
+_BARE = LazyPattern(
     rf"\bretry.?(?:after|delay)\b[^\w.-]{{1,5}}(?:seconds[^\w.-]{{1,3}})?({_NUMBER})(?![\w.])", re.IGNORECASE
 )
 
 
 # What is not there at all, and so will not be a moment later.
-_UNSUPPORTED = re.compile(
+_UNSUPPORTED = LazyPattern(
     r"(?:not|n't|un)[ -]?(?:be |yet |currently )?(?:support|implement|enabl)"
     r"|サポートされて|対応して(?:い)?ません|不支持",
     re.IGNORECASE,
 )
 # A key that is none, and an account without money, whatever the status: Google says 400 of a wrong key.
-_DENIED = re.compile(
+_DENIED = LazyPattern(
     r"\bapi[ _-]?key\b[^.]{0,40}\b(?:not valid|invalid|expired|missing|incorrect)"
     r"|\b(?:invalid|incorrect|missing|expired|wrong|provide a valid) api[ _-]?key"
     r"|insufficient[ _](?:quota|balance|credits?|funds)|credit balance is too low|余额不足|arrearage"
@@ -105,13 +90,13 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 # A text that a filter of the service did not let through.
-FILTERED = re.compile(
+FILTERED = LazyPattern(
     r"content.?(?:filter|policy)|responsible.?ai|data_?inspection|content exists risk|prohibited.?content"
     r"|\bsafety|block_?list|recitation|sensitive|\brefus",
     re.IGNORECASE,
 )
 # What one says whose model is for chats, whatever its status.
-_NO_EMBEDDINGS = re.compile(
+_NO_EMBEDDINGS = LazyPattern(
     r"embeddings?\b.*\b(?:not|n[o']t|unsupported|disabled)|(?:not|n't|unsupported|without|no)\b.*\bembedding",
     re.IGNORECASE,
 )
@@ -399,7 +384,7 @@ def _wait_in(body: str) -> float | None:
             if key and (seconds := _held(value)) is not None:
                 return seconds / 1000 if key["ms"] else seconds
     words = refusal_in(0, body).words or body
-    spans = [match[1] for pattern in (_asked(), _asked_ja()) for match in pattern.finditer(words)]
+    spans = [match[1] for pattern in _ASKED for match in pattern.finditer(words)]
     waits = [seconds for span in spans if (seconds := _seconds(span)) is not None]
     if not waits and (bare := _BARE.search(words)):
         waits = [float(bare[1])]
@@ -423,7 +408,7 @@ def _held(value: Any) -> float | None:
 
 def _seconds(span: str) -> float | None:
     """The sum of a span: "1m3s" -> 63, "2 minutes and 5 seconds" -> 125; None for none."""
-    parts: list[tuple[str, str]] = _part().findall(span)
+    parts: list[tuple[str, str]] = _PART.findall(span)
     if not parts:
         return None
     return sum(float(number) * _unit(name.lower()) for number, name in parts)

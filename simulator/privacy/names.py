@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Literal
 from unicodedata import combining, normalize
 
+from simulator.core.patterns import LazyPattern
 from simulator.core.templates import read_toml
 
 # Start and end of what is masked.
@@ -43,12 +44,12 @@ LONGEST_GIVEN = 3
 # Shorter names in Latin letters are looked up in no list of Japanese ones: Mai, Rei.
 _FEWEST_LETTERS = 4
 # 今日の午後岩瀬が, 私野島が: what runs into the surname behind it.
-_WHEN = re.compile(
+_WHEN = LazyPattern(
     "(?:今日|昨日|明日|一昨日|明後日|先週|来週|今週|先月|来月|今月|昨年|去年|今年|午前|午後|今朝|昨夜|昨晩|今夜|夕方|先日|本日|当日|翌日"
     "|前回|今回|次回|先程|先刻|現在|私|僕|俺|弊社|当社|当店)(?=.)"
 )
 # 三月, 二丁目: days and counts that some are called by.
-_COUNT = re.compile("[〇一二三四五六七八九十百千万]+(?:丁目|番地|[月日年時分円個人名回度台本枚つ番号階])")
+_COUNT = LazyPattern("[〇一二三四五六七八九十百千万]+(?:丁目|番地|[月日年時分円個人名回度台本枚つ番号階])")
 # Single kanji behind a surname that are no given name: titles, counters, places, parts of words.
 _NO_ONE = frozenset(
     "様氏君殿宛課部係店駅市県区町村行発着円月日年時分名人家方側的前後上下中内外間通号番点件本"
@@ -57,22 +58,22 @@ _PARTICLES = frozenset(
     ("から", "まで", "より", "など", "かな", "では", "にも", "とか", "ごろ", "へは", "しか", "たり")
 )
 # How words for companies, departments and products end: somebody by that name is none.
-_ORGANISATION = re.compile(
+_ORGANISATION = LazyPattern(
     r"(?:会社|商店|センター|サービス|サポート|窓口|ネット|保険|銀行|電力|病院|担当|係|課|部|店|社|会|局|制度|方式|機能|プラン|割|コース)$"
 )
 # What a surname alone is followed by; 水増し and 日前までに are no names.
-_STANDS = re.compile(
+_STANDS = LazyPattern(
     r"[はがをにのともで、。」()\]!?\s\ue000,]|から|より|です|だ|さん|様|$|って|じゃ|なん|っす|や|宛|あて"
 )
 # A title behind a name stays readable: [氏名]部長.
-_ROLE = re.compile(
+_ROLE = LazyPattern(
     "(?:部長|課長|係長|店長|社長|所長|室長|主任|主査|先生|教授|専務|常務|取締役|夫妻|一家|家|宛)$"
 )
-_BOOKS = re.compile("で(?:取|予約|お願い)|様|さん|宛|名義|の名")
+_BOOKS = LazyPattern("で(?:取|予約|お願い)|様|さん|宛|名義|の名")
 # What people say behind their own name, by which even a common word is one: と申します, ですが.
-_CALLED = re.compile("と(?:申|言|い[うい])|って(?:言|い)|です(?:が|けど|けれど|。|$)|の名(?:前|義)")
+_CALLED = LazyPattern("と(?:申|言|い[うい])|って(?:言|い)|です(?:が|けど|けれど|。|$)|の名(?:前|義)")
 # Who says so goes on to say what is wanted.
-_SOFT = re.compile("です(?:が|け)|だけ(?:ど|れど)|と申|でございます")
+_SOFT = LazyPattern("です(?:が|け)|だけ(?:ど|れど)|と申|でございます")
 # 髙﨑, 邊: names are written with old forms and looked up with the usual ones.
 _USUAL = str.maketrans(
     "﨑碕髙濵濱嶋嶌邊邉齋齊斉澤廣國德櫻條眞惠榮龍圓壽彌實藏關藪淺淵渕廐瀧槇禮晄峯冨羣鷗靜豐會國靏鐵",
@@ -521,18 +522,18 @@ def kana_pair(match: re.Match[str]) -> bool:
 # In Latin letters
 
 # What people say they are: Catholic, Scottish, tired.
-_DESCRIBES = re.compile(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|'s)$")
-_CONTRACTED = re.compile("'(?:re|m|ll|ve|d)$")
+_DESCRIBES = LazyPattern(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|'s)$")
+_CONTRACTED = LazyPattern("'(?:re|m|ll|ve|d)$")
 # "Hi Mizunara Support": who is greeted is a desk.
-_TEAM = re.compile(r" (?i:team|support|customer|service|help|care|bank|desk|everyone)\b")
+_TEAM = LazyPattern(r" (?i:team|support|customer|service|help|care|bank|desk|everyone)\b")
 # What goes on behind a name that somebody gives: "calling", "here", ". I ...".
-_CALLS = re.compile(
+_CALLS = LazyPattern(
     r",? (?:calling|speaking|again|here|from|writing)\b|[,.] (?:[Ii]|[Mm]y|[Cc]an|[Cc]ould)\b"
     r"| and (?:[Ii]|[Mm]y)\b"
 )
 # The Taylor guitar, Johnson & Johnson, Madison Square, the corner of Craig and Center
-_THING_BEFORE = re.compile(r"(?:\b(?:the|an?|The|An?)|&) $")
-_THING_BEHIND = re.compile(
+_THING_BEFORE = LazyPattern(r"(?:\b(?:the|an?|The|An?)|&) $")
+_THING_BEHIND = LazyPattern(
     r" (?:& [A-Z]|(?:and )?(?:St|Rd|Ave|Square|Gardens?|Street|Avenue|Park|Stadium|University|College"
     r"|Hospital|Hotel|Airport|Station|Center|Centre|Museum|Theat(?:re|er)|Bridge|County|Island|Lake|River|Beach"
     r"|Mall|Cowboys|guitar|phone|tv)\b)"

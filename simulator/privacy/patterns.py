@@ -23,6 +23,7 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
+from simulator.core.patterns import LazyPattern
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
 from simulator.privacy.names import NAME_CHECKS, Check, Span, word_list
@@ -30,22 +31,22 @@ from simulator.privacy.names import NAME_CHECKS, Check, Span, word_list
 _FEWEST, _MANY = 3, 5
 # Japanese numbers that are free to call or of a company's choice: no person has one.
 _NOBODYS = ("0120", "0800", "0570", "0990")
-_NOBODYS_NUMBER = re.compile(
+_NOBODYS_NUMBER = LazyPattern(
     r"(?:(?:0120|0570|0990)(?:[- ]?\d{3}){2}|(?:0120|0570|0990)[- ]?\d{2}[- ]?\d{4}"
     r"|0800[- ]?\d{3}[- ]?\d{4})$"
     r"|(?:\+?1[-. ]?)?\(?8(?:00|33|44|55|66|77|88)\)?[-. ]\d{3}[-. ]\d{4}$"
     r"|0(?:800|808|845|870|300|330|345) \d{3} ?\d{3,4}$"
 )
 # ZX81KP, as airlines and hotels give them; without a digit it would be any word in capitals.
-_LOCATOR = re.compile(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
+_LOCATOR = LazyPattern(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
 # s.tachibana91, behind a word such as login ID
-_LOGIN = re.compile(r"[a-z]{1,12}[.-]?[a-z]{2,16}\d{2,4}")
+_LOGIN = LazyPattern(r"[a-z]{1,12}[.-]?[a-z]{2,16}\d{2,4}")
 # NS-1004, A1B2C3D4: what a system numbers
-_SERIES = re.compile(
+_SERIES = LazyPattern(
     r"[A-Z]{2,5}-?\d{3,8}(?:-[A-Z0-9]{1,4})?|[A-Z]-\d{4,8}|(?=[A-Z]*\d[A-Z]*\d[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{6,12}"
 )
 # taro_yamada, hiro_0423
-_USER_NAME = re.compile(r"[a-z]_[a-z0-9]")
+_USER_NAME = LazyPattern(r"[a-z]_[a-z0-9]")
 
 
 def luhn(match: re.Match[str]) -> bool:
@@ -149,11 +150,11 @@ def past_date(match: re.Match[str]) -> bool:
 
 
 # What makes a date that of a company, a contract or a thing: before it, or behind it (`_SINCE`).
-_OTHER_DAY = re.compile(
+_OTHER_DAY = LazyPattern(
     r"(?i:since|founded|built|established|released|launched|opened|signed|dated|effective|bought|made|joined)"
     r"|創業|創立|設立|発売|開業|開店|施行|制定|竣工|購入|契約|加入|製造|入会|改正|築"
 )
-_SINCE = re.compile(
+_SINCE = LazyPattern(
     r"に?(?:創業|創立|設立|発売|開業|施行|制定|竣工|購入|契約|加入|製造|入会|改正|から|以降|以前|まで|付|の?地震|の?法)"
 )
 
@@ -169,7 +170,7 @@ def spelt_email(match: re.Match[str]) -> bool:
 
 
 # What shows that an "at" is the sign @: a dot in words, a bracket around it, or a sign in its place.
-_SPELT = re.compile(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
+_SPELT = LazyPattern(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
 
 
 _KANJI = "一-鿿㐀-䶿々ヶケノツ之"
@@ -222,16 +223,16 @@ def _building() -> re.Pattern[str]:
     )
 
 
-_FLOOR = re.compile(
+_FLOOR = LazyPattern(
     r"[ ,、]?(?:[A-Z]?-?\d{1,4}(?:号室|階|F|室)|[A-Z]棟 ?\d{1,4}(?:号室?)?"
     r"|[〇一二三四五六七八九十]{1,4}号室?)"
 )
-_NAMED_BUILDING = re.compile(rf"{_KINDS}|号室|[ァ-ヶー]{{3}}[^、。]{{0,12}}\d")
-_ROOM = re.compile(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
-_BLOCK = re.compile(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
-_NUMBERED = re.compile(r"丁目|番|号|\d[-ーの]\d")
+_NAMED_BUILDING = LazyPattern(rf"{_KINDS}|号室|[ァ-ヶー]{{3}}[^、。]{{0,12}}\d")
+_ROOM = LazyPattern(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
+_BLOCK = LazyPattern(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
+_NUMBERED = LazyPattern(r"丁目|番|号|\d[-ーの]\d")
 # A number of people or yen stands behind a place as well: 横浜市人口370万.
-_COUNTED = re.compile(r" ?[^\s、。にでへとの)(,」です]")
+_COUNTED = LazyPattern(r" ?[^\s、。にでへとの)(,」です]")
 
 
 # How the sentence goes on behind an address: 〜です, 〜に変更, 〜へ届けて, 〜から.
@@ -271,7 +272,7 @@ def address_ja(match: re.Match[str]) -> Span | bool:
     building = _building().match(text, end, end + 40)
     if building and (_NAMED_BUILDING.search(building[0]) or _ROOM.fullmatch(building[0])):
         end = building.end()
-    floor = _FLOOR.match(text, end, end + 12)
+    floor = _FLOOR.compiled.match(text, end, end + 12)
     return before.start() + where.start(), floor.end() if floor else end
 
 
@@ -307,15 +308,15 @@ def labelled_street(match: re.Match[str]) -> bool:
     return not (_NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]))
 
 
-_NO_PLACE = re.compile(
+_NO_PLACE = LazyPattern(
     r"\b(?:Plan|Plus|Pro|Premium|Basic|Version|Order|Ticket|Windows|Office|Step|Page|Gate|Tier|Percent|GB|Mbps|USD|January|February|March|April|May|June|July|August|September|October"
     r"|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b"
 )
-_NO_STREET = re.compile(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", re.IGNORECASE)
+_NO_STREET = LazyPattern(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", re.IGNORECASE)
 
 
 FILE = Path(__file__).with_name("patterns.toml")
-_PART = re.compile("«([a-z_]+)»")
+_PART = LazyPattern("«([a-z_]+)»")
 # By the names that patterns.toml calls them.
 _CHECKS = NAME_CHECKS | {
     check.__name__: check
