@@ -12,7 +12,7 @@ from tests.report.test_fixing_pages import BLOCKS, Walk, walked
 
 PAGES = ("lab/datasets.ja.md", "lab/datasets.md")
 # The file that a block becomes: the last one named before it that ends like this.
-ENDINGS = {"csv": "csv", "yaml": "yaml", "json": "json", "toml": "toml", "python": "py"}
+ENDINGS = {"csv": "csv", "jsonl": "jsonl", "json": "json", "toml": "toml", "python": "py"}
 
 
 class Recipes(Walk):
