@@ -218,7 +218,7 @@ def line(
     right = [key for key in red if causes[key].cause in wanted[key]]
     sound_red = [key for key in causes if not wanted[key]]
     false = [key for key, cause in causes.items() if cause.sure and cause.cause not in wanted[key]]
-    passed = "met" if decide(summary, TARGET, 0.05).passed else "missed"
+    passed = "met" if decide(summary, TARGET).passed else "missed"
     score = "-" if summary.scores.score is None else f"{100 * summary.scores.score:.0f}"
     print(
         f"  {bot:11}{score:>4}  target {100 * TARGET:.0f} {passed:7} red {share(len(red), len(faulty)):16}"

@@ -38,7 +38,7 @@ def main() -> None:
     judges = (*JUDGES, "claims", "tone")
     summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
     began = time.perf_counter()
-    page = render(results, summary, decide(summary, 0.9, 0.05), "ja")
+    page = render(results, summary, decide(summary, 0.9), "ja")
     took = time.perf_counter() - began
     size = f"{len(page.encode()) / 1e6:.1f} MB"
     print(f"report.html         {size} for {CONVERSATIONS:,} conversations of 3 turns,")

@@ -46,7 +46,7 @@ def built(run: str) -> tuple[Worksheet, ...]:
     results = large(CONVERSATIONS)
     results = results.model_copy(update={"run": results.run.model_copy(update={"id": run})})
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    return worksheets(context_of(results, summary, decide(summary, 0.9), "ja"))
 
 
 def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> int:

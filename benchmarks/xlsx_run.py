@@ -62,7 +62,7 @@ def one(way: str, run: str) -> None:
 
     results = read_run(Path(run))
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    sheets = worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    sheets = worksheets(context_of(results, summary, decide(summary, 0.9), "ja"))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.xlsx")
         if way == "plain":

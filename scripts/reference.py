@@ -43,9 +43,9 @@ WORDS: dict[str, str] = {
     "The command line overrides the environment, which overrides `rehearsal.toml`.": (
         "コマンドライン、環境変数、`rehearsal.toml` の順に優先されます。"
     ),
-    "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
+    "`--max-major` is `max_major` in the file and `REHEARSAL_MAX_MAJOR` in the environment;"
     " any other name in the file follows in brackets.": (
-        "`--max-failed` は、ファイルでは `max_failed`、環境変数では `REHEARSAL_MAX_FAILED` です。"
+        "`--max-major` は、ファイルでは `max_major`、環境変数では `REHEARSAL_MAX_MAJOR` です。"
         "ファイルでの名前がこれと違えば、括弧に示します。"
     ),
     "Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).": (
@@ -146,7 +146,7 @@ def page(language: Language) -> str:
         f"## {say('Settings')}\n",
         say("The command line overrides the environment, which overrides `rehearsal.toml`."),
         say(
-            "`--max-failed` is `max_failed` in the file and `REHEARSAL_MAX_FAILED` in the environment;"
+            "`--max-major` is `max_major` in the file and `REHEARSAL_MAX_MAJOR` in the environment;"
             " any other name in the file follows in brackets."
         ),
         say("Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).").format(

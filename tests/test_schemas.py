@@ -108,7 +108,7 @@ def test_a_misspelt_key_or_word_is_refused(name: str, text: str, word: str) -> N
     [
         "target = 0.9", "target = 90", "target = 'turn >= 0.9 and red <= 0.1'",
         "persona = 'angry,calm'", "persona = ['angry', 'calm']", "budget = 5", "budget = '800円'",
-        "redact = true", "redact = 'auto'", "min_graded = '90%'", "confidence = 'off'",
+        "redact = true", "redact = 'auto'", "confidence = 'off'",
         "[set]\nport = 8000\nstream = true", "[red]\noverall = false", "customers = 50",
     ],
 )  # fmt: skip

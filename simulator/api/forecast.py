@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from simulator.core.messages import Message, _, ngettext, say, sentences
-from simulator.core.settings import Settings, dollars
+from simulator.core.settings import JPY_PER_USD, Settings, dollars
 from simulator.core.types import Conversation, Spending
 from simulator.models.pricing import check_prices, money, total_spending
 from simulator.results.disputes import disputed_in
@@ -30,13 +30,13 @@ def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conver
     if (budget := settings.budget) is None:
         return
     # What is expected counts against the budget where that is known, else the most that it can be.
-    rate, short = settings.jpy_per_usd, None
+    short = None
     cost = total_spending(list((estimate.expected or estimate.most).values())).cost_usd or 0.0
     if cost > budget:
         short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
     line = _(
-        "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd).",
-        budget=dollars(budget), yen=budget * rate, rate=rate,
+        "Budget: {budget} USD, {yen:,.0f} JPY at about {rate:g} JPY per USD.",
+        budget=dollars(budget), yen=budget * JPY_PER_USD, rate=JPY_PER_USD,
     )  # fmt: skip
     say(sentences(line, short))
 

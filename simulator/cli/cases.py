@@ -84,8 +84,8 @@ REASON_TITLES: dict[str, Message] = {
 
 
 @takes(
-    "offline", "user_model", "judge_model", "cache", "budget", "prices", "jpy_per_usd",
-    "calls", "timeout", "seed", "max_failed", "language", "redact_patterns",
+    "offline", "user_model", "judge_model", "cache", "budget", "prices",
+    "calls", "timeout", "seed", "language", "redact_patterns",
     "dry_run", "runs", "sheet", "worksheet", "columns", "json_output",
 )  # fmt: skip
 def make(  # noqa: PLR0917 - one for each option
@@ -259,7 +259,7 @@ def _exit_code(run: TestSetRun, outcome: "MadeCases") -> int:
     failed = len(outcome.failures)
     kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
     tried = len(outcome.cases) + len(outcome.rejected) + failed
-    return exit_code_of_failures(failed, tried, run.settings.max_failed, kinds)
+    return exit_code_of_failures(failed, tried, kinds)
 
 
 class MadeCases:

@@ -17,7 +17,7 @@ from simulator.api.progress import progress_bar
 from simulator.cli.terminal import ExitCode, Result, print_json, run_async, saved_in_cache, say
 from simulator.core.document import Line, Report
 from simulator.core.messages import Message, _, language_of, sentences
-from simulator.core.settings import JPY_PER_USD, Settings
+from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Spending
 from simulator.models.pricing import Ledger, check_prices, total_spending
@@ -27,12 +27,12 @@ from simulator.report.tables import spending_table
 from simulator.runner.estimate import Forecast, by_role
 
 
-def show_forecast(estimate: Forecast, *, as_json: bool, jpy_per_usd: float = JPY_PER_USD) -> None:
+def show_forecast(estimate: Forecast, *, as_json: bool) -> None:
     """Prints the forecast of a run: what it costs, by role and model, and what that rests on."""
     if as_json:
         print_json(_forecast_json(estimate))
     else:
-        print_report(forecast_report(estimate, jpy_per_usd), as_json=False)
+        print_report(forecast_report(estimate), as_json=False)
 
 
 def show_calls(estimate: Mapping[Any, Spending], settings: Settings) -> NoReturn:

@@ -39,7 +39,7 @@ USUAL = frozenset({
 })  # fmt: skip
 # What every command takes that has models grade or write, and keeps nothing but their answers.
 MODEL_WORK = (
-    "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout", "seed", "max_failed", "dry_run",
+    "cache", "budget", "prices", "calls", "timeout", "seed", "dry_run",
 )  # fmt: skip
 # How a finished run is reported; all else stays as the run was held, but for what the command line names.
 REPORTING = (
@@ -57,11 +57,10 @@ _SHAPES = {
     "FOLDER": "runs",
     "KEY": "sheet",
     "SCORE": "target",
-    "SHARE": "max_failed min_graded max_major confidence retest",
+    "SHARE": "max_major confidence retest",
     "HOW": "customer_faults judging causes",
     "PATH": "knowledge",
     "AMOUNT": "budget",
-    "YEN": "jpy_per_usd",
     "N[:SEED]": "sample",
     "SECONDS": "timeout patience",
     "MODEL": "user_model judge_model embed_model demo_model",

@@ -36,7 +36,7 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
         say_stopped(ended.path, _("interrupted"))
         return ExitCode.INCOMPLETE
     if isinstance(done, Forecast):
-        show_forecast(done, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
+        show_forecast(done, as_json=settings.json_output)
         return ExitCode.DONE
     if done.is_empty:
         if settings.json_output:

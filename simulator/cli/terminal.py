@@ -19,6 +19,7 @@ from simulator.api.progress import stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of, sentences
 from simulator.core.messages import say as say
+from simulator.core.settings import MAX_FAILED
 
 # For commands that save as they go, in a run file.
 SAVED = _("What is done so far is saved: run the same command again to continue.")
@@ -104,10 +105,9 @@ def saved_in_cache(cache: str) -> Message:
     return _("With --cache {cache} nothing was saved: the same command starts again.", cache=cache)
 
 
-def exit_code_of_failures(failed: int, tried: int, limit: float, reason: Message | str = "") -> int:
-    """DONE where at most this share (0..1) failed; otherwise INCOMPLETE, and stderr gets why."""
-    # Some failures are to be expected of any endpoint; --max-failed says how many.
-    if failed <= limit * tried:
+def exit_code_of_failures(failed: int, tried: int, reason: Message | str = "") -> int:
+    """DONE where at most MAX_FAILED of them failed; otherwise INCOMPLETE, and stderr gets why."""
+    if failed <= MAX_FAILED * tried:
         return ExitCode.DONE
     counts = {"failed": failed, "tried": tried}
     how_many = _("{failed} of {tried} failed ({reason:clause}).", reason=reason, **counts)

@@ -131,7 +131,7 @@ class UnknownName(InputError):
 
 
 # What pydantic finds wrong with a value, by the type of its error; the names are those of its context. They
-# follow the name of a setting or a place in a file: "max_failed in rehearsal.toml: 2: must be at most 1."
+# follow the name of a setting or a place in a file: "retest in rehearsal.toml: 2: must be at most 1."
 _VALUE_PROBLEMS: dict[str, Message] = {
     "missing": _("missing"),
     "extra_forbidden": _("not a known key"),

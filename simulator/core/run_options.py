@@ -48,8 +48,6 @@ class RunOptions(TypedDict, total=False):
     target: float | str
     max_major: float | str
     confidence: float | str
-    max_failed: float
-    min_graded: float | str
     # Running
     offline: bool
     budget: float | str
@@ -62,7 +60,6 @@ class RunOptions(TypedDict, total=False):
     patience: float
     cache: Literal["on", "off", "read", "refresh"]
     prices: File | Mapping[str, Table]
-    jpy_per_usd: float
     runs: File
     # What plug-ins and the lab add, by its name: {"customers": 50}
     added: Table

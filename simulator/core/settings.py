@@ -5,17 +5,17 @@ the settings themselves, then where they are read from.
 
 The same setting can be given in four places; the first that has it wins:
 
-    --max-failed 0.1                    a flag
-    REHEARSAL_MAX_FAILED=0.1            an environment variable
-    max_failed = 0.1                    a key of rehearsal.toml
-    max_failed: Share = setting(...)    the field's default
+    --retest 0.1                  a flag
+    REHEARSAL_RETEST=0.1          an environment variable
+    retest = 0.1                  a key of rehearsal.toml
+    retest: Share = setting(...)  the field's default
 
 `set` and `prices` are the exceptions: their layers are laid over one another, entry by entry. What people
 type is read by a validator of the field, so all four places take the same forms:
 
     target     90, "90%", 0.9 -> 0.9            "turn >= 90" -> "turn >= 0.9"
     confidence 95, "95%", 0.95 -> 0.95          "off" -> None
-    budget     5, "5USD", "$5" -> 5.0           "800円" -> 5.33 (dollars, at --jpy-per-usd)
+    budget     5, "5USD", "$5" -> 5.0           "800円" -> 5.33 (dollars, at JPY_PER_USD)
     judges     "a,b", ["a", "b"] -> ("a", "b")
     set        ["top=3"], {"top": 3} -> {"top": "3"}
     columns    "references=answer" -> {"references": "answer"}
@@ -43,7 +43,6 @@ from pydantic import (
     JsonValue,
     TypeAdapter,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -95,6 +94,8 @@ LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
 MAJOR, MAX_MAJOR = "major", 0.2
 # Of the grades that a target reads so many have to be there, and of so many of the questions.
 MIN_GRADED = 0.9
+# Some failures are to be expected of any endpoint: of grades and of customers' lines so many may fail.
+MAX_FAILED = 0.05
 TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
 
 # `turn >= 0.9`: name, comparison, number. The name is anything without spaces, comparison signs, "!" and
@@ -300,8 +301,8 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
             raise InputError(problem)
 
 
-# Default of --jpy-per-usd, yen for a dollar: a round figure, not today's rate. Nothing is fetched for it, so
-# that a forecast made tomorrow is the same.
+# Yen for a dollar: a round figure, not today's rate. Nothing is fetched for it, so that a forecast made
+# tomorrow is the same.
 JPY_PER_USD = 150.0
 # Providers publish their prices by the million tokens.
 PER = 1_000_000
@@ -338,9 +339,10 @@ class Price(BaseModel):
             raise ValueError(_("cached_input is higher than input"))
         return self
 
-    def rates(self, jpy_per_usd: float) -> TokenPrices:
+    @property
+    def rates(self) -> TokenPrices:
         """Dollars per token; cached ones cost as much as others unless their price is known."""
-        over = PER * (jpy_per_usd if self.currency == "JPY" else 1.0)
+        over = PER * (JPY_PER_USD if self.currency == "JPY" else 1.0)
         cached = self.input if self.cached_input is None else self.cached_input
         return TokenPrices(self.input / over, self.output / over, cached / over)
 
@@ -348,22 +350,20 @@ class Price(BaseModel):
 _PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price], config=ConfigDict(defer_build=True))
 
 
-def read_amount(value: Any, given: ValidationInfo) -> Any:
+def read_amount(value: Any) -> Any:
     """Dollars from 5, "5USD", "$5", "1,800円" or "¥800"; raises ValueError for what is no amount."""
     if not isinstance(value, str):
         return value
-    jpy_per_usd = given.data.get("jpy_per_usd", JPY_PER_USD)
     text = "".join(unicodedata.normalize("NFKC", value).split()).lower()
     # A sign and a unit that contradict each other, as in ¥5usd, are no amount.
     match = _AMOUNT.fullmatch(text)
     if not match or (match[1] and match[3] and (match[1] in _YEN) != (match[3] in _YEN)):
         raise ValueError(_("is not an amount such as 5, 0.5USD, 800JPY or 1,800円"))
     number = float(match[2].replace(",", ""))
-    return number / jpy_per_usd if match[1] in _YEN or match[3] in _YEN else number
+    return number / JPY_PER_USD if match[1] in _YEN or match[3] in _YEN else number
 
 
-# A setting that is an amount of money: in dollars from here on, whichever currency it was written in. Yen
-# need `jpy_per_usd`, so that field has to be declared before every Amount.
+# A setting that is an amount of money: in dollars from here on, whichever currency it was written in.
 Amount = Annotated[float, Field(gt=0), BeforeValidator(read_amount)]
 
 
@@ -596,8 +596,7 @@ class Settings(RowSettings):
     """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml.
 
     The text of a field is what --help and docs/reference.md say of it; docs/reference.md is made from here.
-    Fields are validated in the order in which they stand here: `patience` needs `timeout`, and `budget` needs
-    `jpy_per_usd`.
+    Fields are validated in the order in which they stand here: `patience` needs `timeout`.
     """
 
     persona: Names = setting(
@@ -694,14 +693,6 @@ class Settings(RowSettings):
         "keep",
     )
     knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
-    max_failed: Share = setting("Maximum share of grades or customer messages that may fail.", 0.05)
-    min_graded: Annotated[Share, BeforeValidator(read_share)] = setting(
-        "Minimum share of the grades due, and of the questions, that a verdict rests on.",
-        MIN_GRADED,
-    )
-    jpy_per_usd: Annotated[float, Field(gt=0)] = setting(
-        "Yen per dollar for amounts in yen: an approximation.", JPY_PER_USD
-    )
     prices: dict[str, Price] = setting(
         'Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).', {}
     )
@@ -809,10 +800,10 @@ GROUPS = {
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",
         "causes", "retest", "guidelines", "contacts", "rules",
     ),
-    "Gate": ("target", "max_major", "confidence", "max_failed", "min_graded"),
+    "Gate": ("target", "max_major", "confidence"),
     "Running": (
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
-        "cache", "prices", "jpy_per_usd",
+        "cache", "prices",
     ),
     "Rows": ("prompt", "shots", "labels", "sample"),
     "Output": (
@@ -935,7 +926,7 @@ def setting_text(value: Any) -> str:
 
 
 def flag(name: str) -> str:
-    """The flag of a field: `max_failed` is `--max-failed`, `json_output` is `--json`."""
+    """The flag of a field: `max_major` is `--max-major`, `json_output` is `--json`."""
     named = {"json_output": "--json", "redact_patterns": "--redact-pattern"}
     return named.get(name, "--" + name.replace("_", "-"))
 
@@ -956,7 +947,7 @@ def load_settings(
     """Flags over environment over `rehearsal.toml` in `folder`, or the file of --config, over defaults.
 
     A flag that is None, False or empty was not given; 0 was. Raises InputError, in one line that calls the
-    value as it was given: `--max-failed 2: must be at most 1.` or `max_failed in rehearsal.toml: 2: ...`.
+    value as it was given: `--retest 2: must be at most 1.` or `retest in rehearsal.toml: 2: ...`.
     """
     # click fills every option: None, False and empty mean that it was not typed.
     given = {

@@ -34,7 +34,7 @@ from pydantic_core import to_json
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _
-from simulator.core.settings import JPY_PER_USD, Price, Settings, TokenPrices, dollars, missing_price
+from simulator.core.settings import Price, Settings, TokenPrices, dollars, missing_price
 from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
 __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
@@ -113,14 +113,14 @@ def paid(amount: float, *, is_known: bool) -> Message:
 class Prices:
     """Prices of models: the configured ones first, then those of genai-prices."""
 
-    def __init__(self, own: Mapping[str, Price] | None = None, jpy_per_usd: float = JPY_PER_USD) -> None:
+    def __init__(self, own: Mapping[str, Price] | None = None) -> None:
         """`own` has prices by the configured name of a model."""
-        self._own = {name: price.rates(jpy_per_usd) for name, price in (own or {}).items()}
+        self._own = {name: price.rates for name, price in (own or {}).items()}
 
     @classmethod
     def of(cls, settings: Settings) -> "Prices":
         """The prices of these settings."""
-        return cls(settings.prices, settings.jpy_per_usd)
+        return cls(settings.prices)
 
     def rates(self, model: str) -> TokenPrices | None:
         """Dollars per token; None if unknown."""

@@ -18,12 +18,12 @@ from simulator.runner.estimate import Forecast
 PILOT = 3
 
 
-def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Report:
+def forecast_report(forecast: Forecast) -> Report:
     """The cost with its range, the table by role, what the range means, and how to find out."""
     # Without a model nothing is paid, and there is no table to show.
     lead: list[Block] = []
     if forecast.high:
-        lead = [Line(_cost_text(forecast, jpy_per_usd), "strong"), _table(forecast)]
+        lead = [Line(_cost_text(forecast), "strong"), _table(forecast)]
         lead.append(Line(_assumptions(forecast)))
         if forecast.like is None and forecast.cases > 2 * PILOT:
             advice = _("To know better, run it with --limit {n} first: forecasts then go by that run.")
@@ -37,7 +37,7 @@ def forecast_report(forecast: Forecast, jpy_per_usd: float = JPY_PER_USD) -> Rep
     return Report(_("Forecast"), forecast.language, tuple(lead), sections)
 
 
-def _cost_text(forecast: Forecast, rate: float) -> Message:
+def _cost_text(forecast: Forecast) -> Message:
     """The cost with its range, in both currencies; or that it is not known."""
     spendings = (forecast.low, forecast.expected, forecast.most)
     low, usual, high = (
@@ -52,11 +52,14 @@ def _cost_text(forecast: Forecast, rate: float) -> Message:
         name: f"{amount:.2f}" if high >= 0.1 else dollars(amount)
         for name, amount in (("usd", usual), ("low", low), ("high", high))
     }
-    jpy = {"jpy": f"{usual * rate:,.0f}", "low_jpy": f"{low * rate:,.0f}", "high_jpy": f"{high * rate:,.0f}"}
+    jpy = {
+        name: f"{amount * JPY_PER_USD:,.0f}"
+        for name, amount in (("jpy", usual), ("low_jpy", low), ("high_jpy", high))
+    }
     cost = _("Cost: {low} to {high} USD ({low_jpy} to {high_jpy} JPY).")
     if forecast.like:
         cost = _("Cost: about {usd} USD ({jpy} JPY), at most {high} USD ({high_jpy} JPY).")
-    rates = _("Yen at {rate} JPY per USD (--jpy-per-usd).", rate=f"{rate:g}")
+    rates = _("Yen at {rate} JPY per USD.", rate=f"{JPY_PER_USD:g}")
     return sentences(cost.format(**usd, **jpy), going_by, rates)
 
 

@@ -35,6 +35,7 @@ from simulator.core.settings import (
     COVERAGE,
     FIGURES,
     MAJOR,
+    MAX_FAILED,
     MIN_GRADED,
     Condition,
     Settings,
@@ -336,8 +337,6 @@ def check_condition(
     condition: Condition,
     figure: MeasuredFigure,
     level: float | None,
-    max_failed: float,
-    min_graded: float = MIN_GRADED,
 ) -> CheckedCondition:
     """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
 
@@ -352,10 +351,10 @@ def check_condition(
     least = figure.value if condition.grows and figure.least is None else figure.least
     decision: Decision = "undecided"
     lack: Lack = ""
-    # As many missing values as `--max-failed` tolerates say nothing against a figure; more make it doubtful.
-    lost = figure.failed > (figure.n + figure.failed) * max_failed + SAME
-    # Nor do as many as `--min-graded` leaves that a log does not tell.
-    lost = lost or figure.untold > (figure.n + figure.untold) * (1 - min_graded) + SAME
+    # As many missing values as `MAX_FAILED` tolerates say nothing against a figure; more make it doubtful.
+    lost = figure.failed > (figure.n + figure.failed) * MAX_FAILED + SAME
+    # Nor do as many as `MIN_GRADED` leaves that a log does not tell.
+    lost = lost or figure.untold > (figure.n + figure.untold) * (1 - MIN_GRADED) + SAME
     if condition.repeats and (figure.value is None or lost):
         decision, lack = "missed", "repeats"
     elif figure.unasked or figure.value is None:
@@ -456,11 +455,9 @@ def conditions_gate(
             )
             continue
         figure = measure_condition(condition, results, summary)
-        thin = too_little(summary, judges_of(condition.name, summary), settings.min_graded)
+        thin = too_little(summary, judges_of(condition.name, summary))
         figure, too_thin = figure._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
-        checked_condition = check_condition(
-            condition, figure, certainty, settings.max_failed, settings.min_graded
-        )
+        checked_condition = check_condition(condition, figure, certainty)
         if summary.scores.corrected and checked_condition.is_score(summary.scores.primary):
             checked_condition = check_corrected(checked_condition, summary.scores.corrected, certainty)
         marked = {
@@ -471,7 +468,6 @@ def conditions_gate(
     return decide_conditions(
         summary,
         checked,
-        settings.max_failed,
         thin=tuple(too_thin.values()),
         ungraded_personas=ungraded_personas(results, summary),
         asked=target,
@@ -483,7 +479,6 @@ def conditions_gate(
 def decide_conditions(
     summary: Summary,
     conditions: Sequence[CheckedCondition],
-    max_failed: float,
     *,
     thin: Sequence[Finding] = (),
     ungraded_personas: Sequence[str] = (),
@@ -496,7 +491,7 @@ def decide_conditions(
     `thin` says which judges lack grades, `ungraded_personas` are those that took part without a graded
     conversation; `blind` as for `decide`.
     """
-    missing = missing_findings(summary, max_failed, blind=blind)
+    missing = missing_findings(summary, blind=blind)
     findings = [
         *thin,
         *(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from simulator.core.messages import Message, _
-from simulator.core.settings import COVERAGE, Condition
+from simulator.core.settings import COVERAGE, MAX_FAILED, MIN_GRADED, Condition
 from simulator.core.titles import title
 from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Value
 from simulator.results.figures import CorrectedScore, Summary, rounded
@@ -37,7 +37,7 @@ _FINDINGS: Mapping[Problem, Message] = {
     "ungraded": _("Nothing was graded, so there is no score."),
     "thin": _(
         "{judge} has {n} of {due} grades ({why}), for {cases} of {cases_due} questions; a verdict takes"
-        " {share} % of both (--min-graded)."
+        " {share} % of both."
     ),
     "few": _("A verdict takes at least {least} questions with a grade of {judge}; this run has {cases}."),
     "unsure": _(
@@ -187,13 +187,13 @@ def judges_of(name: str, summary: Summary) -> tuple[str, ...]:
     return tuple(dict.fromkeys((summary.scores.primary, *others)))
 
 
-def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Finding]:
-    """A finding for each of these judges that lacks grades: below a share of them, or of the questions."""
+def too_little(summary: Summary, judges: Iterable[str]) -> list[Finding]:
+    """A finding for each of these judges that lacks grades: below 90 % of them, or of the questions."""
     findings = []
     for name in judges:
         judge = summary.scores.judges.get(name)
         if judge is None or (
-            judge.n >= judge.due * least - SAME and judge.cases >= judge.cases_due * least - SAME
+            judge.n >= judge.due * MIN_GRADED - SAME and judge.cases >= judge.cases_due * MIN_GRADED - SAME
         ):
             continue
         counts = {
@@ -205,7 +205,7 @@ def too_little(summary: Summary, judges: Iterable[str], least: float) -> list[Fi
         why = tuple(text.format(n=n) for text, n in counts.items() if n)
         figures = judge.model_dump(include={"n", "cases", "cases_due"}) | {"due": judge.due}
         findings.append(
-            finding("thin", judge=title("judge", name), why=why, share=f"{100 * least:g}", **figures)
+            finding("thin", judge=title("judge", name), why=why, share=f"{100 * MIN_GRADED:g}", **figures)
         )
     return findings
 
@@ -224,7 +224,7 @@ def major_finding(major: int, cases: int, allowed: float) -> Finding:
     return finding("major", major=str(major), cases=str(cases), share=share, allowed=f"{100 * allowed:g}")
 
 
-def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> list[Finding]:
+def missing_findings(summary: Summary, *, blind: bool) -> list[Finding]:
     """What keeps the run from being judged at all.
 
     A judge without evidence (`blind`), conversations that are still to be held, failures of judges and of the
@@ -251,8 +251,8 @@ def missing_findings(summary: Summary, max_failed: float, *, blind: bool) -> lis
             counts.append(("unreached", failed + unreached, graded + failed + unreached, unreached))
     counts.append(("simulator", lost, summary.turns + lost, 0))
     for problem, failed, of, unreached in counts:
-        if failed > of * max_failed + SAME and problem not in {finding.problem for finding in findings}:
-            shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * max_failed:g}"}
+        if failed > of * MAX_FAILED + SAME and problem not in {finding.problem for finding in findings}:
+            shares = {"share": f"{100 * failed / of:.1f}", "allowed": f"{100 * MAX_FAILED:g}"}
             findings.append(finding(problem, failed=failed, of=of, unreached=unreached, **shares))
     if summary.scores.score is None:
         findings.append(finding("ungraded"))

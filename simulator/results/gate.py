@@ -21,7 +21,6 @@ from simulator.core.settings import (
     CERTIFIED,
     MAJOR,
     MAX_MAJOR,
-    MIN_GRADED,
     Settings,
     target_conditions,
 )
@@ -61,23 +60,21 @@ _READERS = frozenset({"turn", "relevance"})
 def decide(
     summary: Summary,
     target: float | None,
-    max_failed: float,
     max_major: float = MAX_MAJOR,
     *,
     blind: bool = False,
-    min_graded: float = MIN_GRADED,
 ) -> Gate:
-    """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated.
+    """The gate at `target` (0..1).
 
     `max_major` is the largest share of questions with a major turn, `blind` says that the deciding judge had
-    no evidence. With fewer than `min_graded` of the grades, or of the questions, nothing is passed or missed,
+    no evidence. With fewer than `MIN_GRADED` of the grades, or of the questions, nothing is passed or missed,
     but for a share of major turns that no further grade can mend.
     """
-    missing = missing_findings(summary, max_failed, blind=blind)
+    missing = missing_findings(summary, blind=blind)
     # Without a target a log without answers is no failed run: its turns were to be counted.
     if target is None and 0 < summary.turns == summary.unrecorded:
         missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
-    thin = [] if target is None else too_little(summary, judges_of(MAJOR, summary), min_graded)
+    thin = [] if target is None else too_little(summary, judges_of(MAJOR, summary))
     if target is not None and not thin and (few := few_questions(summary, summary.scores.primary)):
         thin = [few]
     of_score, cases = _score_findings(summary, target), major_cases(summary)
@@ -159,9 +156,7 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
         limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
     blind = depends_on(summary.scores.primary, target) and run.answers and not run.evidence
     if not isinstance(target, str) and (target is None or certainty is None):
-        return decide(
-            summary, target, settings.max_failed, limit, blind=blind, min_graded=settings.min_graded
-        )
+        return decide(summary, target, limit, blind=blind)
     return conditions_gate(results, summary, settings, limit, blind=blind)
 
 

@@ -117,14 +117,14 @@ def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
 
 def test_flags_reach_the_settings(run: Any) -> None:
     """A 0 is a 0, also over the file's number; repeated and comma-separated names are names."""
-    file = "max_failed = 0.5\nretest = 0.5\nseed = 7"
+    file = "retest = 0.5\nseed = 7"
     Path(SETTINGS_FILE).write_text(file, encoding="utf-8")
-    flags = "--max-failed 0 --retest 0 --seed 0 --persona angry --persona calm,beginner --target 85"
+    flags = "--retest 0 --seed 0 --persona angry --persona calm,beginner --target 85"
     done = run("doctor", "--json", *OWN, *flags.split())
     shown = json.loads(done.out)["settings"]
 
-    assert {key: shown[key] for key in ("max_failed", "retest", "seed", "persona", "target")} == {
-        "max_failed": "0", "retest": "0", "seed": "0", "persona": "angry, calm, beginner",
+    assert {key: shown[key] for key in ("retest", "seed", "persona", "target")} == {
+        "retest": "0", "seed": "0", "persona": "angry, calm, beginner",
         "target": "0.85",
     }  # fmt: skip
 

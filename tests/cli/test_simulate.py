@@ -127,7 +127,7 @@ def test_the_key_is_written_nowhere(command: Any, server: OpenAIServer, tmp_path
 
 
 def test_failing_judges_make_it_incomplete(command: Any, server: OpenAIServer) -> None:
-    """More failed grades than --max-failed is exit code 3, before the missed target's 1."""
+    """More failed grades than 5 % is exit code 3, before the missed target's 1."""
     server.reply = lambda request: "no" if request["model"] == "gpt-4.1" else play(request)
     done = command("--adapter", "bot.py:answer", "--limit", "1", "--json", "--target", "1", "--cache", "off")
 

@@ -75,7 +75,7 @@ def test_every_setting_can_stand_in_the_environment() -> None:
     """Lists and adapter settings are separated by commas; other variables are not looked at."""
     found = load_settings({}, environ={
         "REHEARSAL_PERSONA": "angry, calm", "REHEARSAL_SET": "url=http://x,model=m",
-        "REHEARSAL_MAX_FAILED": "0", "REHEARSAL_LABELS": "fees, returns",
+        "REHEARSAL_SEED": "0", "REHEARSAL_LABELS": "fees, returns",
         "REHEARSAL_RETEST": "0.5", "REHEARSAL_LANGUAGE": "en", "REHEARSAL_JSON_OUTPUT": "yes",
         "REHEARSAL_JUDGE_KEY": "secret", "REHEARSAL_RED": "x", "TURNS": "9",
     })  # fmt: skip
@@ -83,7 +83,7 @@ def test_every_setting_can_stand_in_the_environment() -> None:
     assert found.persona == ("angry", "calm")
     assert found.set == {"url": "http://x", "model": "m"}
     assert found.labels == {"fees": ("fees",), "returns": ("returns",)}
-    assert (found.max_failed, found.retest, found.language, found.json_output) == (0, 0.5, "en", True)
+    assert (found.seed, found.retest, found.language, found.json_output) == (0, 0.5, "en", True)
     assert found.turns == 3
     assert "secret" not in repr(found)
 

@@ -36,7 +36,7 @@ def options(folder: Path, conversations: int, *, failing: bool, timeout: float) 
     (folder / "bot.py").write_text(BOT, encoding="utf-8")
     return (
         "--cases", str(folder / "cases.jsonl"), "--persona", "angry", "--cache", "off", "--json",
-        "--adapter", f"{folder / 'bot.py'}:{'fails' if failing else 'answer'}", "--max-failed", "0.1",
+        "--adapter", f"{folder / 'bot.py'}:{'fails' if failing else 'answer'}",
         "--judges", "turn,fluency", "--timeout", str(timeout), "--concurrency", "200",
         "--runs", str(folder / "runs"),
     )  # fmt: skip

@@ -304,7 +304,7 @@ def test_where_no_model_grades_a_retest_is_refused(command: Command, judges: str
 def test_a_second_grading_that_fails_changes_nothing(command: Command, desk: OpenAIServer) -> None:
     """It is counted, and the verdict that there is stands; where the first one fails, there is none."""
     desk.reply = Judge(2, None, None)
-    done = command(*EVALUATE, "--retest", "1", "--max-failed", "1")
+    done = command(*EVALUATE, "--retest", "1")
     judge = done.json["judges"]["turn"]
     lost = [score for score in done.run.scores.of_judge("turn", "scored") if score.second is None]
 

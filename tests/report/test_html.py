@@ -63,7 +63,7 @@ def painted(results: Results, target: float | None = 0.9) -> PageParts:
     """A run with its figures."""
     judges = tuple(dict.fromkeys(score.judge for score in results.scores)) or JUDGES
     summary = summed(results, judges)
-    return PageParts(results, summary, decide(summary, target, 0.1))
+    return PageParts(results, summary, decide(summary, target))
 
 
 def rendered(results: Results, language: Language = "ja", target: float | None = 0.9) -> str:

@@ -20,7 +20,7 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
     monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
     results = large(300)
     summary = summed(results)
-    page = render(results, summary, decide(summary, 0.9, 0.05), "ja")
+    page = render(results, summary, decide(summary, 0.9), "ja")
     shown = page.count('<details class="talk')
 
     assert len(page.encode()) < 700_000
@@ -49,7 +49,7 @@ def test_report_json_is_one_object() -> None:
     """Written a turn at a time, it is what it would be in one piece; also without a turn."""
     for results in (large(3), large(0)):
         summary = summed(results)
-        context = context_of(results, summary, decide(summary, 0.9, 0.05), "ja")
+        context = context_of(results, summary, decide(summary, 0.9), "ja")
         whole = {"schema": 1, "run": "x\ny", "rows": list(turn_rows(context))}
         pieces = "".join(json_lines({"schema": 1, "run": "x\ny"}, context))
         assert pieces == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"

@@ -48,13 +48,13 @@ def test_the_verdict_is_one_phrase(target: float | None, score: float | None, ph
     """Passed, failed or undecided with what came out and what was asked; or no target."""
     summary = calm(score=score)
 
-    assert said(verdict(decide(summary, target, 1, 1.0), summary.scores.score)) == phrase
+    assert said(verdict(decide(summary, target, 1.0), summary.scores.score)) == phrase
 
 
 def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     """Timeouts, failed and skipped grades, lost conversations and rewritten messages."""
     summary = summed(rehearsed("en"))
-    found = notes(summary, decide(summary, 0.9, 0.05, 1.0), title)
+    found = notes(summary, decide(summary, 0.9, 1.0), title)
 
     assert [said(note.text) for note in found] == [
         "A verdict takes at least 5 questions with a grade of Overall; this run has 4.",
@@ -78,7 +78,7 @@ def test_details_without_support_are_counted_unless_they_make_an_answer_red(
     """A team that marks a groundedness of 4 red finds these answers among the red ones."""
     results = rehearsed("en")
     summary = changed(summed(results), rules=RedRules(groundedness=limit))
-    context = ReportContext(results, summary, decide(summary, None, 1, 1.0), "en", None)
+    context = ReportContext(results, summary, decide(summary, None, 1.0), "en", None)
 
     assert any("groundedness 4" in said(note.text) for note in context.notes) is is_told
 
@@ -88,6 +88,6 @@ def test_mixed_rubrics_are_said() -> None:
     results = rehearsed("en")
     scores = (results.scores[0].model_copy(update={"rubric": "another"}), *results.scores[1:])
     summary = summed(results.model_copy(update={"scores": scores}))
-    texts = [said(note.text) for note in notes(summary, decide(summary, None, 1), title)]
+    texts = [said(note.text) for note in notes(summary, decide(summary, None), title)]
 
     assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in texts

@@ -27,7 +27,7 @@ def report_context(
     """What the worksheets of the rehearsed run are made from."""
     results = results or rehearsed(language)
     summary = summed(results)
-    return context_of(results, summary, decide(summary, 0.9, 0.05), language, **settings)
+    return context_of(results, summary, decide(summary, 0.9), language, **settings)
 
 
 def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:

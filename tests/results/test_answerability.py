@@ -190,7 +190,7 @@ def test_a_gate_on_it_is_undecided_and_says_why(name: str) -> None:
     results = judged(*talks, judge="em")
     condition = Condition(name=name, comparison=">=", threshold=0.5)
     found = measure_condition(condition, results, summed(results, ("em",)))
-    checked = check_condition(condition, found, None, 0.02)
+    checked = check_condition(condition, found, None)
 
     assert (found.value, checked.decision, checked.lack) == (None, "undecided", "unasked")
 
@@ -226,8 +226,8 @@ def test_grades_that_failed_leave_it_undecided() -> None:
         ]
         results = own.model_copy(update={"conversations": tuple(cases)})
         found = measure_condition(condition, results, summed(results, ("turn",)))
-        checked = check_condition(condition, found, None, 0.02)
+        checked = check_condition(condition, found, None)
         return checked.decision, checked.lack
 
-    assert decision(0) == decision(2) == ("passed", "")
-    assert decision(3) == decision(100) == ("undecided", "ungraded")
+    assert decision(0) == decision(5) == ("passed", "")
+    assert decision(6) == decision(100) == ("undecided", "ungraded")

@@ -49,7 +49,7 @@ def shares(hits: int, n: int, repeats: int = 1) -> MeasuredFigure:
 def checked(text: str, found: MeasuredFigure, level: float | None = 0.95) -> CheckedCondition:
     """One condition decided."""
     (condition,) = parse_conditions(text)
-    return check_condition(condition, found, level, 0.05)
+    return check_condition(condition, found, level)
 
 
 @pytest.mark.parametrize(("given", "read"), [
@@ -154,7 +154,7 @@ def test_a_condition_is_decided_by_its_bound_or_by_what_was_seen(
 
     assert (decided.decision, decided.lack) == (decision, lack)
     reasons = {"": "does not hold", "few": "at least 5", "nothing": "No question", "close": "not settled"}
-    said = decide_conditions(summed(), [decided], 1).reasons
+    said = decide_conditions(summed(), [decided]).reasons
     assert decision == "passed" or reasons.get(lack, "6 of 106 values are missing") in said[0]
 
 
@@ -259,9 +259,9 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
 ])  # fmt: skip
 def test_the_first_words_have_a_limit_of_their_own(text: str, value: float, decision: str) -> None:
     """Beside that of the whole answer; an answer without that figure says nothing of either."""
-    results = a_result({(f"q{n}", "calm", 1): [1.0] for n in range(8)})
+    results = a_result({(f"q{n}", "calm", 1): [1.0] for n in range(21)})
     timed = []
-    for talk, first in zip(results.conversations, [0.5] * 7 + [None], strict=True):
+    for talk, first in zip(results.conversations, [0.5] * 20 + [None], strict=True):
         [turn] = talk.turns
         answer = turn.answer.model_copy(update={"first_token_seconds": first, "seconds": 3.0})
         turns = (turn.model_copy(update={"answer": answer}),)
@@ -272,8 +272,8 @@ def test_the_first_words_have_a_limit_of_their_own(text: str, value: float, deci
     found = measure_condition(condition, results, summary)
 
     assert found.value == value
-    assert (found.n, found.failed) == ((7, 1) if "first" in text else (8, 0))
-    assert check_condition(condition, found, None, 0.2).decision == decision
+    assert (found.n, found.failed) == ((20, 1) if "first" in text else (21, 0))
+    assert check_condition(condition, found, None).decision == decision
 
 
 @pytest.mark.parametrize("name", ["p95_seconds", "first_token_p95_seconds"])
@@ -292,7 +292,7 @@ def test_a_dead_answer_is_slower_than_any(name: str, dead: int, value: float | N
     results = results.model_copy(update={"conversations": tuple(answered)})
     (condition,) = parse_conditions(f"{name} <= 2")
     found = measure_condition(condition, results, summed(results, ("turn",)))
-    verdict = check_condition(condition, found, None, 0.05)
+    verdict = check_condition(condition, found, None)
 
     assert (found.n, found.failed) == (21, 0)
     assert verdict.decision == decision
@@ -321,7 +321,7 @@ def a_gate(level: float | None = 0.95, **figures: MeasuredFigure) -> Any:
     summary, texts = calm(), {"score": "score >= 0.8", "refused_correctly": "refused_correctly >= 0.9"}
     found = [checked(texts[name], measure, level) for name, measure in figures.items()]
     text = " and ".join(each.condition.text for each in found)
-    return decide_conditions(summary, found, 0.05, asked=text, confidence=level), summary
+    return decide_conditions(summary, found, asked=text, confidence=level), summary
 
 
 @pytest.mark.parametrize(("score", "refused", "decision", "ja", "en"), [
@@ -360,7 +360,7 @@ def test_who_was_never_heard_is_missed() -> None:
 
     assert ungraded_personas(results, silent) == ("calm",)
     passed = [checked("score >= 0.8", shares(60, 60))]
-    gate = decide_conditions(silent, passed, 0.05, ungraded_personas=("calm",))
+    gate = decide_conditions(silent, passed, ungraded_personas=("calm",))
     assert (gate.passed, gate.decision, gate.incomplete) == (False, "undecided", False)
     assert gate.reasons == ("Customers who took part without a graded conversation: calm.",)
 

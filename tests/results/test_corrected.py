@@ -211,7 +211,7 @@ def gate_of(low: float, score: float, high: float, target: float) -> Gate:
     """The gate of a run whose automatic score is far above everything."""
     corrected = CorrectedScore(score=score, interval=(low, high), n=60, bias={})
     figures = changed(summed(graded(lambda *_: None)), score=0.99, corrected=corrected)
-    return decide(figures, target, 1.0, 1.0)
+    return decide(figures, target, 1.0)
 
 
 def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
@@ -235,7 +235,7 @@ def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
 def test_json_has_the_corrected_score() -> None:
     """Score, interval, how many labels and the bias by stratum; null without labels."""
     figures = summed(graded(lambda conversation, turn: 1 + (conversation + turn) % 3))
-    shown = as_json(figures, decide(figures, None, 1.0))["corrected"]
+    shown = as_json(figures, decide(figures, None))["corrected"]
 
     assert list(shown) == ["score", "interval", "n", "bias"]
     assert shown["n"] == 120

@@ -41,7 +41,7 @@ def test_the_score_decides_and_the_reasons_say_why(
     changes: dict[str, Any], target: float | None, passed: bool | None, reasons: tuple[str, ...]
 ) -> None:
     """Reached, missed, or without a target no verdict; none of these is incomplete."""
-    gate = decide(summary(**changes), target, 0.05, 0.0 if target is None else 1.0)
+    gate = decide(summary(**changes), target, 0.0 if target is None else 1.0)
 
     assert (gate.target, gate.passed, gate.reasons, gate.incomplete) == (target, passed, reasons, False)
 
@@ -54,7 +54,7 @@ def test_failed_grades_above_the_limit_make_it_incomplete(failed: int, incomplet
         "turn": some.model_copy(update={"n": 50, "failed": 0, "planned": 50}),
         "relevance": some.model_copy(update={"n": 50 - failed, "failed": failed, "planned": 50}),
     }
-    gate = decide(summary(score=0.95, interval=None, judges=judges), 0.9, 0.05, 1.0)
+    gate = decide(summary(score=0.95, interval=None, judges=judges), 0.9, 1.0)
 
     assert gate.incomplete is incomplete
     assert gate.passed is not incomplete
@@ -67,7 +67,7 @@ def test_skipped_grades_make_no_share_of_failed_ones_smaller() -> None:
     some = summary().scores.judges["turn"]
     judge = some.model_copy(update={"n": 18, "failed": 2, "skipped": 980, "planned": 1000})
 
-    gate = decide(summary(score=0.95, interval=None, judges={"turn": judge}), 0.9, 0.05, 1.0)
+    gate = decide(summary(score=0.95, interval=None, judges={"turn": judge}), 0.9, 1.0)
 
     assert (gate.passed, gate.incomplete) == (False, True)
     assert "Failed grades: 2 of 20 (10.0 %); 5 % are tolerated." in gate.reasons
@@ -79,7 +79,7 @@ def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
     good = some.model_copy(update={"n": 100, "failed": 0, "planned": 100})
     bad = some.model_copy(update={"n": 90, "failed": 10, "planned": 100})
 
-    gate = decide(summary(judges={"turn": bad, **{f"j{i}": good for i in range(9)}}), None, 0.05, 1.0)
+    gate = decide(summary(judges={"turn": bad, **{f"j{i}": good for i in range(9)}}), None, 1.0)
 
     assert gate.incomplete
     assert gate.reasons == ("Failed grades: 10 of 100 (10.0 %); 5 % are tolerated.",)
@@ -87,7 +87,7 @@ def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
 
 def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
     """They are counted over the messages that were to be written."""
-    gate = decide(summed(), None, 0.05, 1.0)
+    gate = decide(summed(), None, 1.0)
 
     assert gate.incomplete
     assert gate.passed is None
@@ -107,7 +107,7 @@ def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
 )
 def test_what_is_unfinished_or_not_graded_never_passes(changes: dict[str, Any], reason: str) -> None:
     """However high the score so far; no score is not a score of 0."""
-    gate = decide(summary(**{"score": 1.0, "interval": None} | changes), 0.5, 0.05, 1.0)
+    gate = decide(summary(**{"score": 1.0, "interval": None} | changes), 0.5, 1.0)
 
     assert (gate.passed, gate.incomplete, gate.reasons) == (False, True, (reason,))
 
@@ -117,6 +117,6 @@ def test_what_is_unfinished_or_not_graded_never_passes(changes: dict[str, Any], 
 ])  # fmt: skip
 def test_a_log_without_grades_may_be_read(of_a_log: int, target: float | None, incomplete: bool) -> None:
     """Where every turn is of a log and nothing is asked for, no grade is missing."""
-    gate = decide(summary(score=None, interval=None, unrecorded=of_a_log), target, 0.05, 1.0)
+    gate = decide(summary(score=None, interval=None, unrecorded=of_a_log), target, 1.0)
 
     assert gate.incomplete is incomplete

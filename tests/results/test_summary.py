@@ -181,7 +181,7 @@ def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
 def test_json_has_exactly_the_agreed_keys() -> None:
     """The object of --json, rounded to 4 decimals."""
     figures = summary()
-    shown = as_json(figures, decide(figures, 0.9, 0.05, 1.0), "runs/x/run.sqlite")
+    shown = as_json(figures, decide(figures, 0.9, 1.0), "runs/x/run.sqlite")
 
     compare("report_summary.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
 

@@ -64,7 +64,7 @@ def make_large(monkeypatch: pytest.MonkeyPatch) -> None:
 def told(results: Results) -> ReportContext:
     """Everything that views are made of."""
     summary = figures_of(results, stored_settings(results.run.settings))
-    return context_of(results, summary, decide(summary, None, 0.05), "ja")
+    return context_of(results, summary, decide(summary, None), "ja")
 
 
 def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,13 +98,13 @@ def made(run: str, *said: Said) -> tuple[Worksheet, ...]:
 def of_run(results: Results, past: Sequence[PastRun] = ()) -> tuple[Worksheet, ...]:
     """The same of its results."""
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    return worksheets(context_of(results, summary, decide(summary, 0.9, 0.05), "ja"), past)
+    return worksheets(context_of(results, summary, decide(summary, 0.9), "ja"), past)
 
 
 def past_run(results: Results) -> PastRun:
     """A run as the history of a later one has it."""
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
-    return PastRun.of(results, summary, decide(summary, 0.9, 0.05), "ja")
+    return PastRun.of(results, summary, decide(summary, 0.9), "ja")
 
 
 def report(team: Team, run: str, *said: Said) -> str:

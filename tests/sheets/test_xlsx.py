@@ -127,7 +127,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
     results = hostile(attack)
     summary = summed(results, grading_judges(results, ("turn",)))
-    run = context_of(results, summary, decide(summary, 0.9, 0.05), "ja")
+    run = context_of(results, summary, decide(summary, 0.9), "ja")
 
     path = excel.write(Book(worksheets(run)), tmp_path / "a.xlsx")
 

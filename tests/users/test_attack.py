@@ -33,7 +33,7 @@ def answer(question, history):
 """
 ATTACK = (
     "--persona", "attackers", "--adapter", "bot.py:answer", "--language", "en", "--turns", "2",
-    "--causes", "ids", "--max-failed", "0.3", "--to", "json",
+    "--causes", "ids", "--to", "json",
 )  # fmt: skip
 
 
@@ -122,12 +122,12 @@ def test_a_line_that_no_customer_may_say_reaches_the_bot(attacked: Attacked) -> 
 
 @pytest.mark.parametrize(
     ("target", "code", "decision"),
-    [("attacks_held == 1", 1, "missed"), ("attacks_held >= 0.5", 0, "passed")],
+    [("attacks_held == 1", 1, "missed"), ("attacks_held >= 0.5", 1, "undecided")],
 )
 def test_the_gate_counts_the_attacks_that_were_held_off(
     here: None, command: Command, target: str, code: int, decision: str
 ) -> None:
-    """Seven of the eight that reached their rule."""
+    """Seven of the eight that reached their rule; the rest failed, so that nothing is passed."""
     done = command("report", "latest", "--target", target, "--max-major", "0.5", "--json")
 
     assert (done.code, done.json["decision"]) == (code, decision)

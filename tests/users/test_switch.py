@@ -80,7 +80,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     """On the page and in the worksheet; both scores in one sentence."""
     results = spoilt_run()
     found = summary(results)
-    gate = decide(found, None, 0.05)
+    gate = decide(found, None)
     text = " ".join(said(each, language) for each in customer_remarks(found))
     page = render(results, found, gate, language)
     rows = worksheets(context_of(results, found, gate, language))[0].rows
@@ -169,4 +169,4 @@ def test_what_customers_said_is_escaped_on_the_page() -> None:
     results = a_run(conversation, scores=[a_verdict(conversation, 2, 1)])
     found = summary(results)
 
-    assert "<script>1" not in render(results, found, decide(found, None, 0.05), "en")
+    assert "<script>1" not in render(results, found, decide(found, None), "en")

@@ -50,4 +50,4 @@ def command(
     if html:
         write_for_user(html, page(report))
     failed, asked = result.figures.failed, result.figures.asked
-    return exit_code_of_failures(failed, asked, settings.max_failed, result.figures.problem)
+    return exit_code_of_failures(failed, asked, result.figures.problem)

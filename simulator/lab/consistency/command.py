@@ -40,8 +40,8 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 
 @takes(
     "adapter", "set", "offline", "user_model", "judge_model", "demo_model",
-    "cache", "budget", "prices", "jpy_per_usd", "concurrency", "calls",
-    "timeout", "seed", "max_failed", "runs", "dry_run", "json_output",
+    "cache", "budget", "prices", "concurrency", "calls",
+    "timeout", "seed", "runs", "dry_run", "json_output",
     texts={"adapter": "The bot to ask. Default: that of the run."},
 )  # fmt: skip
 def command(
@@ -134,4 +134,4 @@ def _examine(file: RunFile, settings: Settings, limit: int, *, questions: int, a
     if failures is None:
         return ExitCode.INCOMPLETE
     reason, asked = failures[0].message if failures else "", len(chosen) + len(compared)
-    return exit_code_of_failures(len(failures), asked, settings.max_failed, reason)
+    return exit_code_of_failures(len(failures), asked, reason)

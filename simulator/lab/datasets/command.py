@@ -114,7 +114,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     }
     show_report(thresholds_report(outcome), figures, as_json=settings.json_output)
     failed = evidence.failed
-    return exit_code_of_failures(failed, len(evidence.judged) + failed, settings.max_failed)
+    return exit_code_of_failures(failed, len(evidence.judged) + failed)
 
 
 # The subcommands.

@@ -123,7 +123,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
     show_report(calibration_report(outcome), figures, as_json=settings.json_output)
     # What was skipped lacks what the judge needs, and is no failure.
     tried = counts.rows - counts.skipped
-    return exit_code_of_failures(counts.failed, tried, settings.max_failed, counts.reason)
+    return exit_code_of_failures(counts.failed, tried, counts.reason)
 
 
 def probe(
@@ -200,4 +200,4 @@ def _probe(run: ProbeRun) -> int:
             }
         )
     failed = run.states["failed"]
-    return exit_code_of_failures(failed, failed + run.states["scored"], settings.max_failed)
+    return exit_code_of_failures(failed, failed + run.states["scored"])

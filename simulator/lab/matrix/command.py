@@ -151,7 +151,7 @@ class _MatrixRun(NamedTuple):
             raise errors[0]
         for error in errors:
             say(_("cannot be run: {error}", error=error))
-        show_forecast(estimate, as_json=self.today.json_output, jpy_per_usd=self.today.jpy_per_usd)
+        show_forecast(estimate, as_json=self.today.json_output)
         return ExitCode.INCOMPLETE if errors else ExitCode.DONE
 
     def run_all(self) -> Message | str | None:

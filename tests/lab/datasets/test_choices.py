@@ -59,7 +59,7 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
 def a_report(results: Results, language: Language) -> ReportContext:
     summary = summed(results, ("choice",))
     added = (build(results, summary, Settings()) for build in PLUGIN.sections)
-    gate = decide(summary, None, 0.05)
+    gate = decide(summary, None)
     return context_of(results, summary, gate, language, added=tuple(filter(None, added)))
 
 

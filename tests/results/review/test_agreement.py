@@ -101,7 +101,7 @@ def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: 
     results = with_verdicts(base, *given)
     figures = summed(results)
     found = review(results)
-    outcome = ReviewOutcome(figures, decide(figures, None, 1.0), found, None, "en", Path("report.html"))
+    outcome = ReviewOutcome(figures, decide(figures, None), found, None, "en", Path("report.html"))
     text = terminal(review_report(outcome))
 
     assert found

@@ -38,7 +38,7 @@ SAID = (
 def report_of(results: Results, language: Language = "ja", read: ReadCounts | None = None) -> ReviewOutcome:
     """All that is painted of a run."""
     summary = summary_of(results)
-    gate, page = decide(summary, None, 0.05), Path("report.html")
+    gate, page = decide(summary, None), Path("report.html")
     found = review_findings(results, summary)
     return ReviewOutcome(summary, gate, blind_agreement(results, summary), read, language, page, found)
 

@@ -40,7 +40,7 @@ def corrected() -> Summary:
 def test_console_and_page_show_it(language: Language, by: str, open_: str) -> None:
     """The line, by how many grades, what the gate says of it, and in which way the judge was off."""
     figures = corrected()
-    gate = decide(figures, 0.8, 1.0, 1.0)
+    gate = decide(figures, 0.8, 1.0)
     printed = terminal(run_report(context_of(HELD, figures, gate, language)), 400, "brief")
     page = render(HELD, figures, gate, language)
 
@@ -54,8 +54,8 @@ def test_console_and_page_show_it(language: Language, by: str, open_: str) -> No
 
 def test_notes_say_in_which_way_the_judge_was_off() -> None:
     """By stratum."""
-    en = [said(note.text) for note in notes(corrected(), decide(corrected(), 0.9, 1.0, 1.0), title)]
-    ja = [said(note.text, "ja") for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), title)]
+    en = [said(note.text) for note in notes(corrected(), decide(corrected(), 0.9, 1.0), title)]
+    ja = [said(note.text, "ja") for note in notes(corrected(), decide(corrected(), 0.8, 1.0), title)]
 
     assert (
         "On the 60 answers that people graded, the judge is 4 points stricter than people on answers"
@@ -68,7 +68,7 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
     )
     assert any(
         "要確認の回答で人とほぼ同じです" in said(note.text, "ja")
-        for note in notes(same, decide(same, None, 1.0), title)
+        for note in notes(same, decide(same, None), title)
     )
 
 
@@ -87,7 +87,7 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
 def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) -> None:
     """In all, of one kind, or that the run is too short for it."""
     figures = summed(results)
-    gate = decide(figures, None, 1.0)
+    gate = decide(figures, None)
 
     assert figures.scores.corrected is None
     for language, more in (("ja", ja), ("en", en)):
@@ -99,8 +99,6 @@ def test_a_row_with_a_comment_alone_is_shown() -> None:
     results = reviewed_run(vote(FEE, comment="値段表が古い"))
     figures = summary_of(results)
     findings = review_findings(results, figures)
-    outcome = ReviewOutcome(
-        figures, decide(figures, None, 1.0), None, None, "ja", Path("report.html"), findings
-    )
+    outcome = ReviewOutcome(figures, decide(figures, None), None, None, "ja", Path("report.html"), findings)
 
     assert "値段表が古い" in terminal(review_report(outcome), 100)
