@@ -1,4 +1,4 @@
-"""How the judges agree with people on public label sets, beside trivial scorers, published ones and people.
+"""How the judges agree with people on public label sets, beside trivial scorers and people.
 
     python -m benchmarks.validity [--limit N] [--data FOLDER] [--set NAME] [--offline] [--judge-model MODEL]
 
@@ -24,7 +24,7 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
 from simulator.lab.judging.calibration import LabelComparison, compare
 from simulator.lab.judging.calibration_report import with_interval
-from simulator.lab.judging.figures import TRIVIAL, Scorer
+from simulator.lab.judging.figures import Scorer
 from simulator.lab.judging.rows import GradedRow, grade_rows, score_name
 from simulator.lab.judging.stored import JudgeName
 from simulator.models.pricing import Ledger
@@ -37,9 +37,6 @@ from simulator.runner.labelled_answers import (
     read_labels,
     sample_rows,
 )
-
-# Published scorers shown at most, the best first.
-PUBLISHED = 3
 
 
 class Measured(NamedTuple):
@@ -153,7 +150,7 @@ def _show_set(bench: Bench, file: LabelFile) -> None:
     started = time.perf_counter()
     languages = "/".join(sorted({row.case.language for row in file.rows}))
     print(f"\n## {file.path.name} ({file.dataset}, {languages}, {len(file.rows):,} rows)")
-    print(f"{'':36}{'n':>6}  {'rho':18}{'tau':>5}  {'AUROC':18}{'kappa':18}{'judge-people':18}")
+    print(f"{'':36}{'n':>6}  {'AUROC':18}{'kappa':18}{'judge-people':18}")
     last = ""
     for measured in bench.measure(file):
         if measured.pairing.label != last:
@@ -170,28 +167,21 @@ def _show_label(file: LabelFile, measured: Measured) -> None:
     print(f"{label.good} ({figures.good:,} of {figures.n:,} good, {figures.groups:,} groups)")
     if figures.humans:
         print(_line("  people (one and the rest)", figures.humans))
-    published = [scorer for scorer in figures.scorers if scorer.name not in TRIVIAL]
-    published.sort(key=lambda scorer: -(scorer.spearman.value or 0))
     for scorer in figures.scorers:
-        if scorer.name in TRIVIAL:
-            print(_line(f"  trivial {scorer.name}", scorer))
-    for scorer in published[:PUBLISHED]:
-        print(_line(f"  published {scorer.name}", scorer))
+        print(_line(f"  trivial {scorer.name}", scorer))
 
 
 def _show_judge(measured: Measured) -> None:
     figures, counts = measured.compared.figures, measured.compared.counts
     status = f"{with_interval(figures.kappa):18}{with_interval(figures.leniency, signed=True):18}"
     notes = [f"{counts.failed} failed"] if counts.failed else []
-    if figures.histogram.poor:
-        notes.append(f"{figures.histogram.share:.0%} are {figures.histogram.commonest:g}")
+    if figures.poor:
+        notes.append(f"{figures.share:.0%} are {figures.commonest:g}")
     print(_line(f"> {measured.judge}", figures.judge, f"{status}{', '.join(notes)}"))
 
 
 def _line(name: str, scorer: Scorer, more: str = "") -> str:
-    tau = "-" if scorer.kendall is None else f"{scorer.kendall:.2f}"
-    ranks = f"{with_interval(scorer.spearman):18}{tau:>5}  {with_interval(scorer.auroc):18}"
-    return f"{name:36}{scorer.n:>6,}  {ranks}{more}".rstrip()
+    return f"{name:36}{scorer.n:>6,}  {with_interval(scorer.auroc):18}{more}".rstrip()
 
 
 def _who(bench: Bench) -> str:

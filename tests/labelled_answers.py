@@ -63,7 +63,6 @@ def _row(language: Language, number: int, kind: str) -> dict[str, Any]:
         "scale": {"faithfulness": "1-4", "correct": "0|1"},
         "annotators": {"faithfulness": ["A1", "A2", f"A{3 + number % 2}"]},
         "meta": {"domain": "kitchen" if number < 5 else "room"},
-        "published_scores": {"rival": (5 * votes[0] + number % 7) / 30},
     }
 
 

@@ -74,7 +74,7 @@ class LabelledAnswer(NamedTuple):
 
     `group` is what rows share that are not independent of each other, such as one conversation: intervals are
     drawn by groups. `scales` are as written, by dimension, "" for all; `annotators` are the names behind the
-    votes, in their order. `published_scores` are those of other systems, to be compared with the judge's.
+    votes, in their order.
     """
 
     case: Case
@@ -82,7 +82,6 @@ class LabelledAnswer(NamedTuple):
     group: str
     labels: Mapping[str, tuple[Vote, ...]]
     scales: Mapping[str, str] = {}
-    published_scores: Mapping[str, float] = {}
     context_ids: tuple[str, ...] = ()
 
 
@@ -105,7 +104,7 @@ def read_labels(path: str | Path) -> LabelFile:
 
     The columns are those of a case file with `answer` and `contexts`, beside them `labels` (an object of
     dimensions; in a table also a column for each) and, if there are any, `scale`, `group`, `dataset`,
-    `published_scores` and `context_ids`. Raises CaseFileError, with the line, for an invalid row.
+    and `context_ids`. Raises CaseFileError, with the line, for an invalid row.
     """
     path = Path(path)
     cases: Sequence[Case] = read_cases(path)
@@ -185,11 +184,6 @@ def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
         group=case.id if is_empty(group) else str(group),
         labels=_labels(path, row),
         scales={key: str(text) for key, text in _object(row, "scale").items()},
-        published_scores={
-            printable(name): float(value)
-            for name, value in _object(row, "published_scores").items()
-            if isinstance(value, (int, float)) and math.isfinite(value)
-        },
         context_ids=tuple(map(str, ids)) if isinstance(ids, list) else (),
     )
 

@@ -23,7 +23,7 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import Rubric
-from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, figures_json, measure
+from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, measure
 from simulator.lab.judging.rows import GradedRow, GraderKind, RowGrade, grade_rows, row_grades, score_name
 from simulator.lab.judging.stored import Calibration, JudgeName
 from simulator.models.pricing import Ledger
@@ -163,7 +163,7 @@ class CalibrationRun:
             date=judge_records.today(),
             file=str(self.file.path),
             sha256=self.file.sha256,
-            figures=figures_json(compared.figures),
+            figures=compared.figures.as_json(),
             # Six decimals: enough to tell an equal grade from a shifted one, and the file stays readable.
             rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
             scale=compared.figures.scale,
@@ -279,7 +279,7 @@ def _marked(grade: RowGrade, label: Dimension, *, is_red: bool) -> LabelledGrade
         people=votes.mean,
         red=is_red,
         votes=votes.votes,
-        scorers={**scores, **grade.row.published_scores},
+        scorers=scores,
     )
 
 

@@ -1,8 +1,8 @@
 """The report of a calibration: how far a judge agrees with labels.
 
 A calibration is read from above: who graded, the table in which the judge stands above people and those that
-only count words, then kappa, leniency and the passing grade, the grades given, and at last what warns of the
-figures. Correlations are printed as in papers, `.83 [.77, .88]`.
+only count words, then kappa, leniency and the passing grade, and at last what warns of the figures. Shares
+are printed as in papers, `.83 [.77, .88]`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from simulator.core.document import (
     Cell,
-    Chart,
     Fact,
     FactList,
     Line,
@@ -34,7 +33,7 @@ _GRADED_BY = {
     "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
     "by_function": _("Computed, no language model"),
 }
-# The scorers that only count, as tables name them; others are published ones that the file brings along.
+# The scorers that only count, as tables name them.
 _TRIVIAL = {
     "length": _("length of the answer"),
     "token_precision": _("words found in contexts"),
@@ -55,12 +54,8 @@ class CalibrationOutcome(NamedTuple):
 
 
 def calibration_report(outcome: CalibrationOutcome) -> Report:
-    """The rows, the scorers, agreement and thresholds, the grades, and how to read it."""
+    """The rows, the scorers, agreement and the passing grade, and how to read it."""
     c, figures = outcome.calibration, outcome.compared.figures
-    grades, counts = zip(*figures.histogram.bars, strict=True)
-    shares = tuple(_("{n}  {share:.0f} %", n=n, share=100 * n / figures.n) for n in counts)
-    labels, values = tuple(f"{grade:g}" for grade in grades), tuple(map(float, counts))
-    chart = Chart("bars", "", _("Grades given"), labels, values, shares)
     drawn = _(
         "[ ] is the 95 % interval (bootstrap over groups, {draws} draws, seed {seed:d}).",
         draws=RESAMPLES,
@@ -79,10 +74,7 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
             _scorers(figures, c.judge),
             FactList(tuple(_facts(figures))),
         ),
-        sections=(
-            Section("grades", _("Grades given"), (chart,)),
-            Section("reading", _("How to read this"), (notes, *saved)),
-        ),
+        sections=(Section("reading", _("How to read this"), (notes, *saved)),),
     )
 
 
@@ -104,11 +96,11 @@ def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
 
 
 def _scorers(figures: Figures, judge: str) -> Table:
-    """The judge, people, trivial scorers and published ones on the same rows."""
+    """The judge, people and trivial scorers on the same rows."""
     scorers: list[tuple[Text, Scorer]] = [(judge, figures.judge)]
     if figures.humans:
         scorers.append((_("people (one and the rest)"), figures.humans))
-    scorers += [(_name(scorer.name), scorer) for scorer in figures.scorers]
+    scorers += [(_TRIVIAL[scorer.name], scorer) for scorer in figures.scorers]
     return Table.listing(
         "scorers",
         scorers,
@@ -118,15 +110,9 @@ def _scorers(figures: Figures, judge: str) -> Table:
                 text=scorer[0], tone="strong" if scorer[1] is figures.judge else ""
             ),
             "n": lambda scorer: f"{scorer[1].n:,}",
-            "Spearman": lambda scorer: with_interval(scorer[1].spearman),
-            "Kendall": lambda scorer: short_number(scorer[1].kendall),
             "AUROC": lambda scorer: with_interval(scorer[1].auroc),
         },
     )
-
-
-def _name(scorer: str) -> Message:
-    return _TRIVIAL.get(scorer) or _("published {name}", name=scorer)
 
 
 def _facts(figures: Figures) -> Iterator[Fact]:
@@ -135,14 +121,11 @@ def _facts(figures: Figures) -> Iterator[Fact]:
     yield Fact(_("Kappa (quadratic)"), with_interval(figures.kappa))
     if red := figures.red:
         line = _(
-            "{rows} of {all} answers, {bad} of them rightly (precision {precision}); {bad} of {of} bad"
-            " answers are found (recall {recall})",
+            "{rows} of {all} answers, {bad} of them rightly; {bad} of {of} bad answers are found",
             rows=red.rows,
             all=figures.n,
             bad=red.bad,
             of=red.of,
-            precision=short_number(red.precision),
-            recall=short_number(red.recall),
         )
         yield Fact(_("Needs review by the rule of runs"), line)
     else:
@@ -150,15 +133,9 @@ def _facts(figures: Figures) -> Iterator[Fact]:
     # With labels of one kind there is nothing to part.
     if figures.one_kind:
         return
-    best = _("No grade separates better than chance.")
-    if cut := figures.threshold:
-        best = _(
-            "{grade:g} and above (balanced accuracy {accuracy}, precision {precision}, recall {recall})",
-            grade=cut.grade,
-            accuracy=short_number(cut.balanced_accuracy),
-            precision=short_number(cut.precision),
-            recall=short_number(cut.recall),
-        )
+    best: Text = _("No grade separates better than chance.")
+    if figures.passing is not None:
+        best = _("{grade:g} and above", grade=figures.passing)
     yield Fact(_("Passing grade"), best)
 
 
@@ -175,25 +152,24 @@ def _leniency(figures: Figures) -> Message:
     )
 
 
-def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:
-    """What the reader must know before relying on the figures; texts alone are warnings."""
-    n, rho, advantage = figures.n, figures.judge.spearman.value, figures.advantage
+def _notes(figures: Figures, label: Dimension) -> Iterator[Message]:
+    """What the reader must know before relying on the figures."""
+    n, area = figures.n, figures.judge.auroc
     if n < ENOUGH_ROWS:
         yield ngettext(
             "Only {n} answer: too few to conclude anything.",
             "Only {n} answers: too few to conclude anything.",
             n=n,
         )
-    if figures.histogram.poor:
+    if figures.poor:
         yield _(
             "Poor discrimination: {share:.0f} % of the grades are {grade:g}. They hardly tell good from bad.",
-            share=100 * figures.histogram.share,
-            grade=figures.histogram.commonest,
+            share=100 * figures.share,
+            grade=figures.commonest,
         )
     # A label "hallucinated" of 1 for bad answers turns everything round. Of labels with degrees it takes
     # certainty.
-    highest = figures.judge.spearman.high
-    if rho is not None and rho < 0 and (label.is_binary or (highest is not None and highest < 0)):
+    if area.value is not None and area.value < 0.5 and (label.is_binary or (area.high or 1) < 0.5):
         yield _(
             "Grades and labels point in opposite directions. If the other labels are the good ones, add"
             " --good {value}.",
@@ -201,15 +177,9 @@ def _notes(figures: Figures, label: Dimension) -> Iterator[Message | Line]:
         )
     if figures.one_kind:
         yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
-    if advantage:
-        values = {"scorer": _name(figures.best_trivial), "difference": with_interval(advantage, signed=True)}
-        if advantage.low is not None and advantage.low > 0:
-            # Said without alarm; not to be shown better is one.
-            yield Line(_("Rho beyond {scorer}: {difference}. Better than the trivial scorer.", **values))
-        else:
-            yield _(
-                "Rho beyond {scorer}: {difference}. Not shown to be better than the trivial scorer.", **values
-            )
+    best = max(figures.scorers, key=lambda scorer: scorer.auroc.value or 0.0, default=None)
+    if area.value is not None and best and (best.auroc.value or 0.0) >= (area.low or area.value):
+        yield _("Not shown to be better than what only counts: {scorer}.", scorer=_TRIVIAL[best.name])
 
 
 def with_interval(bounds: FigureInterval, *, signed: bool = False) -> str:

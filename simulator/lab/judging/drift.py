@@ -22,7 +22,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
-from simulator.lab.judging.drawn import drawn_mean
+from simulator.lab.judging.figures import drawn_mean
 from simulator.lab.judging.rows import grade_rows, row_grades
 from simulator.lab.judging.settings import JudgingSettings
 from simulator.lab.judging.stored import Calibration, Drift, JudgeName

@@ -110,31 +110,11 @@ class Calibration(JudgeRecord):
             )
             raise InputError(msg) from None
 
-    @property
-    def headline(self) -> tuple[str, float | None, float | None, float | None]:
-        """The figure that says most, with its name and 95 % interval. Raises InputError like `kept`.
-
-        AUROC; Spearman's rho where the label has one class only. Each is None where the figures lack it.
-        """
-        kept = self.kept
-        if kept.auroc is not None:
-            return "AUROC", kept.auroc, *((kept.intervals and kept.intervals.auroc) or (None, None))
-        rho = kept.spearman or Rho()
-        return "rho", rho.value, rho.low, rho.high
-
 
 class Intervals(BaseModel):
     """95 % intervals by figure."""
 
     auroc: tuple[float, float] | None = None
-
-
-class Rho(BaseModel):
-    """Spearman's rho with its 95 % interval."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
 
 
 class Commonest(BaseModel):
@@ -153,7 +133,6 @@ class KeptFigures(BaseModel):
 
     auroc: float | None = None
     intervals: Intervals | None = None
-    spearman: Rho | None = None
     poor_discrimination: bool = False
     commonest: Commonest | None = None
 

@@ -60,16 +60,12 @@ class JudgeTrust(Value):
     warnings: tuple[Text, ...] = ()
 
 
-# The least agreement of each level: AUROC after Hosmer and Lemeshow (.7 acceptable, .8 excellent), and rank
-# correlation; below the last of them, or where chance is not ruled out, it is doubtful.
-_LEVELS: Mapping[str, tuple[tuple[float, TrustLevel], ...]] = {
-    "AUROC": ((0.8, "well"), (0.7, "fair"), (0.6, "weak")),
-    "rho": ((0.6, "well"), (0.4, "fair"), (0.2, "weak")),
-}
+# The least AUROC of each level, after Hosmer and Lemeshow (.7 acceptable, .8 excellent); below the last of
+# them, or where chance (.5) is not ruled out, it is doubtful.
+_LEVELS: tuple[tuple[float, TrustLevel], ...] = ((0.8, "well"), (0.7, "fair"), (0.6, "weak"))
+_CHANCE = 0.5
 # The key of the section; its figures stand with each judge in --json.
 KEY = "trust"
-# What grades reach that have nothing to do with people's.
-_CHANCE = {"AUROC": 0.5, "rho": 0.0}
 _TRUST: dict[TrustLevel, Message] = {
     "well": _("people mostly agree"),
     "fair": _("people often agree"),
@@ -200,12 +196,13 @@ def _trust(
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
-    figure, value, low, high = calibration.headline
+    value, bounds = calibration.kept.auroc, calibration.kept.intervals
+    low, high = (bounds and bounds.auroc) or (None, None)
     level: TrustLevel = "doubtful"
     if calibration.n < ENOUGH_ROWS:
         level = "few"
-    elif value is not None and low is not None and low > _CHANCE[figure]:
-        level = next((level for limit, level in _LEVELS[figure] if value >= limit), "doubtful")
+    elif value is not None and low is not None and low > _CHANCE:
+        level = next((level for limit, level in _LEVELS if value >= limit), "doubtful")
     interval = f" [{short_number(low)}–{short_number(high)}]" if low is not None and high is not None else ""
     data: list[Text] = [f"{calibration.dataset} {calibration.label}"]
     if calibration.language != language:
@@ -214,7 +211,7 @@ def _trust(
     agreement = _(
         "agreement with people {figure} (answers: {n}, {data})",
         n=calibration.n,
-        figure=f"{figure} {short_number(value)}{interval}",
+        figure=f"AUROC {short_number(value)}{interval}",
         data=data,
     )
     return JudgeTrust(calibration=agreement, level=level, warnings=tuple(warnings))

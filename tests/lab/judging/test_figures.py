@@ -1,17 +1,19 @@
 """The figures of a judge beside people."""
 
+import numpy as np
 import pytest
 
 from simulator.lab.judging.figures import (
     LabelledGrade,
-    RedAgreement,
     Yardstick,
-    best_threshold,
-    figures_json,
-    histogram,
+    drawn_auroc,
+    drawn_mean,
     human_agreement,
     measure,
+    nearest_levels,
 )
+from simulator.results.agreement import auroc
+from simulator.results.draws import Draws, interval
 
 BY = Yardstick(scale=(1, 5), levels=(1, 2, 3, 4), good_from=3.5, seed=1)
 
@@ -23,81 +25,64 @@ def rows(*grades_and_labels: tuple[float, float]) -> list[LabelledGrade]:
 
 def test_a_judge_that_agrees_agrees() -> None:
     """The same order and the same place on the scale: every figure is at its best, and the cut is known."""
-    found = measure(rows((1, 1), (2.333, 2), (3.667, 3), (5, 4), (5, 4)), BY)
+    figures = measure(rows((1, 1), (2.333, 2), (3.667, 3), (5, 4), (5, 4)), BY)
 
-    assert found.judge.spearman.value == pytest.approx(1)
-    assert (found.judge.kendall, found.judge.auroc.value) == (1, 1)
-    assert found.kappa.value == 1
-    assert found.leniency.value == pytest.approx(0, abs=1e-3)
-    assert found.threshold is not None
-    assert (found.threshold.grade, found.good) == (5, 2)
+    assert (figures.judge.auroc.value, figures.kappa.value) == (1, 1)
+    assert figures.leniency.value == pytest.approx(0, abs=1e-3)
+    assert (figures.passing, figures.good) == (5, 2)
 
 
 def test_leniency_is_judge_less_people_on_a_common_scale() -> None:
     """A 4 of 1..5 where people said 1 of 1..4 is three quarters too mild."""
-    found = measure(rows((4, 1), (5, 2), (4, 1)), BY)
+    figures = measure(rows((4, 1), (5, 2), (4, 1)), BY)
 
-    assert found.leniency.value == pytest.approx((0.75 + 2 / 3 + 0.75) / 3)
-    assert (found.leniency.low or 0) > 0.6
+    assert figures.leniency.value == pytest.approx((0.75 + 2 / 3 + 0.75) / 3)
+    assert (figures.leniency.low or 0) > 0.6
 
 
 def test_labels_of_0_and_1_are_held_against_the_red_rule() -> None:
     """A grade of 3 that is red is a bad one; how mild a grade is cannot be told without degrees."""
     by = Yardstick(scale=(1, 5), levels=(0, 1), good_from=0.5, seed=1)
     told = [(5, 1, False), (4, 1, False), (3, 0, True), (1, 0, True), (3, 1, True), (4, 0, False)]
-    graded = [LabelledGrade(str(at), grade, label, red=red) for at, (grade, label, red) in enumerate(told)]
-    found = measure(graded, by)
-    shown = figures_json(found)
+    figures = measure(
+        [LabelledGrade(str(at), grade, label, red=red) for at, (grade, label, red) in enumerate(told)], by
+    )
+    shown = figures.as_json()
 
-    assert found.kappa.value == pytest.approx(1 / 3)
-    assert shown["red"] == {"rows": 3, "bad": 2, "of": 3, "precision": 0.6667, "recall": 0.6667}
+    assert figures.kappa.value == pytest.approx(1 / 3)
+    assert shown["red"] == {"rows": 3, "bad": 2, "of": 3}
     assert shown["leniency"] == {"value": None, "low": None, "high": None}
-    assert figures_json(measure(rows((4, 1), (5, 2)), BY))["red"] is None
-    # Shares of nothing are no shares: neither of red answers where none is, nor of bad ones.
-    assert RedAgreement(rows=0, bad=0, of=4).precision is None
-    assert RedAgreement(rows=4, bad=0, of=0).recall is None
+    assert measure(rows((4, 1), (5, 2)), BY).red is None
 
 
 def test_a_single_class_has_no_auroc_and_no_cut() -> None:
     """Where nothing is bad, nothing can be told apart."""
-    found = measure(rows((3, 4), (5, 4), (4, 3.6)), BY)
+    figures = measure(rows((3, 4), (5, 4), (4, 3.6)), BY)
 
-    assert found.one_kind
-    assert (found.judge.auroc.value, found.threshold) == (None, None)
-    assert figures_json(found)["auroc"] is None
+    assert figures.one_kind
+    assert (figures.judge.auroc.value, figures.passing) == (None, None)
 
 
 def test_one_grade_for_most_rows_is_poor_discrimination() -> None:
     """60 % of fours are too many, however good the rest."""
-    assert histogram([4, 4, 4, 2, 5], (1, 5)).poor
-    assert not histogram([4, 4, 3, 2, 5], (1, 5)).poor
-    assert histogram([4, 4, 4, 2, 5], (1, 5)).bars == ((1, 0), (2, 1), (3, 0), (4, 3), (5, 1))
+    often, seldom = (
+        measure(rows(*((grade, 1) for grade in grades)), BY) for grades in ((4, 4, 4, 2, 5), (4, 4, 3, 2, 5))
+    )
+
+    assert (often.poor, often.commonest, often.share) == (True, 4, 0.6)
+    assert not seldom.poor
 
 
-def test_many_grades_have_ten_bars_of_one_width() -> None:
-    """Up to eleven grades each have their bar; of more, a border counts above, but for the highest."""
-    eleven = [place / 10 for place in range(11)]
-    assert histogram(eleven, (0, 1)).bars == tuple((value, 1) for value in eleven)
-    found = histogram([1, 1.5, 1.9, 2, *(2.1 + place / 10 for place in range(8)), 4.95, 5], (1, 5))
-    assert [value for value, _n in found.bars] == [1, 1.4, 1.8, 2.2, 2.6, 3, 3.4, 3.8, 4.2, 4.6]
-    assert [n for _value, n in found.bars] == [1, 1, 3, 4, 3, 0, 0, 0, 0, 2]
-
-
-def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
-    """A scorer that lacks a row says so by its n; only whole ones are compared with the judge."""
+def test_a_scorer_is_measured_on_the_rows_that_it_has() -> None:
+    """Its n says how many."""
     pairs = ((1, 1), (2, 2), (4, 3), (5, 4), (3, 4))
-    known = [{"length": -float(at), "token_precision": float(label)} for at, (_, label) in enumerate(pairs)]
     whole = [
-        LabelledGrade(str(at), grade, label, scorers=known[at] | ({"rival": label} if at else {}))
+        LabelledGrade(str(at), grade, label, scorers={"length": -at} | ({"rouge_l": label} if at else {}))
         for at, (grade, label) in enumerate(pairs)
     ]
-    found = measure(whole, BY)
 
-    numbers = {scorer.name: scorer.n for scorer in found.scorers}
-    assert list(numbers.items()) == [("length", 5), ("token_precision", 5), ("rival", 4)]
-    assert found.best_trivial == "token_precision"
-    assert found.advantage is not None
-    assert (found.advantage.value or 0) < 0
+    scorers = [(scorer.name, scorer.n, scorer.auroc.value) for scorer in measure(whole, BY).scorers]
+    assert scorers == [("length", 5, 0), ("rouge_l", 4, 1)]
 
 
 def test_people_are_compared_with_each_other() -> None:
@@ -107,38 +92,43 @@ def test_people_are_compared_with_each_other() -> None:
         LabelledGrade(group=str(at), grade=1, people=sum(pair) / 2, votes=pair)
         for at, pair in enumerate(votes)
     ]
-    found = human_agreement(marked, BY)
+    people = human_agreement(marked, BY)
 
-    assert found is not None
-    assert found.n == 10
+    assert people is not None
+    assert people.n == 10
     assert human_agreement(rows((1, 1)), BY) is None
 
 
-def test_no_correlation_at_all_is_more_than_a_negative_one() -> None:
-    """The better of two trivial scorers has a rho of exactly 0; one without any rho is never the best."""
-    ranks = [1.0, 2.0, 3.0, 4.0]
-    known = {"length": [4.0, 3.0, 1.0, 2.0], "token_recall": [2.0, 4.0, 1.0, 3.0], "rouge_l": [1.0] * 4}
-    marked = [
-        LabelledGrade(str(at), rank, rank, scorers={name: values[at] for name, values in known.items()})
-        for at, rank in enumerate(ranks)
-    ]
-    found = measure(marked, BY)
-
-    assert {scorer.name: scorer.spearman.value for scorer in found.scorers}["token_recall"] == 0
-    assert found.best_trivial == "token_recall"
-    assert found.advantage is not None
-    assert found.advantage.value == pytest.approx(1)
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [([1, 2, 3, 4], [1, 2, 3, 3, 4]), ([0, 1], [0, 0, 1, 1, 1]), ([0, 50, 100], [0, 50, 50, 100, 100])],
+)
+def test_grades_go_to_the_nearest_level(levels: list[float], expected: list[float]) -> None:
+    """The grades 1 to 5 on another scale: linear, halves up."""
+    assert nearest_levels([0, 0.25, 0.5, 0.75, 1], levels).tolist() == expected
 
 
-def test_the_best_cut_balances_both_kinds() -> None:
-    """At 3 all good ones are there and three of four others are below; at 4 it is 3/4 and 4/4.
+@pytest.mark.parametrize("at", [0, 7, 49])
+def test_a_draw_gives_what_its_rows_give(at: int) -> None:
+    """AUROC and mean by weights are those of the rows written out."""
+    random = np.random.default_rng(1)
+    labels = random.integers(0, 4, 30)
+    scores, good = np.round(labels + random.normal(0, 1.5, 30)), labels >= 2
+    draws = Draws([f"c{number // 3}" for number in range(30)], seed=5, resamples=50)
+    counts = draws.by_rows(np.arange(30), lambda weights: weights)[at].astype(int)
+    drawn = [row for row in range(30) for _ in range(counts[row])]
 
-    There is none among rows of one kind, or where grades say nothing.
-    """
-    good = [False, False, False, True, False, True, True, True]
-    found = best_threshold([1, 2, 2, 3, 3, 4, 4, 5], good)
+    assert drawn_auroc(scores, good, draws)[at] == pytest.approx(
+        auroc(scores[drawn].tolist(), good[drawn].tolist())
+    )
+    assert drawn_mean(scores, draws)[at] == pytest.approx(scores[drawn].mean())
 
-    assert found is not None
-    assert (found.grade, found.balanced_accuracy, found.recall, found.precision) == (4, 0.875, 0.75, 1)
-    assert best_threshold([1, 2], [True, True]) is None
-    assert best_threshold([3, 3], [True, False]) is None
+
+def test_what_a_draw_does_not_have_is_left_out() -> None:
+    """A draw of one class has no AUROC; when half of the draws have none, neither has the interval."""
+    draws = Draws(["a", "b", "c", "d"], seed=1)
+    rare = drawn_auroc([1, 2, 3, 4], [False, False, False, True], draws)
+
+    assert np.isnan(rare).any()
+    assert interval(rare) is not None
+    assert interval(drawn_auroc([1, 2, 3, 4], [True] * 4, draws)) is None

@@ -26,7 +26,6 @@ def test_a_row_becomes_what_a_judge_of_a_run_sees(tmp_path: Path) -> None:
     assert context.references == (file.rows[0].case.references[0][0],)
     assert (context.turn.index, len(context.case.history), context.turn.answer.shows_passages) == (1, 2, True)
     assert file.rows[0].group == "g0"
-    assert file.rows[0].published_scores == {"rival": 0.5}
 
 
 def test_without_contexts_nobody_knows_what_was_retrieved(tmp_path: Path) -> None:
