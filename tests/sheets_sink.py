@@ -144,7 +144,7 @@ def one_cell(text: str, *, note: str = "", mark: CellMark = "") -> Worksheet:
     columns = (Column(key="key", title="キー"), Column(key="value", title="値"))
     cell = SheetCell(text=text, note=note, mark=mark)
     return Worksheet(
-        name="technical", title="技術情報", columns=columns, rows=(SheetRow(key="k", cells={"value": cell}),)
+        name="trends", title="推移表", columns=columns, rows=(SheetRow(key="k", cells={"value": cell}),)
     )
 
 

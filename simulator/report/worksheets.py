@@ -13,7 +13,6 @@ sheet (`sheets/merge.py`):
     history         20261121-090400-x                              a new row
     trends          fees-01, the id of the case                    figures are replaced
     archive         review/answer-9d6fc3c2aaddaee7-...             what left the others, with the team's words
-    technical       model.judge, setting.turns, version.python     values are replaced
 
 Which columns they have, and who owns them, is in `sheets/model.py`; here are their cells. Rows of
 conversations, answers and fixes are made one at a time, while they are written (`LazyRows`).
@@ -40,7 +39,6 @@ from simulator.core.document import (
     target_points,
 )
 from simulator.core.messages import Message, _, changed, safe_text, sentences
-from simulator.core.settings import dollars
 from simulator.core.titles import TITLES
 from simulator.core.types import (
     COMPLETE,
@@ -77,7 +75,6 @@ from simulator.report.tables import (
     grade_text,
     mark_text,
     replay_note,
-    setting_text,
 )
 from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.results.causes import standing_name
@@ -146,7 +143,7 @@ def worksheets(
     tests: Sequence[Case] = (),
     said: InDocument = _UNSAID,
 ) -> tuple[Worksheet, ...]:
-    """All worksheets, in the order of their tabs: what decides first, technical details last.
+    """All worksheets, in the order of their tabs: what decides first.
 
     `past` are the runs of the folder, oldest first, each of which has a row in the history; `tests` are
     questions that the team made tests; `said` is what the team's words are now, and what the sheet or
@@ -158,7 +155,6 @@ def worksheets(
         partial(summary_sheet, said=said), partial(review_sheet, said=said), _fixes_sheet,
         conversations_sheet, blind_sheet, partial(questions_sheet, tests=tests),
         partial(history_sheet, runs=runs), partial(trends_sheet, runs=runs), _archive_sheet,
-        technical_sheet,
     )  # fmt: skip
     asked, red = _asked_questions(context)
     run = {"run": context.results.run.id, "asked": asked, "red": red}
@@ -444,31 +440,6 @@ def trends_sheet(context: ReportContext, runs: Sequence[PastRun]) -> Worksheet:
             cells["change"] = number_cell(round(100 * course.change, 1))
         rows.append(SheetRow(safe_text(course.case), cells))
     return worksheet("trends", context.text, tuple(rows), context.wording)
-
-
-def technical_sheet(context: ReportContext) -> Worksheet:
-    """Models, versions, prompt hashes, settings, tokens and statistics, by name; in English.
-
-    What it takes to repeat the run, for whoever does so: names are those of settings and of --json.
-    """
-    run, summary = context.results.run, context.summary
-    values = {"run": run.id, "created": run.created.isoformat(), "offline": str(run.offline).lower()}
-    for kind, named in (("version", run.versions), ("model", run.models), ("prompt", run.prompts)):
-        values |= {f"{kind}.{key}": value for key, value in sorted(named.items())}
-    values |= {f"setting.{key}": setting_text(value) for key, value in sorted(run.settings.items())}
-    for role, spent in summary.money.spending.items():
-        values[f"calls.{role}"] = f"{spent.calls} (+{spent.cached} cached)"
-        cached = f" ({spent.tokens_cached} cached)" if spent.tokens_cached else ""
-        values[f"tokens.{role}"] = f"{spent.tokens_in} in{cached}, {spent.tokens_out} out"
-        for model, spending in summary.money.usage.get(role, {}).items():
-            cost = "cost unknown" if spending.cost_usd is None else f"{dollars(spending.cost_usd)} USD"
-            values[f"usage.{role}.{model}"] = f"{spending.tokens_in} in, {spending.tokens_out} out, {cost}"
-    for name, judge in summary.scores.judges.items():
-        for key, figure in (("stderr", judge.stderr), ("raw_mean", judge.raw_mean)):
-            values[f"judge.{name}.{key}"] = "" if figure is None else f"{figure:.4f}"
-        values[f"judge.{name}.rubric"] = ", ".join(judge.rubrics)
-    rows = tuple(SheetRow(key=key, cells={"value": text_cell(value)}) for key, value in values.items())
-    return worksheet("technical", context.text, rows, context.wording)
 
 
 def questions_sheet(context: ReportContext, tests: Sequence[Case] = ()) -> Worksheet:

@@ -6,27 +6,22 @@ it, and how it is painted, row by row, with formats, notes, dropdowns and print 
 Whether people saved a workbook shows in its time: the program notes in it when it wrote it
 (`rehearsal_written`). From this follows where the next report goes, in a run's folder with
 
-    nothing, or report.xlsx as the program left it  -> report.xlsx, written anew
-                                                       with what was saved in earlier runs since
+    nothing, or report.xlsx as the program left it  -> report.xlsx, with the words of the last earlier run's
     report.xlsx that somebody saved                 -> report-2.xlsx, with their words, rows and columns
     report.xlsx saved, and report-2.xlsx made of it -> report-2.xlsx anew, with the same words
     report.xlsx open in Excel or LibreOffice        -> the next free number, and a line on stderr
-    nothing, but workbooks of earlier runs          -> report.xlsx, joined to that of the last run, and to all
-                                                       that were saved since that one was joined to others
-                                                       (`rehearsal_joined`)
 
 Worksheets and columns are found by defined names, which follow their cells through moves and renames:
 `rehearsal_review_judge_is` = 'Review'!$H$1. Rows are found by their keys. What becomes of each row says
-`sheets/merge.py`; worksheets of people's own are copied with their values, formulas and looks.
+`sheets/merge.py`; worksheets of people's own are copied with their values and formulas.
 """
 
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,20 +56,16 @@ from simulator.sheets.model import (
     SheetRow,
     Worksheet,
     decimals_of,
-    folded,
     layouts,
 )
 
-# When the program wrote a workbook, and when it looked for what had been saved in those of earlier runs: in
-# seconds.
-_WRITTEN, _JOINED = "rehearsal_written", "rehearsal_joined"
+# When the program wrote a workbook, in seconds.
+_WRITTEN = "rehearsal_written"
 # Some file systems (FAT) keep times of even seconds only, so all times are made even.
 _SECONDS = 2
 # report.xlsx and report-2.xlsx; a copy that people named themselves (report-final.xlsx) has no number.
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
-# So many workbooks of earlier runs are read, those that were saved last.
-_READ = 10
 # The worksheets that go on in the next run; conversations and blind grades are those of one run.
 _GO_ON = ("summary", "review", "fixes", "history", "archive")
 # The width of a column that people added.
@@ -102,34 +93,35 @@ def save(
 ) -> Path:
     """Writes report.xlsx beside the run file, or report-2.xlsx ... once the team has written in one.
 
-    It is joined to what the team wrote in the newest workbook beside the run file, or where there is none, in
-    those in `earlier`, the folders of earlier runs. A workbook that is open in Excel is left alone; stderr
-    says where the report stands instead. Returns the path that was written.
+    It has what the team wrote in the workbook beside the run file that was saved last, or, where nobody wrote
+    in one, in that of the last run in `earlier`, folders in the order of their runs. A workbook that is open
+    in Excel is left alone; stderr says where the report stands instead. Returns the path that was written.
 
     Raises RunFileError where nothing can be written. A workbook that cannot be read counts as the team's: it
     is left alone with a line on stderr, and the report gets the next number.
     """
     folder, started = run_file.parent, time.time_ns()
-    source: Path | None
-    paths = newest_first([folder])
-    newest = next(filter(None, (_read(path) for path in paths)), None)
-    first = 1
-    if newest and not newest.touched and [path.name for path in paths] == ["report.xlsx"]:
+    newest = _newest(folder)
+    source, names = newest, tuple(layouts())
+    if newest is None or (not newest.touched and newest.path.name == "report.xlsx"):
         # All that it has of the team came from earlier runs, where they may have gone on writing.
-        source, before = _of_earlier_runs([*earlier, folder], started)
-    elif newest:
-        before, number = newest.content, _NUMBERED.fullmatch(newest.path.name)
-        for note in before.notes:
-            say(_("{workbook}, {note:sentence}", workbook=newest.path.name, note=note.text))
+        runs = (_newest(place, _GO_ON) for place in reversed(earlier))
+        if last := next(filter(None, runs), None):
+            source, names = last, _GO_ON
+    first = 1
+    if newest:
+        number = _NUMBERED.fullmatch(newest.path.name)
         # Behind one that people saved; in the place of one that the program made of it since.
         first = int((number and number[1]) or 1) + newest.touched
-        source = newest.path
-    else:
-        source, before = _of_earlier_runs(earlier, started)
-    joined, properties, replaced_cells = _joined(worksheets, before)
+    before = source.content if source else EditedSheets({})
+    for note in before.notes:
+        if source and note.about == "cell":
+            say(_("{workbook}, {note:sentence}", workbook=source.path, note=note.text))
+    there = {name: sheet for name, sheet in before.sheets.items() if name in names}
+    joined, replaced_cells = _joined(worksheets, there)
     for line in filter(None, (closing_line(joined), *replaced_cells)):
         say(line)
-    book = Book(joined, properties, source if before.foreign else None, before.foreign)
+    book = Book(joined, source.path if source and before.foreign else None, before.foreign)
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
         # What is there may go only as the program left it, and if the team's words come along.
@@ -145,10 +137,9 @@ def save(
 
 
 class Book(NamedTuple):
-    """What is written: worksheets, what the file keeps for the program, and what is copied from a file."""
+    """What is written: worksheets, and what is copied from a file."""
 
     worksheets: Sequence[Worksheet]
-    properties: Mapping[str, str] = {}
     source: Path | None = None
     copied: Sequence[str] = ()
 
@@ -161,91 +152,42 @@ def newest_first(folders: Iterable[Path]) -> list[Path]:
     )
 
 
-def _read(path: Path, names: Sequence[str] = ()) -> _Workbook | None:
-    """The workbook as it is now; None for one that is not ours or, as stderr says, cannot be read."""
-    try:
-        content = read_edited(path, names)
-    except InputError as error:
-        say(_("{fault} It is left alone.", fault=error))
-        return None
-    # Saving it changes its time.
-    touched = content.properties.get(_WRITTEN) != str(path.stat().st_mtime)
-    return _Workbook(path, content, touched) if content.sheets else None
-
-
-def _of_earlier_runs(folders: Sequence[Path], now: int) -> tuple[Path | None, EditedSheets]:
-    """The workbook of earlier runs that was saved last, and what goes on of all that are there.
-
-    `folders` are in the order of their runs, oldest first; `now` is in nanoseconds. That of the last run has
-    what was saved in the others before it was joined to these; of several that have a row the one that was
-    saved last counts.
-    """
-    of_folders = [newest_first([folder]) for folder in folders]
-    joined = {_JOINED: str(now / 1e9)}
-    newest = (_read(path, _GO_ON) for paths in reversed(of_folders) for path in paths)
-    if not (last := next(filter(None, newest), None)):
-        return None, EditedSheets({}, properties=joined)
-    try:
-        since = float(last.content.properties.get(_JOINED, 0))
-    except ValueError:
-        # All are read then: what was joined before is found by its keys.
-        since = 0.0
-        damaged = _(
-            "{path}: its property {name} is damaged; all saved workbooks of earlier runs are read.",
-            path=last.path,
-            name=_JOINED,
-        )
-        say(damaged)
-    paths = newest_first(folders)
-    later = (_read(path, _GO_ON) for path in paths if path != last.path and path.stat().st_mtime > since)
-    saved = islice((book for book in later if book and book.touched), _READ - 1)
-    read = sorted([last, *saved], key=lambda book: paths.index(book.path))
-    for path, content, _touched in read:
-        for note in (note for note in content.notes if note.about == "cell"):
-            say(_("{workbook}, {note:sentence}", workbook=path, note=note.text))
-    sheets = {name: sheet for name, sheet in read[0].content.sheets.items() if name in _GO_ON}
-    for older in read[1:]:
-        # What the archive has of a row, and what the review has of it, are about the same.
-        seen = {(name, row.key) for name, sheet in sheets.items() for row in sheet.rows}
-        gone = (key.partition("/") for name, key in seen if name == "archive")
-        seen |= {(name, key) for name, _slash, key in gone}
-        for name, sheet in older.content.sheets.items():
-            if name not in _GO_ON:
-                continue
-            rows = tuple(row for row in sheet.rows if row.key and (name, row.key) not in seen)
-            into = sheets.get(name, sheet._replace(rows=()))
-            others = {**sheet.others, **into.others}
-            sheets[name] = into._replace(rows=(*into.rows, *rows), others=others)
-    return read[0].path, read[0].content._replace(sheets=sheets, properties=joined)
+def _newest(folder: Path, names: Sequence[str] = ()) -> _Workbook | None:
+    """The workbook in a folder that was saved last; as stderr says, without those that cannot be read."""
+    for path in newest_first([folder]):
+        try:
+            content = read_edited(path, names)
+        except InputError as error:
+            say(_("{fault} It is left alone.", fault=error))
+            continue
+        if content.sheets:
+            # Saving it changes its time.
+            return _Workbook(path, content, content.properties.get(_WRITTEN) != str(path.stat().st_mtime))
+    return None
 
 
 def _joined(
-    worksheets: Sequence[Worksheet], before: EditedSheets
-) -> tuple[tuple[Worksheet, ...], dict[str, str], list[Message]]:
-    """The worksheets with all that people wrote, the workbook's properties, and which cells were replaced."""
+    worksheets: Sequence[Worksheet], before: Mapping[str, EditedSheet]
+) -> tuple[list[Worksheet], list[Message]]:
+    """The worksheets with all that people wrote, and which cells were replaced."""
     # Without its keys a worksheet cannot be joined; it stays in the file that people saved.
-    there = {name: sheet for name, sheet in before.sheets.items() if "key" in sheet.columns}
+    there = {name: sheet for name, sheet in before.items() if "key" in sheet.columns}
     sheets = [sheet for sheet in worksheets if sheet.name in there or (there and sheet.name == "archive")]
-    merged = merge_all(sheets, {"archive": EditedSheet("", 1, {"key": 1}), **there})
-    properties = {_JOINED: before.properties.get(_JOINED, "0")}
-    joined = list[Worksheet]()
-    for sheet in worksheets:
-        if sheet.name not in merged:
-            # An archive is there once something has gone into it.
-            joined += [sheet] if sheet.name != "archive" else []
-            continue
-        whole, plan = merged[sheet.name]
-        joined.append(_whole(whole, plan, there.get(sheet.name)))
-        if plan.deleted:
-            properties[DELETED + sheet.name] = " ".join(column.key for column in plan.deleted)
-    return tuple(joined), properties, [*replaced_lines(plan for _sheet, plan in merged.values())]
+    new = {"archive"} - there.keys()
+    merged = merge_all(sheets, {"archive": EditedSheet("", 1, {"key": 1}), **there}, new)
+    # An archive is there once something has gone into it.
+    joined = [
+        _whole(*merged[sheet.name], there.get(sheet.name)) if sheet.name in merged else sheet
+        for sheet in worksheets
+        if sheet.name in merged or sheet.name != "archive"
+    ]
+    return joined, [*replaced_lines(plan for _sheet, plan in merged.values())]
 
 
 def _whole(sheet: Worksheet, plan: Merged, edited: EditedSheet | None) -> Worksheet:
     """A worksheet with people's columns at its end, and their rows, under the title that they gave it."""
-    out = {column.key for column in plan.deleted}
     own = [key.removeprefix(OTHER) for key in plan.places if key.startswith(OTHER)]
-    columns = [column for column in sheet.columns if column.key not in out]
+    columns = [column for column in sheet.columns if column.key in plan.places]
     columns += [
         Column(key=f"{OTHER}{title}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
         for title in own
@@ -266,10 +208,9 @@ def write(book: Book, path: Path, language: Language = "ja", *, since: int | Non
     if any(path.with_name(name).exists() for name in (f"~${path.name}", f".~lock.{path.name}#")):
         raise _LockedFile
     now = time.time() // _SECONDS * _SECONDS
-    dated = book._replace(properties={_WRITTEN: str(now), **book.properties})
     try:
         with replaced(path, REPORT_AGAIN) as new:
-            paint(dated, new, language)
+            paint(book, new, language, {_WRITTEN: str(now)})
             # The time that the file says of itself, to the second: else the next look would take it for
             # saved.
             os.utime(new, (now, now))
@@ -295,53 +236,34 @@ _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7
 Places = Mapping[str, tuple[int, int]]
 
 
-def _properties(workbook: Any) -> dict[str, str]:
-    """What the program wrote into a workbook about it."""
-    return {entry.name: str(entry.value) for entry in workbook.custom_doc_props.props}
-
-
 def read_edited(path: Path, names: Sequence[str] = ()) -> EditedSheets:
     """All known worksheets, or those of these `names`, and the titles of people's own.
 
     Raises CaseFileError in one line for a file that is not a workbook.
-    Hidden worksheets are looked at last, so that a visible copy comes before a hidden original.
     """
     from openpyxl.utils import column_index_from_string
 
     workbook = open_workbook(path)
-    properties = _properties(workbook)
-    # The names of a copied worksheet are its own: they count where the original is gone.
-    defined = {n: d for sheet in workbook.worksheets for n, d in sheet.defined_names.items()}
-    defined |= dict(workbook.defined_names.items())
+    properties = {entry.name: str(entry.value) for entry in workbook.custom_doc_props.props}
     places: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
-    ever = {name: set(properties.get(DELETED + name, "").split()) for name in layouts()}
-    for defined_name, definition in defined.items():
+    for defined_name, definition in workbook.defined_names.items():
         match, at = _NAMED.fullmatch(defined_name), _PLACE.fullmatch(definition.attr_text or "")
-        if not match or match[1] not in layouts():
-            continue
-        name, column = match.groups()
         # A name remains when its column is deleted, and stands for nothing then.
-        ever[name].add(column)
-        if at:
+        if match and at and match[1] in layouts():
             tab = at[1].replace("''", "'") if at[1] else at[2]
             header = int(at[4]), column_index_from_string(at[3])
-            places.setdefault((tab, name), {})[column] = header
-    printed = _PLACE.fullmatch(str(getattr(defined.get(PRINTED), "attr_text", "")))
-    not_read = {LISTS, (printed[1] or printed[2]).replace("''", "'") if printed else LISTS}
+            places.setdefault((tab, match[1]), {})[match[2]] = header
     # With `names` what is ours is read only where it is named; what is not ours may be people's own.
     named = dict(list(places))
     wanted = [
         worksheet
         for worksheet in workbook.worksheets
-        if worksheet.title not in not_read and (not names or named.get(worksheet.title, names[0]) in names)
+        if worksheet.title not in (LISTS, properties.get(PRINTED))
+        and (not names or named.get(worksheet.title, names[0]) in names)
     ]
-    wanted.sort(key=lambda worksheet: worksheet.sheet_state != "visible")
     tabs = {sheet.name: sheet.lines for sheet in read_worksheets(path, wanted)}
     tab_of = _identified(tabs, places)
-    sheets = {
-        name: _sheet(tab, tabs[tab], name, places.get((tab, name), {}), ever[name])
-        for name, tab in tab_of.items()
-    }
+    sheets = {name: _sheet(tab, tabs[tab], name, places.get((tab, name), {})) for name, tab in tab_of.items()}
     foreign = tuple(tab for tab, lines in tabs.items() if tab not in tab_of.values() and lines)
     return EditedSheets(sheets, foreign, properties)
 
@@ -349,27 +271,23 @@ def read_edited(path: Path, names: Sequence[str] = ()) -> EditedSheets:
 def _identified(
     tabs: Mapping[str, Sequence[WorksheetRow]], places: Mapping[tuple[str, str], Places]
 ) -> dict[str, str]:
-    """The tab of each worksheet, found by the names in it, else by its title, else by its column titles."""
+    """The tab of each worksheet, found by the names in it, else by its column titles."""
     tab_of: dict[str, str] = {}
     for name in layouts():
         if named := [tab for tab in tabs if (tab, name) in places]:
             tab_of[name] = max(named, key=lambda tab: len(places[tab, name]))
     for name, layout in layouts().items():
         free = {tab: lines for tab, lines in tabs.items() if tab not in tab_of.values()}
-        titled = next((tab for tab in free if folded(tab) in layout.tabs), None)
-        if name not in tab_of and (tab := titled or recognised(free, layout)):
+        if name not in tab_of and (tab := recognised(free, layout)):
             tab_of[name] = tab
     return tab_of
 
 
-def _sheet(
-    tab: str, lines: Sequence[WorksheetRow], name: str, places: Places, ever: Collection[str]
-) -> EditedSheet:
+def _sheet(tab: str, lines: Sequence[WorksheetRow], name: str, places: Places) -> EditedSheet:
     """A worksheet by the names of its header cells, most of which are in one row."""
     header = Counter(row for row, _column in places.values()).most_common(1)[0][0] if places else 0
     columns = {key: column for key, (row, column) in places.items() if row == header}
-    keys = frozenset(ever)
-    return edited_sheet(tab, lines, layouts()[name], columns, header=header, ever=keys, by_titles=True)
+    return edited_sheet(tab, lines, layouts()[name], columns, header)
 
 
 # --- Painting ---
@@ -380,12 +298,10 @@ LONGEST = 32_767
 # Excel sets for a leading apostrophe (quotePrefix). The last four are full-width signs, which Japanese Excel
 # takes for the narrow ones.
 _FORMULA = tuple("=+-@\t\n|%＝＋－＠")
-# Where the lists of dropdowns are, and the name of the worksheet that is for printing.
+# Where the lists of dropdowns are, and the property that names the worksheet for printing.
 LISTS, PRINTED = "rehearsal_lists", "rehearsal_printed"
 # A row of the conversations to which others lead, with a number.
 _ROW = "rehearsal_row_"
-# Of a worksheet's columns, those that the team deleted.
-DELETED = "rehearsal_deleted_"
 AUTHOR = "Rehearsal"
 # The page of a run, beside its workbook, and the colour of a link.
 PAGE, LINK = "report.html", "0563C1"
@@ -413,8 +329,8 @@ _PAGE_WIDTH, _PAGE_HEIGHT = 148, 500
 _A4 = 9
 
 
-def paint(book: Book, path: Path, language: Language = "ja") -> None:
-    """Writes the workbook."""
+def paint(book: Book, path: Path, language: Language = "ja", properties: Mapping[str, str] = {}) -> None:
+    """Writes the workbook; `properties` are what it keeps for the program."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
         workbook = _WorkbookPainter(path, folder, language)
@@ -423,7 +339,7 @@ def paint(book: Book, path: Path, language: Language = "ja") -> None:
                 workbook.add(worksheet)
             if book.source:
                 workbook.copy(book.source, book.copied)
-            workbook.close(book.properties)
+            workbook.close(properties)
         finally:
             workbook.release()
 
@@ -503,13 +419,12 @@ class _WorkbookPainter:
     def _blocks(self, wide: Any, worksheet: Worksheet) -> None:
         """The conversations once more, for paper: below each other, a line for every turn.
 
-        Of the wide worksheet only the headings are printed, with the name of the one for paper.
+        Of the wide worksheet only two headings are printed.
         """
-        title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
         wide.print_area(0, 1, 0, 2)
-        wide.set_header(f"&L&A&R{shown(_('On paper: “{title}”', title=title), self.language)}")
+        title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
         sheet = self._file.add_worksheet(title)
-        self._file.define_name(PRINTED, f"='{title.replace(chr(39), chr(39) * 2)}'!$A$1")
+        self._file.set_custom_property(PRINTED, title, "text")
         for place, width in enumerate(_BLOCK):
             sheet.set_column(place, place, width)
         turns = [c.key.removeprefix("user") for c in worksheet.columns if c.key.startswith("user")]
@@ -604,7 +519,7 @@ class _WorkbookPainter:
         heading = self._format(bold=True, text_wrap=True, bg_color=HEADINGS[column.owner])
         sheet.write_string(0, number, cell_text(column.title, self.language, LONGEST), heading)
         self._note(sheet, 0, number, worksheet.note(column))
-        if column.owner == "team" and (column.choices or column.help):
+        if column.owner == "team" and column.choices:
             last = len(worksheet.rows) + _SPARE_ROWS
             sheet.data_validation(1, number, last, number, self._rule(column))
         # Columns that people added ("other.0") have no name, and are known by being none of ours.
@@ -672,18 +587,11 @@ class _WorkbookPainter:
         sheet.write_comment(row, column, note, box)
 
     def _rule(self, column: Column) -> dict[str, Any]:
-        """A dropdown that warns and does not forbid, and the column's help beside each of its cells."""
-        rule: dict[str, Any] = {"validate": "any"}
-        if titles := [choice.title for choice in column.choices]:
-            source: Any = titles
-            # Excel's limit for a list within a rule.
-            if units(",".join(titles)) > 255:
-                source = self._listed(titles)
-            rule = {"validate": "list", "source": source, "error_type": "warning"}
-        # Excel's limits: 255 for the message, 32 for its title. A longer help is in the note of the heading.
-        if column.help and units(column.help) <= 255:
-            rule |= {"input_title": column.title[:32], "input_message": column.help}
-        return rule
+        """A dropdown that warns and does not forbid."""
+        titles = [choice.title for choice in column.choices]
+        # Excel's limit for a list within a rule.
+        source = self._listed(titles) if units(",".join(titles)) > 255 else titles
+        return {"validate": "list", "source": source, "error_type": "warning"}
 
     def _listed(self, titles: list[str]) -> str:
         """Where a list of choices stands in the hidden worksheet."""
@@ -695,44 +603,26 @@ class _WorkbookPainter:
         return f"={LISTS}!{column}$1:{column}${len(titles)}"
 
     def copy(self, source: Path, titles: Iterable[str]) -> None:
-        """Copies worksheets of people's own: values, formulas, fills, bold, formats of numbers, widths.
-
-        Charts and pictures stay in the file that they are in.
-        """
+        """Copies worksheets of people's own: values and formulas; all else stays in their file."""
         from openpyxl import load_workbook
 
         workbook, shown = load_workbook(source), load_workbook(source, data_only=True)
         for title in titles:
-            theirs, values = workbook[title], shown[title]
             sheet = self._file.add_worksheet(title)
-            for letter, dimension in theirs.column_dimensions.items():
-                if dimension.width:
-                    sheet.set_column(f"{letter}:{letter}", dimension.width)
-            for row in theirs.iter_rows():
-                for cell in row:
-                    if cell.value is not None or cell.fill.fill_type:
-                        self._copied(sheet, cell, values[cell.coordinate].value)
+            for cell in (cell for row in workbook[title].iter_rows() for cell in row):
+                self._copied(sheet, cell, shown[title][cell.coordinate].value)
 
     def _copied(self, sheet: Any, cell: Any, value: Any) -> None:
-        look: dict[str, Any] = {"bold": True} if cell.font.bold else {}
-        fill = cell.fill.fgColor
-        if cell.fill.fill_type and fill.type == "rgb":
-            look["bg_color"] = f"#{str(fill.rgb)[-6:]}"
-        if cell.number_format != "General":
-            look["num_format"] = cell.number_format
+        look = {} if cell.number_format == "General" else {"num_format": cell.number_format}
         form, place = self._format(**look), (cell.row - 1, cell.column - 1)
-        if cell.data_type == "f" and isinstance(cell.value, str):
-            sheet.write_formula(*place, cell.value, form, "" if value is None else value)
+        if cell.data_type == "f":
+            sheet.write_formula(*place, str(cell.value), form, "" if value is None else value)
         elif cell.is_date:
-            sheet.write_datetime(*place, cell.value, form)
-        elif isinstance(cell.value, bool | int | float):
-            (sheet.write_boolean if isinstance(cell.value, bool) else sheet.write_number)(
-                *place, cell.value, form
-            )
-        elif cell.value is None:
-            sheet.write_blank(*place, None, form)
-        else:
-            sheet.write_string(*place, str(cell.value), form)
+            sheet.write_datetime(*place, value, form)
+        elif isinstance(value, bool | int | float):
+            (sheet.write_boolean if isinstance(value, bool) else sheet.write_number)(*place, value, form)
+        elif value is not None:
+            sheet.write_string(*place, str(value), form)
 
 
 def text_width(text: str) -> float:

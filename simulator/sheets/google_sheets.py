@@ -6,18 +6,15 @@ for metadata of rows. A copy of a worksheet has lost its metadata: it is recogni
 columns by theirs.
 
 A push goes in rounds: it reads the sheet, writes what is missing, and reads again, for people may sort or
-insert in between. Text is never a formula.
-
-One round:
+insert in between. Text is never a formula. One round:
 
     1. read   which worksheets there are, and their metadata (`read_spreadsheet`)
-    2. read   their heads and columns of keys (`read_sheets`)
+    2. read   what stands in them (`read_sheets`)
     3. read   the rows whose keys are pushed (`read_cells`)
     4. merge  what becomes of each worksheet (`sheets/merge.py`), as groups of requests (`Changes`)
     5. write  :batchUpdate with structure, new rows, fills and notes; then values by column metadata
     6. read   keys and columns again (`_verify`); what is not where it was written raises MovedCells
-    7. delete rows that are over and stand in the archive by now (`_delete`), and read the keys once more: a
-              row that went because people sorted in just that moment is written again, with all its words
+    7. delete rows that are over, and stand in the archive by now
 
 MovedCells starts the next round, at most eight of them (`SheetsClient.persist`). So does a lost connection: a
 batch is atomic at Google's, and what has arrived is found by its key, so that no row is written twice. A push
@@ -62,14 +59,12 @@ from simulator.sheets.merge import (
     merge_all,
     recognised,
     replaced_lines,
-    team_kept,
 )
 from simulator.sheets.model import (
     FILLS,
     HEADINGS,
     Column,
     Layout,
-    PulledRow,
     SheetRow,
     Worksheet,
     decimals_of,
@@ -85,15 +80,11 @@ Cells = dict[tuple[int, int], Json]
 # From the first index up to the second, which is not included; None goes to the end of the worksheet.
 Span = tuple[int, int | None]
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
-# The keys of our metadata, with what their values are. A worksheet has the first three, a column the last.
+# The keys of our metadata, with what their values are. A worksheet has the first two, a column the last.
 #     rehearsal:worksheet   review Team Tokyo       its name, and the suffix of --worksheet
 #     rehearsal:id          1729384756              its sheetId; a worksheet with another one is a copy
-#     rehearsal:columns     key severity persona    all columns that it ever had, so that those that are
-#                                                   missing now were deleted by people, and stay deleted
 #     rehearsal:column      severity                the key of the column
-WORKSHEET, OWN_ID, EVER, COLUMN = (
-    "rehearsal:worksheet", "rehearsal:id", "rehearsal:columns", "rehearsal:column",
-)  # fmt: skip
+WORKSHEET, OWN_ID, COLUMN = "rehearsal:worksheet", "rehearsal:id", "rehearsal:column"
 # Rows in which a header is looked for: people put titles and notes above it.
 _HEAD = 12
 # The fields of a spreadsheet that are asked for (a partial response): without a mask Google sends every
@@ -101,8 +92,8 @@ _HEAD = 12
 _METADATA = "developerMetadata(metadataId,metadataKey,metadataValue)"
 _LISTED = (
     "spreadsheetUrl,"
-    "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount,frozenRowCount)),"
-    f"merges,{_METADATA},data(startRow,startColumn,columnMetadata({_METADATA})"
+    "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount)),"
+    f"{_METADATA},data(startRow,startColumn,columnMetadata({_METADATA})"
 )
 _SHOWN = "userEnteredValue,effectiveValue,formattedValue"
 
@@ -118,8 +109,6 @@ class Tab:
     id: int
     title: str
     rows: int
-    frozen: int
-    merges: Sequence[Json]
     tags: dict[str, str] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     tag_ids: dict[str, int] = field(default_factory=dict)
@@ -165,14 +154,10 @@ def read_spreadsheet(
 
 def _tab(sheet: Json) -> Tab:
     properties = sheet["properties"]
-    grid = properties.get("gridProperties", {})
-    rows, frozen = int(grid.get("rowCount", 0)), int(grid.get("frozenRowCount", 0))
-    number = int(properties.get("sheetId", 0))
-    tab = Tab(number, str(properties["title"]), rows, frozen, sheet.get("merges", ()))
+    rows = int(properties.get("gridProperties", {}).get("rowCount", 0))
+    tab = Tab(int(properties.get("sheetId", 0)), str(properties["title"]), rows)
     for tag in sheet.get("developerMetadata", ()):
-        # Columns that come later are named in a piece of their own: all values of a key count.
-        key = tag["metadataKey"]
-        tab.tags[key] = f"{tab.tags.get(key, '')} {tag.get('metadataValue', '')}".strip()
+        tab.tags[tag["metadataKey"]] = str(tag.get("metadataValue", ""))
     for data in sheet.get("data", ()):
         top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
         for index, column in enumerate(data.get("columnMetadata", ()), left):
@@ -235,44 +220,28 @@ def read_sheets(
     free = {tab.id: tab for tab in spreadsheet.tabs if lost and WORKSHEET not in tab.tags}
     areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
     cells = read_cells(client, target.key, [*areas, *map(head, free.values())], _SHOWN)
-    lines = {number: _lines(tab, cells.get(number, {})) for number, tab in free.items()}
-    copies = []
+    lines = {number: _lines(cells.get(number, {})) for number in free}
     for name in lost:
         if (copy := recognised(lines, layouts[name])) is not None:
             tabs[name] = free[copy]
-            copies.append(box(copy))
             # One worksheet is a copy of one only.
             del lines[copy]
-    cells |= read_cells(client, target.key, copies, _SHOWN)
+    cells |= read_cells(client, target.key, [box(tabs[name].id) for name in lost if name in tabs], _SHOWN)
     return {name: (tab, _edited(tab, cells.get(tab.id, {}), layouts[name])) for name, tab in tabs.items()}
 
 
 def _edited(tab: Tab, cells: Cells, layout: Layout) -> EditedSheet:
     columns = {key: index + 1 for key, index in tab.places.items()}
-    return edited_sheet(
-        tab.title,
-        _lines(tab, cells),
-        layout,
-        columns,
-        header=max(tab.frozen, 1),
-        ever=frozenset(tab.tags[EVER].split() if EVER in tab.tags else columns),
-        by_titles=WORKSHEET not in tab.tags,
-    )
+    return edited_sheet(tab.title, _lines(cells), layout, columns, header=1)
 
 
-def _lines(tab: Tab, cells: Cells) -> list[WorksheetRow]:
-    """The filled rows, as people see them; each cell of a merged area shows what its upper left one does.
+def _lines(cells: Cells) -> list[WorksheetRow]:
+    """The filled rows, as people see them.
 
-    Of a merged area only the first column is filled in: people merge rows that share an assignee or a status.
     A formula counts by what it shows, but one that shows an error (#REF!) is a fault of its cell.
     """
-    shown = dict(cells)
-    for area in tab.merges:
-        top, left = area.get("startRowIndex", 0), area.get("startColumnIndex", 0)
-        if (top, left) in cells:
-            shown |= {(row, left): cells[top, left] for row in range(top, area.get("endRowIndex", 0))}
     lines: dict[int, tuple[dict[int, str], dict[int, Message | str]]] = {}
-    for (row, column), cell in sorted(shown.items()):
+    for (row, column), cell in sorted(cells.items()):
         texts, faults = lines.setdefault(row + 1, ({}, {}))
         text = str(cell.get("formattedValue", text_of(cell)))
         if text.strip():
@@ -323,7 +292,7 @@ def worksheet_values(
             )
             raise InputError(msg)
         cells = read_cells(client, key, [box(tab.id)], "userEnteredValue,formattedValue").get(tab.id, {})
-        return tab.title, {line.number: line.texts for line in _lines(tab, cells) if line.texts}
+        return tab.title, {line.number: line.texts for line in _lines(cells) if line.texts}
 
     return client.persist(read, address)
 
@@ -348,11 +317,9 @@ _PIXELS_A_CHARACTER, _MARGIN = 7, 16
 _PROTECTED = "Rehearsal writes this column anew; write in the blue columns. / 自動で書き直される列です"
 # Bytes. Google recommends at most 2 MB a request. Rows that are inserted bring the looks of their columns
 # along, so a portion of new rows stays well below that.
-LARGEST, _PORTION = 1_900_000, 1_500_000
+_PORTION = 1_500_000
 # Gaps of so many rows are read along: fewer, larger areas. Rows of one run stand together unless people sort.
 _GAP = 50
-# Of these, which have the rows of all runs, heads and keys are read, and the rows that are pushed.
-_LONG = frozenset({"conversations", "questions", "history"})
 
 
 def color(fill: str) -> Json:
@@ -433,12 +400,6 @@ class Changes:
 
     def __init__(self, push: "_Push", sheet: Worksheet, merged: Merged, there: "_There") -> None:
         tab, edited, now = there
-        push.fresh[sheet.name] |= {column.key for column, _unused in merged.added}
-        for column in merged.deleted:
-            note = _(
-                "{tab}: the column {title} was deleted and is left out.", tab=edited.tab, title=column.title
-            )
-            push.notes[note] = None
         self.sheet, self.title, self.top = sheet, edited.tab, edited.header
         # Ids of worksheets and metadata are ours to choose, so that one batch can make and use them.
         self.called, self.language = identity(sheet.name, push.target.suffix), push.language
@@ -464,7 +425,7 @@ class Changes:
         self.groups = [[*self._structure(tab, edited, merged)]]
         # The last rows first, for each portion goes to the top.
         last = tab is not None and self.top >= tab.rows
-        self.groups += [[*self._insert_rows(rows, last)] for rows in reversed(packed(self.added, _PORTION))]
+        self.groups += [[*self._insert_rows(rows, last)] for rows in reversed(packed(self.added))]
         self.values: list[Json] = []
         self.updated: dict[str, int] = {}
         self._change_rows([*merged.rows, *merged.kept], edited.columns, now)
@@ -505,12 +466,9 @@ class Changes:
             filtered = box(self.sheet_id, columns=(0, len(added)))
             yield {"setBasicFilter": {"filter": {"range": filtered}}}
         # Of a copy that lost its metadata: from now on it is the worksheet of that name.
-        tags = tab.tags if tab else {}
-        if WORKSHEET not in tags:
+        if tab is None or WORKSHEET not in tab.tags:
             yield _tag(_new_id(), WORKSHEET, self.called, whole)
             yield _tag(_new_id(), OWN_ID, str(self.sheet_id), whole)
-        if ever := [*(() if EVER in tags else columns_there), *(column.key for column, _unused in added)]:
-            yield _tag(_new_id(), EVER, " ".join(ever), whole)
         for key, place in columns_there.items():
             if tab and key not in tab.tag_ids:
                 yield self._tag_column(key, place - 1)
@@ -618,7 +576,7 @@ def _uri(cell: Json) -> str:
     return str(look.get("link", {}).get("uri", ""))
 
 
-def packed(items: Iterable[Item], room: int = LARGEST) -> list[list[Item]]:
+def packed(items: Iterable[Item], room: int = _PORTION) -> list[list[Item]]:
     """Items in lists, each of at most `room` bytes in a request's body; a larger item is alone.
 
     ["aaaa", "bb", "c" * 20, "d"], room 16 -> [["aaaa", "bb"], ["c" * 20], ["d"]]
@@ -712,10 +670,8 @@ class _Push:
         self.notes: dict[Message | str, None] = {}
         # Where the row of each conversation is, as a link within the spreadsheet.
         self.goals: dict[str, str] = {}
-        # The columns that this push made, for what a broken connection leaves to the next round.
-        self.fresh: dict[str, set[str]] = {name: set() for name in self.worksheets}
-        # The rows of worksheets of which some were deleted, as they were before, and the keys of these.
-        self.deleting: dict[str, tuple[Sequence[PulledRow], set[str]]] = {}
+        # The worksheets that this push made, which a broken connection leaves to the next round to fill.
+        self.made = set[str]()
 
     def round(self) -> None:
         """Reads the worksheets, then the rows whose keys are pushed; compares, writes, verifies, and deletes.
@@ -734,7 +690,7 @@ class _Push:
         edited, tabs = dict[str, EditedSheet](), dict[str, Tab]()
         for name, sheet in self.worksheets.items():
             if name not in there:
-                self.fresh[name].add("key")
+                self.made.add(name)
                 edited[name] = EditedSheet(self._free_title(sheet, spreadsheet), 1, {"key": 1})
                 continue
             tabs[name], edited[name] = there[name]
@@ -746,11 +702,9 @@ class _Push:
                 )
                 self.notes[note] = None
                 del edited[name]
-            elif name in self.deleting:
-                edited[name] = edited[name]._replace(rows=self._with_lost(name, edited[name].rows))
         lost = self.worksheets.keys() & tabs.keys() - edited.keys()
         sheets = [sheet for name, sheet in self.worksheets.items() if name not in lost]
-        merged = merge_all(sheets, edited, self.fresh)
+        merged = merge_all(sheets, edited, self.made)
         areas = [
             box(tabs[name].id, span)
             for name, (_unused, plan) in merged.items()
@@ -769,57 +723,26 @@ class _Push:
             self._write(written)
         if written or any(changes.gone for changes in work):
             self._verify([changes for changes in work if changes in written or changes.gone])
-        self._delete([changes for changes in work if changes.gone], edited)
+        # The last rows first.
+        deletions = [
+            {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
+            for changes in work
+            for span in reversed(spans(changes.gone.values()))
+        ]
+        if deletions:
+            self._send(":batchUpdate", {"requests": deletions})
         closed = closing_line(sheet for sheet, _plan in merged.values())
         # A further round finds nothing more to replace.
         for line in filter(None, (closed, *replaced_lines(plan for _sheet, plan in merged.values()))):
             self.notes[line] = None
 
     def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
-        """What is read of a worksheet: all of it, or its head, its keys and what tells rows without one."""
-        if name not in _LONG:
+        """What is read of a worksheet; of the conversations, which are those of all runs, head and keys."""
+        if name != "conversations":
             yield box(tab.id)
-            return
-        sheet = self.worksheets[name]
-        yield head(tab)
-        keys = ["key", *([sheet.columns[1].key] if team_kept(sheet) else ())]
-        for span in spans(tab.places[key] for key in keys if key in tab.places):
-            yield box(tab.id, columns=span)
-
-    def _with_lost(self, name: str, rows: Sequence[PulledRow]) -> Sequence[PulledRow]:
-        """The rows of a worksheet with those that an earlier round deleted by mistake; these have no number.
-
-        People who sort between our reading and our deleting put another row where one was to go.
-        """
-        before, gone = self.deleting[name]
-        keys = {row.key for row in rows if row.key}
-        words = [(row.cells, row.others) for row in rows if not row.key]
-        lost = [
-            row.model_copy(update={"number": 0})
-            for row in before
-            if (row.key not in keys | gone if row.key else (row.cells, row.others) not in words)
-        ]
-        return [*rows, *lost]
-
-    def _delete(self, work: Sequence[Changes], edited: Mapping[str, EditedSheet]) -> None:
-        """Deletes the rows that are over, the last first; raises MovedCells where another one went."""
-        if not work:
-            return
-        for changes in work:
-            self.deleting[changes.sheet.name] = edited[changes.sheet.name].rows, set(changes.gone)
-        deletions = [
-            {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
-            for changes in work
-            for span in reversed(spans(changes.gone.values()))
-        ]
-        self._send(":batchUpdate", {"requests": deletions})
-        column = [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
-        cells = read_cells(self.client, self.target.key, column, "userEnteredValue")
-        for changes in work:
-            keys = {text_of(cell) for cell in cells.get(changes.sheet_id, {}).values()}
-            before = {row.key for row in edited[changes.sheet.name].rows if row.key} | changes.added_keys
-            if keys & changes.gone.keys() or not before - changes.gone.keys() <= keys:
-                raise MovedCells(changes.title)
+        else:
+            yield head(tab)
+            yield from (box(tab.id, columns=(at, at + 1)) for at in [tab.places.get("key")] if at is not None)
 
     def _free_title(self, sheet: Worksheet, spreadsheet: Spreadsheet) -> str:
         """The title of a new worksheet, with a number where people have one of that name."""
@@ -843,14 +766,9 @@ class _Push:
         self.client.write(f"{SPREADSHEETS}/{self.target.key}{method}", body)
 
     def _verify(self, work: Sequence[Changes]) -> None:
-        """Reads keys and columns again; raises Conflict where something is not where it was written.
+        """Reads keys and columns again; raises MovedCells where something is not where it was written.
 
-        What can have happened between the read and the write, and what follows:
-
-        - a column was moved or deleted: new rows were filled by the old order; they are taken out again;
-        - rows were sorted: values went into rows of other keys. The next round writes those of this push
-          anew; of rows of other runs a note says which to look at;
-        - the worksheet was deleted: the next round makes a new one.
+        People may have sorted the rows, and moved or deleted columns. The next round writes everything anew.
         """
         areas = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
         areas += [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
@@ -858,52 +776,17 @@ class _Push:
         tabs = {tab.id: tab for tab in spreadsheet.tabs}
         moved = []
         for changes in work:
-            tab = tabs.get(changes.sheet_id)
+            tab, index = tabs.get(changes.sheet_id), changes.places["key"]
             if tab is None or any(tab.places.get(key) != place for key, place in changes.places.items()):
-                self._remove_misplaced(changes)
                 moved.append(changes.title)
                 continue
-            index = changes.places["key"]
             rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
-            # Rows whose key is no longer the one that was written there: people sorted in between.
             touched = [*changes.updated.items(), *changes.gone.items()]
-            hit = [row for key, row in changes.updated.items() if rows.get(row) != key]
-            wrong = [row for key, row in touched if rows.get(row) != key]
-            if wrong or not changes.added_keys <= set(rows.values()):
+            is_added = changes.added_keys <= set(rows.values())
+            if not is_added or any(rows.get(row) != key for key, row in touched):
                 moved.append(changes.title)
-            # Rows of other runs, or of people's own, that may show what was meant for another row.
-            pushed = {row.key for row in changes.sheet.rows} if hit else set()
-            for row in hit:
-                if rows.get(row) not in pushed:
-                    how = _("push {key} again", key=rows[row]) if rows.get(row) else _("look at it")
-                    note = _(
-                        "{worksheet}: people sorted it meanwhile,"
-                        " and row {row:d} may show another row's figures; {how}.",
-                        worksheet=changes.title,
-                        row=row + 1,
-                        how=how,
-                    )
-                    self.notes[note] = None
         if moved:
             raise MovedCells(", ".join(moved))
-
-    def _remove_misplaced(self, changes: Changes) -> None:
-        """Removes the new rows that were filled by an older order of the columns, and hold nothing else.
-
-        Where the columns were moved only after the rows were written, the rows are right and none is found.
-        """
-        area = box(changes.sheet_id, (changes.top, changes.top + len(changes.added)))
-        cells = read_cells(self.client, self.target.key, [area] if changes.added else [], "userEnteredValue")
-        lines: dict[int, dict[int, Json]] = {}
-        for (row, column), cell in cells.get(changes.sheet_id, {}).items():
-            if entered := _entered(cell):
-                lines.setdefault(row, {})[column] = entered
-        written = [{n: _entered(cell) for n, cell in row.items() if _entered(cell)} for row in changes.added]
-        wrong = spans(row for row, line in lines.items() if line in written)
-        if wrong:
-            areas = [_span(changes.sheet_id, "ROWS", *span) for span in reversed(wrong)]
-            delete = [{"deleteDimension": {"range": area}} for area in areas]
-            self._send(":batchUpdate", {"requests": delete})
 
 
 def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:

@@ -13,7 +13,6 @@ A worksheet's `departure` says what becomes of a row that the report no longer h
                closed by the team (retested, won't fix): goes to the archive
                not asked, or not graded: waits in the archive, and says so there
     unfilled   it goes where nobody wrote in it
-    of_run     so does one of this run; those of other runs stay
     kept       it stays
 
 and of a row in the report that is not there:
@@ -24,7 +23,8 @@ and of a row in the report that is not there:
     question has just gone
     otherwise                         it is new
 
-Columns that people deleted stay out. A row that people deleted comes back: its key is in the report.
+Columns that people deleted stay out: a worksheet that is there only gets columns of further turns. A row that
+people deleted comes back: its key is in the report.
 """
 
 import re
@@ -54,6 +54,7 @@ from simulator.sheets.model import (
     folded,
     is_answer_key,
     question_of,
+    turn_of,
 )
 
 # A day as people type it, the year first: 2026/1/5, 2026-01-05, 2026.1.5, 2026年1月5日. 5/1/2026 is no day
@@ -109,14 +110,12 @@ class SheetNote(NamedTuple):
 class EditedSheet(NamedTuple):
     """A worksheet as people left it; rows and columns count from 1.
 
-    `columns` are the known columns by key, `others` those that people added, by title. `ever` has the keys of
-    all columns that it once had: people may have deleted some.
+    `columns` are the known columns by key, `others` those that people added, by title.
     """
 
     tab: str
     header: int
     columns: Mapping[str, int]
-    ever: frozenset[str] = frozenset()
     others: Mapping[str, int] = {}
     rows: Sequence[PulledRow] = ()
     notes: tuple[SheetNote, ...] = ()
@@ -195,37 +194,26 @@ def recognised(tabs: Mapping[Place, Sequence[WorksheetRow]], layout: Layout) -> 
 
 
 def edited_sheet(
-    tab: str,
-    lines: Sequence[WorksheetRow],
-    layout: Layout,
-    columns: Mapping[str, int],
-    *,
-    header: int,
-    ever: frozenset[str],
-    by_titles: bool,
+    tab: str, lines: Sequence[WorksheetRow], layout: Layout, columns: Mapping[str, int], header: int = 0
 ) -> EditedSheet:
     """A worksheet's lines as rows by key, in their order.
 
     `columns` and `header` are where its marks say; the header is where the titles are, if that is somewhere
-    else. `by_titles`: the marks may be stale or gone, and columns without one are known by their titles.
-    `ever` are the columns that it once had; where it is empty, it had all.
+    else. Columns without a mark are known by their titles.
     Rows above the header count where they have a key: people sort a worksheet with its header.
     """
     most, titled = best_header(lines, layout)
     # A few titles may stand in any row: choices are called like columns.
     header = titled if most > max(1, len(columns) // 3) else header or titled
     titles = next((line.texts for line in lines if line.number == header), {})
-    if by_titles:
-        # A program that moved the columns left their marks behind: they stand at other titles.
-        stale = any(layout.column(titles.get(n, "")) not in (None, key) for key, n in columns.items())
-        columns = by_title(titles, layout, {} if stale else columns)
+    columns = by_title(titles, layout, columns)
     # Columns of people's own: any that is filled in and none of ours.
     filled = {place for line in lines if line.number >= header for place in line.texts}
     others = _named(titles, sorted(filled - set(columns.values())))
     notes = []
     if "key" not in columns:
         notes.append(SheetNote(tab, _("the column of keys is gone, so its rows cannot be recognized")))
-    missing = sorted(layout.team & (ever or layout.team) - columns.keys())
+    missing = sorted(layout.team - columns.keys())
     notes += [SheetNote(tab, _("no column {key}", key=key), "column") for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team} | set(others.values())
     rows, numbers = [], dict[str, int]()
@@ -254,7 +242,7 @@ def edited_sheet(
             )
             key = ""
         rows.append(PulledRow(key=key, number=number, cells=cells, others=added))
-    return EditedSheet(tab, header, columns, ever, others, rows, tuple(notes))
+    return EditedSheet(tab, header, columns, others, rows, tuple(notes))
 
 
 def _named(titles: Mapping[int, str], places: Iterable[int]) -> dict[str, int]:
@@ -282,8 +270,8 @@ class Merged(NamedTuple):
 
     `rows` are those of the report in its order, `kept` those that stay beside them, `gone` the numbers of
     those that go. `archived` are the rows that the archive gets. `places` are all columns by key once those
-    in `added` stand at theirs, one after the other; `deleted` are the columns that people deleted: they stay
-    out. `replaced` says which of the team's cells got a newer word.
+    in `added` stand at theirs, one after the other. `replaced` says which of the team's cells got a newer
+    word.
     """
 
     rows: Sequence[MergedRow]
@@ -292,43 +280,39 @@ class Merged(NamedTuple):
     archived: Sequence[SheetRow]
     places: Mapping[str, int]
     added: Sequence[tuple[Column, int]]
-    deleted: Sequence[Column]
     replaced: Sequence[Message] = ()
 
 
 def merge(
-    sheet: Worksheet,
-    edited: EditedSheet,
-    archive: Mapping[str, PulledRow] | None = None,
-    *,
-    fresh: Collection[str] = (),
+    sheet: Worksheet, edited: EditedSheet, archive: Mapping[str, PulledRow], *, is_new: bool = False
 ) -> Merged:
     """What a worksheet becomes in which people have worked; `archive` has the archive's rows by their keys.
 
-    Columns that are `fresh` are there, but nobody has worked in them; with the keys the worksheet is new. (A
-    push that lost its connection reads the columns that it has just made, and still has to fill them.)
+    One that `is_new` is still being filled.
     """
-    places, added, deleted = _places(sheet, edited)
-    work = _Merging(sheet, edited, archive or {}, fresh)
+    places, added = _places(sheet, edited, is_new=is_new)
+    work = _Merging(sheet, edited, archive, is_new=is_new)
     rows = work.report()
     gone = [*work.leaving()]  # also rows that waited in the archive: they have no place
     out = set(map(id, gone))
     kept = [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
     left = [row.number for row in gone if row.number]
-    return Merged(rows, kept, left, work.archived, places, added, deleted, work.replaced)
+    return Merged(rows, kept, left, work.archived, places, added, work.replaced)
 
 
 def merge_all(
     worksheets: Iterable[Worksheet],
     edited: Mapping[str, EditedSheet],
-    fresh: Mapping[str, Collection[str]] | None = None,
+    new: Collection[str] = (),
 ) -> dict[str, tuple[Worksheet, Merged]]:
     """All worksheets with what becomes of them, by name, in their order; `edited` has each of them.
+
+    `new` names those that nobody can have worked in yet.
 
     The summary counts what became of the review; whatever leaves a worksheet is in the archive. An archive
     that has no rows is left out.
     """
-    sheets, fresh = {sheet.name: sheet for sheet in worksheets}, fresh or {}
+    sheets = {sheet.name: sheet for sheet in worksheets}
     archive = {row.key: row for row in (edited["archive"].rows if "archive" in edited else ()) if row.key}
     done: dict[str, tuple[Worksheet, Merged]] = {}
     archived: list[SheetRow] = []
@@ -339,7 +323,7 @@ def merge_all(
             sheet = _counting(sheet, _outcomes(*done["review"], archive))
         if name == "archive":
             sheet = archived_sheet(sheet, archived, archive)
-        merged = merge(sheet, edited[name], archive, fresh=fresh.get(name, ()))
+        merged = merge(sheet, edited[name], archive, is_new=name in new)
         archived += merged.archived
         if name != "archive" or archive or sheet.rows:
             done[name] = sheet, merged
@@ -350,13 +334,9 @@ class _Merging:
     """One worksheet being merged: which rows of the report are there, and what becomes of all others."""
 
     def __init__(
-        self,
-        sheet: Worksheet,
-        edited: EditedSheet,
-        archive: Mapping[str, PulledRow],
-        fresh: Collection[str],
+        self, sheet: Worksheet, edited: EditedSheet, archive: Mapping[str, PulledRow], *, is_new: bool
     ) -> None:
-        self.sheet, self.archive, self.fresh, self.archived = sheet, archive, fresh, list[SheetRow]()
+        self.sheet, self.archive, self.is_new, self.archived = sheet, archive, is_new, list[SheetRow]()
         self.columns = {column.key: column for column in sheet.columns}
         self.team = {key for key, column in self.columns.items() if column.owner == "team"}
         # Rows that wait until their questions are asked again count as if they were here.
@@ -366,11 +346,7 @@ class _Merging:
             waiting = {key: row for key, row in self.over.items() if outcomes[key] == "not_asked"}
         self.there = {**waiting, **{row.key: row for row in edited.rows if row.key}}
         self.reported = {row.key for row in sheet.rows}
-        self.ours = [
-            key
-            for key in [*self.columns][1:]
-            if key not in self.team or key in fresh or key not in edited.columns
-        ]
+        self.ours = [key for key in [*self.columns][1:] if key not in self.team]
         text = sheet.columns[1].key
         keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
         # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
@@ -404,7 +380,7 @@ class _Merging:
                 cells = {**row.cells, **self._words(heir, self.team - _OF_THE_MARK)}
                 rows.append(MergedRow(self._stated(row, cells, heir, "reworded")))
             else:
-                rows.append(MergedRow(row if "key" in self.fresh else _unapproved(self.sheet, row)))
+                rows.append(MergedRow(row if self.is_new else _unapproved(self.sheet, row)))
         return rows
 
     def _newer(self, row: SheetRow, before: PulledRow) -> Iterator[str]:
@@ -446,9 +422,7 @@ class _Merging:
                 if written:
                     self.archived.append(self._archive_row(key, row, "earlier"))
                 yield row
-            elif not written and (
-                departure == "unfilled" or (departure == "of_run" and key.startswith(f"{self.sheet.run}/"))
-            ):
+            elif departure == "unfilled" and not written:
                 yield row
 
     def _from_archive(self) -> dict[str, PulledRow]:
@@ -664,24 +638,22 @@ def _own_cells(row: PulledRow) -> dict[str, SheetCell]:
 
 
 def _places(
-    sheet: Worksheet, edited: EditedSheet
-) -> tuple[dict[str, int], list[tuple[Column, int]], list[Column]]:
-    """A column that was never there goes behind the one that stands before it in the report."""
+    sheet: Worksheet, edited: EditedSheet, *, is_new: bool
+) -> tuple[dict[str, int], list[tuple[Column, int]]]:
+    """All columns of a new worksheet; those of further turns go behind the ones before them there."""
     others = {f"{OTHER}{title}": place for title, place in edited.others.items()}
     places = {"key": 0, **edited.columns, **others}
     added: list[tuple[Column, int]] = []
-    deleted: list[Column] = []
-    before = "key"
+    last, before = max(map(turn_of, edited.columns), default=0), "key"
     for column in sheet.columns:
-        if column.key not in places and column.key in edited.ever:
-            deleted.append(column)
-            continue
         if column.key not in places:
+            if not (is_new or turn_of(column.key) > last):
+                continue
             at = places[before] + 1
             places = {key: place + (place >= at) for key, place in places.items()} | {column.key: at}
             added.append((column, at))
         before = column.key
-    return places, added, deleted
+    return places, added
 
 
 def team_kept(sheet: Worksheet) -> bool:

@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 CellMark = Literal["red", "warn", "failed", "good", "disputed", ""]
 Owner = Literal["program", "team"]
 # What becomes of a row that the next run does not report: see `sheets/merge.py`.
-Departure = Literal["closed", "replaced", "unfilled", "of_run", "kept"]
+Departure = Literal["closed", "replaced", "unfilled", "kept"]
 # Fills of marked cells, and of headings: blue ones are the team's. RRGGBB; red is (250, 219, 218), which the
 # article that this sheet comes from uses.
 FILLS: dict[CellMark, str] = {
@@ -187,6 +187,12 @@ class Worksheet(Value):
 TURN_COLUMNS = ("user", "assistant", "check")
 
 
+def turn_of(column: str) -> int:
+    """The number of the turn in the key of a column; 0 for any other: "assistant12" -> 12."""
+    name = column.rstrip("0123456789")
+    return int(column[len(name) :] or 0) if name in TURN_COLUMNS else 0
+
+
 @dataclass
 class Layout:
     """One worksheet, as it may look in either language: what its tab, columns and choices are called.
@@ -252,7 +258,6 @@ TABS: Mapping[str, Message] = {
     "history": pgettext("a worksheet", "History"),
     "trends": pgettext("a worksheet", "Question by question"),
     "archive": pgettext("a worksheet", "Archive"),
-    "technical": pgettext("a worksheet", "Technical"),
 }
 
 HELP: Mapping[str, Message] = {
@@ -286,7 +291,6 @@ HELP: Mapping[str, Message] = {
         " newest: ▁ is 0 points, █ is 100."
     ),
     "archive": _("What is over, with all that your team wrote about it. It comes back if it happens again."),
-    "technical": _("What it takes to repeat the run."),
 }
 
 
@@ -440,7 +444,6 @@ WORKSHEETS: Mapping[str, str] = {
     "trends": "key question trend score change runs run",
     "archive": "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
     " status comment checked decision approver decided why other since rests_on",
-    "technical": "key value",
 }
 # What the team wrote there stands in the archive under the same name, but for notes on fixes.
 ARCHIVED = (
@@ -535,8 +538,6 @@ _WIDTHS = {
     ("questions", "reference"): 44,
     ("history", "key"): 30,
     ("trends", "question"): 60,
-    ("technical", "key"): 30,
-    ("technical", "value"): 60,
 }
 # Columns at least so wide have long texts, which are wrapped.
 _WIDE = 20
@@ -546,16 +547,14 @@ _ONLY = {
     ("conversations", "reference"): "rows",
 }  # fmt: skip
 # Their rows have nothing beside the key by which they are known.
-_ONE_FROZEN = ("blind", "history", "technical")
+_ONE_FROZEN = ("blind", "history")
 # Rows of all other worksheets are kept.
 _DEPARTURES: Mapping[str, Departure] = {
     "summary": "replaced",
     "review": "closed",
     "fixes": "closed",
-    "conversations": "of_run",
     "blind": "unfilled",
     "trends": "replaced",
-    "technical": "replaced",
 }
 
 

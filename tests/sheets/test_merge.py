@@ -72,14 +72,14 @@ def test_worksheets_of_ones_own_stay(team: Team) -> None:
 
 def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
     """The program's and the team's, however often the report is made; a note names the team's."""
-    team.report(review())
+    team.report(review(turns=2))
     team.type(2, "コメント", "私見")
     team.delete_column("回答1")
     team.delete_column("採点への意見")
     for question in ("変わった", "また"):
-        team.report(review(question=question, turns=2))
+        team.report(review(question=question, turns=3))
 
-        assert team.headings() == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
+        assert team.headings() == ["キー", "質問", "回答2", "回答3", "コメント", "確認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
         assert "確認: no column judge_is" in (str(note.text) for note in team.edited().notes)
 

@@ -1,21 +1,17 @@
 """People work in the sheet before, between and during pushes: nothing that they did is lost."""
 
-import random
 from collections.abc import Callable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
-from tests.properties import examples
 from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
-from tests.sheets_sink import KEY, TITLE, Counting, Meddled, at, cell, column, letter, pushed, review, row_of
+from tests.sheets_sink import KEY, TITLE, Counting, Meddled, at, cell, column, letter, pushed, review
 
 
 def filled(server: SheetsServer) -> Person:
@@ -129,13 +125,12 @@ def test_a_copy_without_metadata_is_known_by_its_titles(server: SheetsServer) ->
     assert pushed(sheet).writes == 0
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_people_edit_during_a_push(server: SheetsServer, deed: Deed, after: bool) -> None:
-    """Between reading and writing rows and columns move: no team cell is touched, and all is right."""
+@pytest.mark.parametrize("deed", ["sort", "insert rows", "rename", "hide rows", "add rows"])
+def test_people_edit_during_a_push(server: SheetsServer, deed: str) -> None:
+    """Between reading and writing rows move: no team cell is touched, and all is right."""
     mari = filled(server)
     sheet = review(question="変わった")
-    client = Meddled(lambda: deed(server, mari), after=after)
+    client = Meddled(lambda: DEEDS[deed](server, mari))
     pushed(sheet.model_copy(update={"rows": (*review("r2").rows, *sheet.rows)}), by=client)
 
     assert comments() == {f"r1/{k}": f"私見 {k}" for k in "abc"} | dict.fromkeys(["r2/a", "r2/b", "r2/c"], "")
@@ -166,76 +161,3 @@ def test_restless_people_end_a_push(server: SheetsServer) -> None:
 
     with pytest.raises(InputError, match="people keep moving"):
         pushed(review(question="変わった"), by=client)
-
-
-class Play:
-    """People and pushes by turns, and what people wrote by the rows' keys."""
-
-    def __init__(self, server: SheetsServer, seed: int) -> None:
-        self.server, self.dice, self.mari = server, random.Random(seed), server.person(KEY)
-        for sheet in server.book(KEY).sheets[1:]:
-            self.mari.delete_sheet(sheet.title)
-        self.turns, self.runs, self.question = 1, 1, "質問"
-        self.wrote = dict.fromkeys(("r1/a", "r1/b", "r1/c"), "")
-        pushed(review(question=self.question))
-
-    def some_column(self) -> str:
-        return letter(column(self.server, self.dice.choice(["key", "comment", "score", "question"])))
-
-    def comment(self) -> None:
-        key = self.dice.choice(list(self.wrote))
-        self.wrote[key] = f"私見 {self.dice.random()}"
-        self.mari.type(TITLE, at(self.server, key, "comment"), self.wrote[key])
-
-    def sort(self) -> None:
-        self.mari.sort(TITLE, f"A{row_of(self.server, 'キー') + 1}:Z", self.some_column())
-
-    def insert_column(self) -> None:
-        self.mari.insert_columns(TITLE, self.some_column())
-
-    def insert_row(self) -> None:
-        self.mari.insert_rows(TITLE, self.dice.randint(1, len(self.mari.rows(TITLE))))
-
-    def move_column(self) -> None:
-        goal = letter(column(self.server, self.dice.choice(["question", "assistant1", "score"])))
-        self.mari.move_column(TITLE, letter(column(self.server, "comment")), goal)
-
-    def add_row(self) -> None:
-        place = f"{letter(column(self.server, 'comment'))}{len(self.mari.rows(TITLE)) + 2}"
-        self.mari.paste(TITLE, place, [["鍵なし"]])
-
-    def regrade(self) -> None:
-        self.question = f"質問 {self.dice.random()}"
-        self.push()
-
-    def lengthen(self) -> None:
-        self.turns = min(self.turns + 1, 4)
-        self.push()
-
-    def run(self) -> None:
-        self.runs += 1
-        pushed(review(f"r{self.runs}", "xy", turns=self.turns))
-        self.wrote |= {f"r{self.runs}/x": "", f"r{self.runs}/y": ""}
-
-    def push(self) -> int:
-        return pushed(review(turns=self.turns, question=self.question)).writes
-
-
-STEPS = (
-    "comment", "sort", "insert_column", "insert_row", "move_column", "add_row", "regrade", "lengthen", "run",
-)  # fmt: skip
-
-
-@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 10**6), steps=st.lists(st.sampled_from(STEPS), min_size=4, max_size=12))
-def test_team_cells_survive_any_edits(server: SheetsServer, seed: int, steps: list[str]) -> None:
-    """Whatever people do, every comment stays beside its key, and the figures are the last pushed."""
-    play = Play(server, seed)
-    for step in steps:
-        getattr(play, step)()
-    play.push()
-
-    assert {k: v for k, v in comments().items() if k} == play.wrote
-    read = {play.mari.read(TITLE, at(server, f"r1/{key}", "question")) for key in "abc"}
-    assert read == {play.question}
-    assert play.push() == 0

@@ -77,7 +77,7 @@ def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
     revision = server.book(KEY).revision
     again = pushed(*sheets)
 
-    assert len(first.worksheets) == 9
+    assert len(first.worksheets) == 8
     assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
     assert server.book(KEY).revision == revision
 
@@ -102,7 +102,7 @@ def test_figures_are_mended_in_place(server: SheetsServer) -> None:
     done = pushed(one_cell("▲ だめ", note="新しい理由", mark="red"))
 
     assert (done.rows, done.cells) == (0, 1)
-    now = cell(server, "B2", "技術情報")
+    now = cell(server, "B2", "推移表")
     assert (now["userEnteredValue"], now["note"]) == ({"stringValue": "▲ だめ"}, "新しい理由")
     assert now["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": RED}
     assert pushed(one_cell("▲ だめ", note="新しい理由", mark="red")).writes == 0
@@ -117,7 +117,7 @@ def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:
     assert {entry.path.split("/")[1] for entry in server.log} == {"token", "v4"}
 
 
-TECHNICAL = "技術情報"
+TABLE = "推移表"
 FORMULAS = (
     "=1+1", "=HYPERLINK(\"https://evil.example\",\"見る\")", "=IMPORTXML(\"https://evil.example\",\"//a\")",
     "+1+1", "-1+1", "-2+3+cmd|' /C calc'!A0", "@SUM(1)", "=cmd|' /C calc'!A0", "\t=1+1", "\r=1+1", "\n=1+1",
@@ -131,7 +131,7 @@ def test_nothing_becomes_a_formula(server: SheetsServer) -> None:
     harmless = ["anything"] * len(FORMULAS)
     for texts in (FORMULAS, harmless, FORMULAS):
         pushed(below_each_other(texts))
-        kept = [cell(server, f"B{row}", TECHNICAL)["userEnteredValue"] for row in range(2, len(texts) + 2)]
+        kept = [cell(server, f"B{row}", TABLE)["userEnteredValue"] for row in range(2, len(texts) + 2)]
         assert kept == [{"stringValue": text.replace("\r", "\n")} for text in texts]
         assert pushed(below_each_other(texts)).writes == 0
 

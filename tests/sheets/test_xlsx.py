@@ -72,16 +72,15 @@ def parts(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
+def test_the_workbook_as_it_is(tmp_path: Path) -> None:
     """Every cell, with titles, fills, notes, dropdowns, widths, heights, names and pages."""
     book: Any = openpyxl.load_workbook(
-        excel.write(Book(worksheets(report_context(language))), tmp_path / "a.xlsx", language)
+        excel.write(Book(worksheets(report_context("ja"))), tmp_path / "a.xlsx")
     )
     names = ([name, found.attr_text] for name, found in sorted(book.defined_names.items()))
     lines = [*(line for sheet in book.worksheets for line in as_shown(sheet)), *names]
 
-    compare(f"xlsx_{language}.txt", "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+    compare("xlsx_ja.txt", "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
 
 
 def as_shown(sheet: Any) -> Iterator[Any]:
@@ -229,15 +228,6 @@ def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
     assert read_edited(path).foreign == ()
 
 
-def test_the_wide_worksheet_of_conversations_is_a_line_on_paper(tmp_path: Path) -> None:
-    """The whole workbook prints every conversation once; the header says where."""
-    path = excel.write(Book(worksheets(report_context("en"))), tmp_path / "a.xlsx", "en")
-    sheet = openpyxl.load_workbook(path)["Conversations"]
-
-    assert sheet.print_area == "'Conversations'!$B$1:$C$1"
-    assert sheet.oddHeader.right.text == "On paper: “Conversations, for printing”"
-
-
 def test_all_causes_can_be_picked(tmp_path: Path) -> None:
     """More of them than a rule has room for in English: they stand in a hidden worksheet."""
     made = worksheets(report_context("en"))
@@ -263,6 +253,6 @@ def test_a_workbook_that_fails_leaves_nothing(tmp_path: Path, count: int) -> Non
     columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
     sheet = Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + 1), row))
     with pytest.raises(KeyError):
-        paint(Book([sheet], {}), tmp_path / "a.xlsx")
+        paint(Book([sheet]), tmp_path / "a.xlsx")
 
     assert list(tmp_path.rglob("*")) == []

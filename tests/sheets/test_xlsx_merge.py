@@ -124,21 +124,6 @@ def test_rows_that_are_no_longer_there(run_file: Path) -> None:
     assert len(read(path)["blind"]) == len(blind.rows) - 4
 
 
-def test_a_damaged_property_is_one_line(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All saved workbooks of earlier runs are read then."""
-    first = run_file.with_name("report.xlsx")
-    with Person(first) as person:
-        person.type("確認", 3, "コメント", "資料にあります")
-        person.book.custom_doc_props["rehearsal_joined"].value = "yesterday"
-    later = run_file.parent / "later" / "run.sqlite"
-    later.parent.mkdir()
-
-    path = excel.save(SHEETS, later, earlier=[run_file.parent])
-
-    assert theirs(path) == theirs(first)
-    assert "its property rehearsal_joined is damaged" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("mark", ["~$report.xlsx", ".~lock.report.xlsx#"])
 def test_a_report_that_is_open(run_file: Path, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Excel and LibreOffice put a file beside it: the report goes into the next one, and stderr says so."""
