@@ -17,7 +17,6 @@ import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -36,7 +35,6 @@ from simulator.core.shelves import DEMO, PERSONAS, customers, persona
 from simulator.core.types import (
     Answer,
     Conversation,
-    Ended,
     GradingContext,
     Language,
     Persona,
@@ -46,14 +44,12 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import Ledger
 from simulator.results.agreement import auroc
-from simulator.results.customers import customer_messages
-from simulator.results.lines import line_length
+from simulator.results.lines import customer_messages, line_length
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import UserPrompts
-from simulator.users.faults import customer_faults
 from simulator.users.guard import Guard
 from simulator.users.persona import PersonaUser
 
@@ -67,7 +63,7 @@ TELLS_APART = 0.8
 
 
 class Column(NamedTuple):
-    """One set of conversations, measured; `real` are lines of real customers by case, where there are any."""
+    """One set of conversations; `real` are lines of real customers by case, where there are any."""
 
     title: str
     language: Language
@@ -170,8 +166,6 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
     guessed, of = persona_guesses(column.results.conversations, column.results.personas)
     yield "persona guessed blind", f"{guessed} of {of}", f">= {GOAL:g}"
     if column.real:
-        n, of, kinds = accused(column)
-        yield "real customers accused of a fault", f"{n / of:.3f}  ({n}/{of} lines: {kinds})", ""
         value, n = told_apart(column)
         mark = "" if value is None else " ok" if value <= TELLS_APART else " MISSED"
         yield (
@@ -182,9 +176,6 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
     ended = [conversation.ended.value for conversation in column.results.conversations if conversation.ended]
     counts = sorted({how: ended.count(how) for how in ended}.items(), key=lambda item: -item[1])
     yield "ended", ", ".join(f"{how} {n}" for how, n in counts), ""
-    found = Counter(fault.kind for fault in customer_faults(column.results))
-    faults = ", ".join(f"{kind} {n}" for kind, n in found.items())
-    yield "faults", faults or "none", ""
 
 
 # How a line is written, as patterns that a line has or has not.
@@ -212,29 +203,6 @@ def people(language: Language) -> Iterator[list[str]]:
     for file in sorted((DATA / "humans").glob(f"*_{language}_dev.jsonl.gz")):
         for dialogue in rows_of(file):
             yield [turn["text"] for turn in dialogue["turns"] if turn["role"] == "customer"]
-
-
-def accused(column: Column) -> tuple[int, int, str]:
-    """How often real customers' lines are taken for a fault: turns, of how many, and by kind.
-
-    What they make up beyond their instructions is rightly found; most of anything else is a false alarm.
-    """
-    conversations = {conversation.case.id: conversation for conversation in column.results.conversations}
-    real = tuple(
-        _as_real(conversations[key], lines) for key, lines in column.real.items() if key in conversations
-    )
-    faults = customer_faults(column.results.model_copy(update={"conversations": real, "scores": ()}))
-    kinds = Counter(fault.kind for fault in faults)
-    shown = ", ".join(f"{kind} {n}" for kind, n in kinds.items()) or "none"
-    return len({(fault.conversation, fault.turn) for fault in faults}), sum(len(t.turns) for t in real), shown
-
-
-def _as_real(conversation: Conversation, lines: Sequence[str]) -> Conversation:
-    """The same matter, with what the real customer and the real desk said."""
-    heard = [*conversation.case.recorded, *[Answer(text="...")] * (1 + len(lines))]
-    said = (conversation.case.question, *lines)
-    turns = tuple(Turn(index=at + 1, user=line, answer=heard[at]) for at, line in enumerate(said))
-    return conversation.model_copy(update={"turns": turns, "ended": Ended.TURN_LIMIT, "closing": ""})
 
 
 def told_apart(column: Column) -> tuple[float | None, int]:

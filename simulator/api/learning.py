@@ -55,7 +55,6 @@ from simulator.runner.labelled_answers import (
     read_dimension,
     read_labels,
 )
-from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run, with_verdicts
 
 # Where the standing of the held half is from.
@@ -79,7 +78,7 @@ class Learning:
         if source is not None and not is_file:
             paths = paths or [find_run("latest", now.runs)]
             read_verdicts(paths[0], source, sheet)
-        results = [without_superseded(read_run(path)) for path in paths]
+        results = [read_run(path) for path in paths]
         if not runs and source is None:
             results = list(with_verdicts(now.runs))
         settings = settings_of_run(results[-1].run.settings, flags, now, TODAYS) if results else now

@@ -58,7 +58,7 @@ _SHAPES = {
     "KEY": "sheet",
     "SCORE": "target",
     "SHARE": "max_major confidence retest",
-    "HOW": "customer_faults judging causes",
+    "HOW": "judging causes",
     "PATH": "knowledge",
     "AMOUNT": "budget",
     "N[:SEED]": "sample",

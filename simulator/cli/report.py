@@ -20,7 +20,6 @@ from simulator.storage.run_file import find_run, read_run
     "target",
     "max_major",
     "confidence",
-    "customer_faults",
     "knowledge",
     *added_reporting(),
 )

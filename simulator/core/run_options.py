@@ -74,7 +74,6 @@ class RehearsalOptions(RunOptions, total=False):
     replay: str
     voice_opening: bool
     script: File
-    customer_faults: Literal["keep", "exclude", "replay"]
     greeting: Mapping[str, str]
 
 

@@ -687,11 +687,6 @@ class Settings(RowSettings):
             "Pass only when the score reaches the target with this confidence: 0.95 is typical, off is none."
         )
     )
-    customer_faults: Literal["keep", "exclude", "replay"] = setting(
-        "Answers to a simulated customer who made a mistake: count them (keep), leave them "
-        "out (exclude), or hold their conversations once more (replay).",
-        "keep",
-    )
     knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
     prices: dict[str, Price] = setting(
         'Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).', {}
@@ -794,7 +789,7 @@ GROUPS = {
         "redact_patterns",
     ),
     "Customers": (
-        "persona", "turns", "user_model", "replay", "voice_opening", "script", "customer_faults",
+        "persona", "turns", "user_model", "replay", "voice_opening", "script",
     ),
     "Judges": (
         "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",

@@ -138,7 +138,6 @@ TITLES: dict[str, dict[str, Message]] = {
         "other": pgettext("a cause", "Other"),
         **{kind: _LAPSES[kind] for kind in ("mixups", "closures", "overlooked")},
         "no_answer": pgettext("a cause", "No answer"),
-        "customer": _("Simulated customer"),
     },
     "ended": {
         "satisfied": _("Satisfied"),

@@ -262,7 +262,7 @@ class Facts(Value):
     """What a customer can and cannot say about themselves, in plain sentences.
 
     `knows`: "The order number is A-1234." `unknown`: "The date of the contract." What is in neither is not
-    theirs to state: a number that they make up is their fault, and not the bot's (users/faults.py).
+    theirs to state: a number that they make up is their fault, and not the bot's.
     """
 
     knows: tuple[str, ...] = ()
@@ -805,10 +805,8 @@ class Run(Value):
         return self.settings.get("protocol") == "single_turn"
 
 
-# Notes of a run are JSON under a key, for what belongs to no conversation. This one: which conversations do
-# not count, and which stand in for them.
-SUPERSEDED = "superseded"
-# And this one: what the team decided (`ReleaseDecision`).
+# A note of a run, JSON under a key, for what belongs to no conversation: what the team decided
+# (`ReleaseDecision`).
 RELEASE_DECISION = "release_decision"
 LEXICAL = "lexical"
 # The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.

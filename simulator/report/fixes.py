@@ -60,14 +60,12 @@ def none_text(improvements: Improvements) -> Message:
             "Nothing was retrieved, so there is no article or search to fix. The report lists "
             "the rows to review."
         )
-    if improvements.customer:
-        return _("Nothing to fix in the bot.")
     return _("Nothing to fix: no answer needs review.")
 
 
 def gain_text(fix: Fix, improvements: Improvements) -> Text:
     """'+4.2 点': what the run's score (of 100) would gain; empty where that cannot be forecast."""
-    return _("+{gain} points", gain=f"{100 * fix.gain:.1f}") if fix.rank and improvements.foretells else ""
+    return _("+{gain} points", gain=f"{100 * fix.gain:.1f}") if improvements.foretells else ""
 
 
 def counts_text(fix: Fix) -> Message:
@@ -77,16 +75,6 @@ def counts_text(fix: Fix) -> Message:
     questions = ngettext("{n} question", "{n} questions", n=len(fix.cases))
     counts = _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
     return _("{counts} · {n} disputed", counts=counts, n=fix.disputed) if fix.disputed else counts
-
-
-def spoilt_text(improvements: Improvements) -> Text:
-    """How many turns the simulated customer spoilt; empty for none."""
-    text = _("Not counted: {turns} answers, because the simulated customer made a mistake.")
-    return (
-        text.format(turns=sum(len(fix.turns) for fix in improvements.customer))
-        if improvements.customer
-        else ""
-    )
 
 
 def lead_text(improvements: Improvements) -> Text:
@@ -161,9 +149,7 @@ def brief_sections(
             for fix in improvements.fixes[:SHOWN]
         )
         best = tuple(Item(what, (Fact("", text),), tone) for what, text, tone in figures)
-        below = rest_text(
-            len(improvements.fixes) + improvements.left_out - SHOWN, run, spoilt_text(improvements)
-        )
+        below = rest_text(len(improvements.fixes) + improvements.left_out - SHOWN, run)
         yield Section("fix", _("Fix first"), (Items(best, below, numbered=True),), views=BRIEF | TEXT)
 
 
@@ -172,14 +158,14 @@ def _tone(is_disputed: bool) -> Tone:
     return "soft" if is_disputed else "strong"
 
 
-def rest_text(left: int, run: str, spoilt: Text = "") -> Message:
-    """How many more fixes there are, if any, what the customer spoilt, and the command that shows all.
+def rest_text(left: int, run: str) -> Message:
+    """How many more fixes there are, if any, and the command that shows all.
 
     "2 more · see all: python run.py fixes latest"
     """
     more = _("{n} more", n=left) if left > 0 else ""
     shown = _("see all: python run.py fixes {run}", run=run)
-    return _("{parts:dots}", parts=tuple(filter(None, (more, spoilt, shown))))
+    return _("{parts:dots}", parts=tuple(filter(None, (more, shown))))
 
 
 def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Message:
@@ -193,17 +179,13 @@ def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Me
 def fixes_report(
     improvements: Improvements, run: str, summary: Summary, language: Language, top: int | None = None
 ) -> Report:
-    """At most `top` fixes with examples, then faults of the customer."""
+    """At most `top` fixes with examples."""
     titles = summary.titles(language)
     lead = [Line(lead)] if (lead := lead_text(improvements)) else []
     lead += [Line(how, "soft")] if (how := how_text(improvements)) else []
     made = (_item(fix, improvements, titles) for fix in improvements.fixes)
     items = Items.first(len(improvements.fixes) if top is None else top, made, _("{n} more"), numbered=True)
     sections = [Section("fixes", "", (items if improvements.fixes else Line(none_text(improvements)),))]
-    if improvements.customer:
-        name = _("Faults of the simulated customer (not counted as fixes of the bot)")
-        faults = Items(tuple(_item(fix, improvements, titles) for fix in improvements.customer))
-        sections.append(Section("customer", name, (faults,)))
     return Report(
         title=_("What to fix, by points gained"),
         language=language,

@@ -53,10 +53,7 @@ from simulator.report.context import (
 )
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.people import decision_text, disputed_count
-from simulator.report.sections import (
-    customers_section,
-    felt_section,
-)
+from simulator.report.sections import felt_section
 from simulator.report.verdict import verdict, verdict_tone
 from simulator.results.certificate import standing_text
 from simulator.results.figures import JudgeSummary, Summary
@@ -114,7 +111,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if not summary.rows:
         yield felt_section(summary, context.titles)
         yield Section("endings", _("How conversations ended"), views=PAGE)
-        yield customers_section(summary)
     yield from context.folded
     yield from context.answerable
     if context.improvements:

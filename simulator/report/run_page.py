@@ -208,9 +208,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         cards_shown=CARDS_SHOWN,
         fixes=len(improvements.fixes) + improvements.left_out if improvements else 0,
         fix_lead=fixes.lead_text(improvements) if improvements else "",
-        fix_below=[text for text in (fixes.spoilt_text(improvements), fixes.how_text(improvements)) if text]
-        if improvements
-        else [],
+        fix_below=[how] if improvements and (how := fixes.how_text(improvements)) else [],
         table=tables.personas_table(summary, context.titles),
         endings=endings,
         groups=list(zip(groups, asked, strict=True)),

@@ -27,7 +27,6 @@ from simulator.core.document import (
     Table,
     Text,
     figures_section,
-    points,
     share_text,
 )
 from simulator.core.messages import Message, _, listed, pgettext
@@ -287,49 +286,3 @@ def _felt(feelings: Sequence[float]) -> Message:
     """How many customers felt how at the end: "angry 2, discontent 1, relieved 5"."""
     counts = Counter(feeling_text(feeling) for feeling in sorted(feelings))
     return _("{parts}", parts=[_("{name} {n}", name=name, n=n) for name, n in counts.items()])
-
-
-# The kinds of fault for which the customer is to blame, not the bot.
-_FAULTS: dict[str, Message] = {
-    "invented": _("made-up details"),
-    "off_goal": _("off topic"),
-    "left_early": _("left too early"),
-    "left_late": _("stayed too long"),
-    "repeated": _("repetition"),
-    "broke_role": _("out of the role"),
-    "impatient": _("gave up too soon"),
-}
-
-
-def customer_remarks(summary: Summary) -> Iterator[Message]:
-    """What stands out in how the customers were played: faults, and what they did to the score.
-
-    Which score counts depends on --customer-faults: with `exclude` the one without spoilt turns, else the one
-    with them. Either way both are told.
-    """
-    customers, scores = summary.customers, summary.scores
-    if customers.superseded:
-        yield _(
-            "Held again because the customer was at fault: {n} conversations. The first attempts do not"
-            " count.",
-            n=len(customers.superseded),
-        )
-    if customers.faults:
-        kinds = [_("{name} {n}", name=_FAULTS[kind], n=n) for kind, n in customers.faults.items()]
-        yield _("messages with a fault: {kinds}", kinds=kinds)
-    if customers.spoilt and scores.with_spoilt is not None:
-        shown = {"with": points(scores.with_spoilt), "without": points(scores.without_spoilt)}
-        shown["n"] = f"{len(customers.spoilt):,}"
-        yield (
-            _("score {without} without the answers that a customer spoilt ({n}); {with} with them", **shown)
-            if customers.handling == "exclude"
-            else _("score {with}; {without} without the answers that a customer spoilt ({n})", **shown)
-        )
-
-
-def customers_section(summary: Summary) -> Section | None:
-    """What stands out; None where nothing does."""
-    remarks = tuple(map(Line, customer_remarks(summary)))
-    if not remarks:
-        return None
-    return Section("customers", _("The simulated customers"), remarks, views=PAGE | TERMINAL, folded=True)

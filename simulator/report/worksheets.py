@@ -64,7 +64,6 @@ from simulator.report.context import (
 )
 from simulator.report.fixes import rest_text
 from simulator.report.people import decision_text, dispute_text, disputed_count
-from simulator.report.sections import customers_section
 from simulator.report.tables import (
     SEVERITIES,
     anchor,
@@ -324,8 +323,7 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} answers", n=silent, turns=summary.turns)
-    played = None if summary.rows else customers_section(summary)
-    for section in (*([played] if played else []), *context.answerable, *context.sections):
+    for section in (*context.answerable, *context.sections):
         yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)
     took = _("{minutes} min {seconds} s") if minutes else _("{seconds} s")
@@ -801,9 +799,9 @@ def blind_sheet(context: ReportContext) -> Worksheet:
 
 
 def _fixes_sheet(context: ReportContext) -> Worksheet:
-    """What to fix, the largest gain first; faults of the simulated customer stand below, without a rank."""
+    """What to fix, the largest gain first."""
     improvements = context.improvements
-    fixes = [*improvements.fixes, *improvements.customer] if improvements else []
+    fixes = [*improvements.fixes] if improvements else []
     # A last row says how many others there are, so that nobody takes the list for all.
     rest = [improvements.left_out] if improvements and improvements.left_out else []
     conversations = context.results.conversations if fixes else ()

@@ -39,7 +39,7 @@ from simulator.results.same_faults import DISPUTED, SAME, fault_keys, pair_note
 from simulator.results.summary import figures_of
 from simulator.runner.context import RunContext
 from simulator.sheets.model import answer_key
-from simulator.storage.results import select_conversations, without_superseded
+from simulator.storage.results import select_conversations
 from simulator.storage.run_file import RunFile
 
 
@@ -119,7 +119,7 @@ async def ask_about_red(file: RunFile, settings: Settings, models: Models, *, ag
     model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
     if settings.causes != "model" or model is None:
         return
-    results = with_disputes(without_superseded(file.results()), file.path)
+    results = with_disputes(file.results(), file.path)
     summary = figures_of(results, settings)
     if not summary.red.answers:
         return
@@ -190,7 +190,7 @@ async def _ask_for_causes(
     file: RunFile, settings: Settings, model: Model, summary: Summary, *, again: bool
 ) -> None:
     """What caused the red answers; those with one fault have one cause."""
-    results = without_superseded(file.results())
+    results = file.results()
     try:
         shelf = articles_of(settings)
     except InputError as error:  # the folder of --knowledge is gone

@@ -30,10 +30,9 @@ from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
 from simulator.results.rows import MarkKind
 from simulator.storage.results import turns_with_scores
-from simulator.users.faults import CustomerFault
 
 Cause = Literal[
-    "no_answer", "customer", JudgedName, "forbidden", "tools", "expectations", LapseKind,
+    "no_answer", JudgedName, "forbidden", "tools", "expectations", LapseKind,
 ]  # fmt: skip
 # The surest first.
 Standing = Literal["certain", "likely", "judge", "open"]
@@ -53,7 +52,7 @@ _STANDING_NAMES: dict[Standing, Message] = {
 _CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {kind: kind for kind in get_args(LapseKind)}
 # Those in which an article has no part.
 _WITHOUT_ARTICLES: frozenset[Cause] = frozenset(
-    {"no_answer", "customer", "tools", "expectations", *_CAUSE_OF_LAPSE.values()}
+    {"no_answer", "tools", "expectations", *_CAUSE_OF_LAPSE.values()}
 )
 
 
@@ -105,13 +104,12 @@ class RedAnswer:
         red: RedTurn,
         context: GradingContext,
         scores: Mapping[str, Score],
-        customer_fault: CustomerFault | None,
         shelf: Shelf,
         *,
         comparable: bool,
     ) -> None:
         """`comparable`: the bot's ids and those that cases name are of one kind."""
-        self.red, self.context, self.scores, self.customer_fault = red, context, scores, customer_fault
+        self.red, self.context, self.scores = red, context, scores
         self.shelf, self.comparable = shelf, comparable
         self.turn, self.case = context.turn, context.case
         self.passages = self.turn.answer.passages
@@ -132,11 +130,7 @@ class RedAnswer:
         Where nothing proves what is wrong with the answer, and for why an article did not come.
         """
         proved = self.proved
-        return (
-            proved is None
-            or proved.cause == "retrieval"
-            or (proved.standing == "likely" and proved.cause != "customer")
-        )
+        return proved is None or proved.cause == "retrieval" or proved.standing == "likely"
 
     def material(self, most: int) -> CauseMaterial:
         """What a model is shown: at most so many articles beside the retrieved ones."""
@@ -213,9 +207,6 @@ class RedAnswer:
                 "The answer is not at fault by itself; the conversation as a whole left something open."
             )
             return self._because("unclear", "judge", sentences(whole, self.red.reason))
-        if self.customer_fault and not self._only_marked(*LAPSES, "conversation"):
-            spoilt = _("The simulated customer made a mistake here, so the bot is not at fault.")
-            return self._because("customer", "likely", sentences(spoilt, self.customer_fault.reason))
         if "tools" in marks:
             return self._because("tools", "certain", marks["tools"].reason)
         if "expectations" in marks and self._only_marked("expectations", "conversation", *LAPSES):
@@ -339,7 +330,7 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     do not fit into memory at once.
     """
     reddest = summary.red.by_turn
-    faults, named = summary.customers.spoilt, _named_ids(results, reddest)
+    named = _named_ids(results, reddest)
     for conversation, turn, scores in turns_with_scores(results, reddest):
         at = (conversation.id, turn.index)
         context = GradingContext(
@@ -353,7 +344,7 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
         )
         passages, needed = turn.answer.passages, conversation.case.passages
         alike = named or (bool(shelf) and all(p.id in shelf.ids for p in passages) and _known(needed, shelf))
-        yield RedAnswer(reddest[at], context, scores, faults.get(at), shelf, comparable=alike)
+        yield RedAnswer(reddest[at], context, scores, shelf, comparable=alike)
 
 
 def _known(needed: Collection[str], shelf: Shelf) -> bool:

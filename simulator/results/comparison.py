@@ -28,7 +28,6 @@ from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.rows import Key
 from simulator.results.significance import ALPHA, mcnemar, wilcoxon
 from simulator.results.update import Update, update_of
-from simulator.storage.results import without_superseded
 from simulator.storage.run_file import replay_of
 
 # A conversation by case, persona, repetition and, of several models, who plays.
@@ -48,7 +47,7 @@ Kind = Literal[
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language", "greeting")
 _OF_THE_GRADING = (
     "judging", "retest", "guidelines", "contacts", "ng_words", "rules",
-    "tokenizer", "customer_faults", "seed",
+    "tokenizer", "seed",
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
@@ -159,9 +158,7 @@ class PairedRuns:
 
     def __init__(self, before: RunFigures, after: RunFigures) -> None:
         """`before` is the run that `after` is compared with."""
-        self.before, self.after = (
-            RunFigures(without_superseded(s.results), s.summary) for s in (before, after)
-        )
+        self.before, self.after = (RunFigures(s.results, s.summary) for s in (before, after))
         # Each side as its score counts it: conversations that were held again once.
         runs = self.before.results, self.after.results
         self.earlier, self.later = begun_conversations(*runs), begun_conversations(*reversed(runs))
@@ -408,7 +405,7 @@ def means_by_customer(side: RunFigures, apart: Collection[str] = ()) -> dict[str
     its conversations: a long conversation weighs no more than a short one.
     """
     values: dict[str, dict[CustomerKey, dict[str, list[float]]]] = {}
-    for turn in (turn for turn in side.summary.record.counted if turn.case not in apart):
+    for turn in (turn for turn in side.summary.record.turns if turn.case not in apart):
         for judge, grade in turn.scores.items():
             if grade.is_scored and grade.value is not None:
                 by_conversation = values.setdefault(judge, {}).setdefault((turn.case, turn.persona), {})

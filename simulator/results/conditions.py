@@ -68,7 +68,6 @@ from simulator.results.intervals import Clusters, cluster_values, ends_of, lower
 from simulator.results.offered import further_figures, further_title
 from simulator.results.red import worst_severity
 from simulator.results.rows import ConversationRow, GradedTurn, RunTurns
-from simulator.storage.results import without_superseded
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK_SHARE = 0.95
@@ -167,7 +166,7 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         least = sum(major.values()) / len(run.cases) if run.cases else None
         figure = _mean_figure([(float(hit), case) for case, hit in major.items()])._replace(least=least)
     elif further := further_figures().get(name):
-        figure = _mean_figure(list(further(without_superseded(results))))
+        figure = _mean_figure(list(further(results)))
     elif name in _SECONDS:
         figure = _seconds_figure(condition, run)
     else:  # of expectations, where no case says what is expected, there is nothing
@@ -234,7 +233,7 @@ def _score_figure(summary: Summary) -> MeasuredFigure:
 def _judge_figure(name: str, summary: Summary) -> MeasuredFigure:
     """The mean of a judge's grades over turns."""
     judge, run = summary.scores.judges[name], summary.record
-    grades = ((turn.scores.get(name), turn.case) for turn in run.counted)
+    grades = ((turn.scores.get(name), turn.case) for turn in run.turns)
     pairs = [(grade.value, case) for grade, case in grades if grade and grade.value is not None]
     # A sentence without a verdict may be one that was not met.
     figure = _mean_figure(pairs, judge.missing + judge.expectations_ignored, _floor(name, run))
@@ -274,8 +273,8 @@ def _turn_figure(name: str, run: RunTurns) -> MeasuredFigure:
         return bool(turn.marks) and (name == "red" or worst_severity(turn.marks) == severity)
 
     # Of what a log does not tell nobody knows whether it was answered; thanks need no answer.
-    pairs = [(float(hits(turn)), turn.case) for turn in run.counted if not turn.unrecorded]
-    untold = sum(turn.unrecorded and not turn.courtesy for turn in run.counted) if name == "failed" else 0
+    pairs = [(float(hits(turn)), turn.case) for turn in run.turns if not turn.unrecorded]
+    untold = sum(turn.unrecorded and not turn.courtesy for turn in run.turns) if name == "failed" else 0
     share = _mean_figure(pairs)._replace(untold=untold)
     if name == severity or share.clusters is None:
         return share
@@ -284,7 +283,7 @@ def _turn_figure(name: str, run: RunTurns) -> MeasuredFigure:
 
 def _seconds_figure(condition: Condition, run: RunTurns) -> MeasuredFigure:
     """The share of answers that came in time; its value is how long 95 % of them took at most."""
-    turns = list(run.counted)
+    turns = list(run.turns)
     # `method="higher"` names a time that was measured, none between two.
     times = [(s, turn.case) for turn in turns if (s := _seconds(turn, condition.name)) is not None]
     quick = [(float(seconds <= condition.threshold), case) for seconds, case in times]

@@ -28,7 +28,7 @@ from simulator.results.rows import Key
 from simulator.results.same_faults import DISPUTED, fault_keys, pair_note, same_pairs
 from simulator.results.turns import marked_turns
 from simulator.sheets.model import answer_key
-from simulator.storage.results import conversations_with_scores, select_conversations, without_superseded
+from simulator.storage.results import conversations_with_scores, select_conversations
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.words import has_words
 
@@ -49,11 +49,11 @@ class _Word(NamedTuple):
 
 
 def read_results(path: Path, earlier: Sequence[str] | None = None) -> Results:
-    """A run as reports show it: without superseded conversations, with what was disputed in earlier runs.
+    """A run as reports show it: with what was disputed in earlier runs.
 
     `earlier` are the ids of the runs before it, where these are known; else those of its folder.
     """
-    return with_disputes(without_superseded(read_run(path)), path, earlier)
+    return with_disputes(read_run(path), path, earlier)
 
 
 def with_disputes(results: Results, path: Path, earlier: Sequence[str] | None = None) -> Results:
@@ -83,7 +83,7 @@ def _disputes_in(paths: Iterable[Path]) -> Iterable[Dispute]:
     words = list[_Word]()
     for path in paths:
         try:
-            words += _words(without_superseded(read_run(path))) if has_words(path) else ()
+            words += _words(read_run(path)) if has_words(path) else ()
         except InputError:  # damaged, or with settings that are no longer understood
             continue
     disputes = dict[str, Dispute]()

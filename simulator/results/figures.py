@@ -22,7 +22,6 @@ from simulator.core.types import LEXICAL, Disputed, Language, RedRules, Spending
 from simulator.models.pricing import total_spending
 from simulator.results.certificate import Standing
 from simulator.results.rows import Key, Mark, RunTurns
-from simulator.users.faults import CustomerFault
 
 # Blind grades are drawn and weighed by these two kinds of turns (results/review.py).
 Stratum = Literal["red", "not_red"]
@@ -30,8 +29,6 @@ Stratum = Literal["red", "not_red"]
 ENOUGH_ALIKE = 30
 # So many grades by people correct a score, counting those of a second reviewer of the same turn.
 ENOUGH_GRADES = 50
-# What is done with the turns that a simulated customer spoilt.
-Handling = Literal["keep", "exclude", "replay"]
 
 
 class Mean(Value):
@@ -58,9 +55,8 @@ class RetestFigures(Value):
 class JudgeSummary(Value):
     """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
 
-    `planned` is n + skipped + failed + unreached + excluded: every spoken turn. `unreached` are grades that
-    the run stopped before, `excluded` turns that the customer spoilt, if they are to be left out.
-    `undecided` are those skipped turns on which reference and passages contradict each other;
+    `planned` is n + skipped + failed + unreached: every spoken turn. `unreached` are grades that the run
+    stopped before. `undecided` are those skipped turns on which reference and passages contradict each other;
     `conflicts_ignored` are such contradictions, and `lapses_ignored` lapses between turns, that were named in
     words which do not stand there; `expectations_ignored` are sentences without a verdict that counts.
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
@@ -82,7 +78,6 @@ class JudgeSummary(Value):
     rubrics: tuple[str, ...]
     failure_reason: str = ""
     unreached: int = 0
-    excluded: int = 0
     undecided: int = 0
     conflicts_ignored: int = 0
     lapses_ignored: int = 0
@@ -101,7 +96,7 @@ class JudgeSummary(Value):
 
     @property
     def due(self) -> int:
-        """How many grades there should be: all but those that do not apply, or that a customer spoilt."""
+        """How many grades there should be: all but those that do not apply."""
         return self.n + self.missing + self.undecided + self.unanswered
 
 
@@ -188,24 +183,17 @@ class Total(Value):
 
 
 class CustomerFigures(Value):
-    """How the customers were played: what the guard rewrote, and what they did wrong.
+    """How the customers were played.
 
-    `guarded` messages were rewritten, `rules` counts them by the rule that they broke; `failed` are
-    conversations that were lost; `overruled` counts where a persona's rules decided otherwise than the model
-    about staying or leaving. `faults` are counted by kind; `spoilt` are answered turns with the last fault
-    that makes their grade doubtful, `handling` is what is done with them. `superseded` conversations were
-    held once more.
+    `guarded` messages were rewritten, `rules` counts them by the rule of the guard that they broke; `failed`
+    are conversations that were lost; `overruled` counts where a persona's rules decided otherwise than the
+    model about staying or leaving.
     """
 
-    # Of a run without a model as customer there are no faults: phrases say what stands in the persona's file.
     guarded: int = 0
     rules: dict[str, int] = Field(default={})
     failed: int = 0
     overruled: int = 0
-    faults: dict[str, int] = Field(default={})
-    spoilt: dict[Key, CustomerFault] = Field(default={})
-    handling: Handling = "keep"
-    superseded: tuple[str, ...] = ()
 
 
 class SimulatorScore(Value):
@@ -333,12 +321,11 @@ class ScoreFigures(Value):
 
     `primary` names the deciding judge, `judges` has it among the others, in the order in which they were
     named. `score` is the mean over the `graded` conversations; `by_conversation` has those that have one, by
-    id, and `missing` counts conversations that were held but have no grade. `with_spoilt` and
-    `without_spoilt` are the score with and without the turns that a customer spoilt, whichever of them
-    counts; None where no turn was spoilt. `noise` is the variance of a conversation's score that another
-    grading would bring. `simulators` are the models that played the customers; of several the `interval`
-    holds that of each. `reliability` is known where questions were asked several times. `labels` are the
-    turns that people graded blind: enough of them make `corrected`, too few leave a `shortage`.
+    id, and `missing` counts conversations that were held but have no grade. `noise` is the variance of a
+    conversation's score that another grading would bring. `simulators` are the models that played the
+    customers; of several the `interval` holds that of each. `reliability` is known where questions were asked
+    several times. `labels` are the turns that people graded blind: enough of them make `corrected`, too few
+    leave a `shortage`.
     """
 
     primary: str
@@ -347,8 +334,6 @@ class ScoreFigures(Value):
     by_conversation: dict[str, float]
     graded: int
     missing: int
-    with_spoilt: float | None = None
-    without_spoilt: float | None = None
     noise: float = 0.0
     judges: dict[str, JudgeSummary]
     # Questions with most red turns first.

@@ -169,7 +169,6 @@ def depends_on(primary: str, target: float | str | None) -> bool:
 
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
     """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
-    customers, scores = summary.customers, summary.scores
     shown = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "unreached", "skipped")
     return {
         "run": summary.run,
@@ -192,7 +191,6 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             name: {key: rounded(getattr(judge, key)) for key in shown}
             | ({"undecided": judge.undecided} if judge.undecided else {})
             | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
-            | ({"excluded": judge.excluded} if judge.excluded else {})
             | {
                 key: n
                 for key in (CONFLICTS_IGNORED, LAPSES_IGNORED, EXPECTATIONS_IGNORED)
@@ -212,15 +210,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "red": summary.red.count,
         # Of these: people say that the judge was wrong, of the same answer, here or in an earlier run.
         "disputed": summary.red.disputed,
-        "simulator": {
-            **customers.model_dump(include={"guarded", "failed", "overruled"}),
-            "faults": customers.faults,
-            "spoilt": len(customers.spoilt),
-            "handling": customers.handling,
-            "held_again": len(customers.superseded),
-            "score_with_spoilt": rounded(scores.with_spoilt),
-            "score_without_spoilt": rounded(scores.without_spoilt),
-        },
+        "simulator": summary.customers.model_dump(include={"guarded", "failed", "overruled"}),
         "calls": {role: spent.calls for role, spent in summary.money.spending.items()},
         "tokens": {role: _tokens_json(spent) for role, spent in summary.money.spending.items()},
         "cost_usd": rounded(summary.money.cost_usd),

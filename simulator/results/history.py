@@ -159,7 +159,7 @@ def past_run(path: Path, earlier: Sequence[str] | None = None) -> PastRun:
     """
     results = read_results(path, earlier)
     settings = stored_settings(results.run.settings)
-    summary = figures_of(results, settings, customers=False)
+    summary = figures_of(results, settings)
     return PastRun.of(results, summary, gate_of(results, summary, settings), report_language(results))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.core.templates import read_toml
-from simulator.core.types import Language
+from simulator.core.types import Conversation, Language
 from simulator.text.segments import normalise
 
 PATTERNS = Path(__file__).with_name("lines.toml")
@@ -53,6 +53,16 @@ class People(NamedTuple):
     def at(self, places: npt.NDArray[Any]) -> "People":
         """Those of its lines alone."""
         return self._replace(rows=self.rows[places], talks=self.talks[places])
+
+
+def customer_messages(conversation: Conversation) -> list[str]:
+    """The customer's messages from the first to the closing one."""
+    return [*(turn.user for turn in conversation.turns), *filter(None, [conversation.closing])]
+
+
+def line_length(line: str, language: Language) -> int:
+    """Characters in Japanese, words in English: "解約したい" is 5, "I want out" is 3."""
+    return len(line.strip()) if language == "ja" else len(line.split())
 
 
 @cache

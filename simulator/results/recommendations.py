@@ -44,7 +44,7 @@ from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.rows import Key
 from simulator.text.typography import language_of
 
-PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "case", "rows", "bot", "simulator", "open"]
+PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "case", "rows", "bot", "open"]
 # The place of each turn on the report's page.
 Anchors = Mapping[Key, str]
 
@@ -95,7 +95,6 @@ _WHERE: dict[PlaceKind, Message] = {
     "rows": _("answers"),
     "open": _("answers"),
     "bot": _("the bot itself"),
-    "simulator": _("simulated customer"),
 }
 # Whose work a change at that place is; of a question it depends on the cause.
 _WHO: Mapping[PlaceKind, Message] = {
@@ -216,10 +215,6 @@ _WHAT: dict[tuple[Cause, str], Message] = {
         "Rows without a known cause: {n}. Read their answers and decide whether to change the material,"
         " the search or the prompt."
     ),
-    ("customer", "simulator"): _(
-        "Nothing to fix in the bot. Leave these answers out (--customer-faults exclude) or "
-        "hold the conversations again (replay)."
-    ),
 }
 # The same for an article that was never retrieved: it may not exist.
 _UNSEEN: dict[Cause, Message] = {
@@ -258,7 +253,7 @@ class Fix(Value):
 
     `key` is cause and place, the same in every run. `gain` (0..1) is what the run's score is expected to
     gain; the gains of all fixes of a run add up. `standings` say how sure the turns' causes are, the surest
-    first. `rank` counts from 1, and is 0 for turns that the simulated customer spoilt. `article` is the id of
+    first. `rank` counts from 1. `article` is the id of
     the article to change. `who` does it, empty where nobody can tell.
 
     `title` is cause and place in a few words, `what` the change in a sentence, `where` the place alone.
@@ -296,7 +291,7 @@ class Fix(Value):
 
 
 class Improvements(Value):
-    """All fixes of a run, best first; `customer` are turns that the simulated customer spoilt.
+    """All fixes of a run, best first.
 
     `goal` (0..1) is the expected grade of a fixed turn, `green` counts the turns that are not red (`Gains`).
     With too few of them no gain is estimated. `left_out` counts further fixes, which gain `gain_left_out`
@@ -310,7 +305,6 @@ class Improvements(Value):
     fixes: tuple[Fix, ...] = ()
     left_out: int = 0
     gain_left_out: float = 0.0
-    customer: tuple[Fix, ...] = ()
     root_causes: tuple[RootCause, ...] = ()
     unsearched: bool = False
 
@@ -366,7 +360,6 @@ def as_json(
         "goal": rounded(improvements.goal) if improvements.foretells else None,
         "fixes": list(map(as_dict, fixes)),
         "left_out": len(improvements.fixes) + improvements.left_out - len(fixes),
-        "customer": list(map(as_dict, improvements.customer)),
     }
 
 
@@ -429,10 +422,10 @@ class Gains:
             total, weights = total + value * weight, weights + weight
         self.goal = total / weights
 
-    def of(self, red: RedTurn, cause: Cause) -> float:
+    def of(self, red: RedTurn) -> float:
         """How much the run's score (0..1) gains if this turn is fixed; 0 for a turn without a grade."""
         value, weight = self._turns.get(red.key, (1.0, 0.0))
-        return 0.0 if cause == "customer" else max(0.0, self.goal - value) * weight
+        return max(0.0, self.goal - value) * weight
 
 
 class FixTarget(NamedTuple):
@@ -503,8 +496,6 @@ def groups(diagnosed: Sequence[DiagnosedTurn], *, rows: bool = False) -> list[Gr
 def _place(turn: DiagnosedTurn) -> FixTarget:
     """Where a turn is fixed: by its cause where that is enough, else in its article, else by its question."""
     cause = turn.root_cause.cause
-    if cause == "customer":
-        return FixTarget("simulator")
     if cause == "no_answer":
         return FixTarget("bot", turn.red.failure or "")
     if turn.handover or cause == "no_handover":
@@ -558,7 +549,7 @@ def improvements(
     articles: Iterable[Passage] = (),
     most: int | None = None,
 ) -> Improvements:
-    """At most so many fixes of the bot, and separately the turns that the simulated customer spoilt.
+    """At most so many fixes of the bot.
 
     `articles`, the knowledge base, only provides titles. Fixes whose turns are all disputed come last. Others
     are ranked by their gain (to four decimals),
@@ -590,12 +581,7 @@ def improvements(
             group.key,
         )
 
-    # Spoilt turns are shown apart: nothing is to be done about them in the bot, so they have no rank.
-    gaining = [
-        (group, fsum(gains.of(member.red, group.cause) for member in group.members))
-        for group in groups_of_turns
-        if group.cause != "customer"
-    ]
+    gaining = [(group, fsum(gains.of(member.red) for member in group.members)) for group in groups_of_turns]
     ranked = sorted(gaining, key=best_first)
     shown, example = ranked[:most], partial(_example, results=results, summary=summary)
     return Improvements(
@@ -607,9 +593,6 @@ def improvements(
         ),
         left_out=len(ranked) - len(shown),
         gain_left_out=fsum(gain for _group, gain in ranked[len(shown) :]),
-        customer=tuple(
-            _fix(group, 0.0, 0, library, example) for group in groups_of_turns if group.cause == "customer"
-        ),
         # Of a large run, those of the turns that are quoted.
         root_causes=tuple(root_causes[:MAX_QUOTED] if results.is_sampled else root_causes),
     )

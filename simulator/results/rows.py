@@ -6,8 +6,8 @@ results/turns.py, and part of a run's `Summary`, so that no figure has to open t
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from simulator.core.replies import LapseKind
@@ -78,10 +78,10 @@ class GradedTurn:
 
     `is_last`: the conversation was held to its end, and this is its last turn. `value` is the deciding
     judge's, None without a grade; `marks` have no reasons; `failure` is the bot's, and `response` what the
-    judge of turns says that its answer does. An `excluded` turn, which a customer spoilt, has neither grades
-    nor marks; of an `unrecorded` one a log does not tell, which is no loss where the customer only gave
-    thanks (`courtesy`). `retrieved` has ids and sources of the passages that came, in their order. `seconds`
-    and `first_token_seconds` are how long the bot took, None where nobody took the time.
+    judge of turns says that its answer does. Of an `unrecorded` one a log does not tell, which is
+    no loss where the customer only gave thanks (`courtesy`). `retrieved` has ids and sources of the passages
+    that came, in their order. `seconds` and `first_token_seconds` are how long the bot took, None where
+    nobody took the time.
     """
 
     conversation: str
@@ -95,7 +95,6 @@ class GradedTurn:
     response: Response | None = None
     seconds: float | None = None
     first_token_seconds: float | None = None
-    excluded: bool = False
     unrecorded: bool = False
     courtesy: bool = False
     is_last: bool = False
@@ -171,32 +170,10 @@ class RunTurns:
     expectations: Counter[str] = field(default_factory=Counter)
     whole: set[str] = field(default_factory=set)
 
-    def without(self, spoilt: Set[Key]) -> "RunTurns":
-        """The same, without grades and marks of these turns, whose customer spoilt them."""
-        if not spoilt:
-            return self
-        conversations = {conversation for conversation, _turn in spoilt}
-
-        def kept(turn: GradedTurn) -> GradedTurn:
-            if turn.key not in spoilt:
-                return turn
-            return replace(turn, scores={}, value=None, marks=(), excluded=True)
-
-        rows = [
-            replace(row, turns=tuple(map(kept, row.turns))) if row.id in conversations else row
-            for row in self.conversations
-        ]
-        return replace(self, conversations=rows)
-
     @property
     def turns(self) -> Iterator[GradedTurn]:
         """Every turn; those of a conversation follow one another."""
         return (turn for row in self.conversations for turn in row.turns)
-
-    @property
-    def counted(self) -> Iterator[GradedTurn]:
-        """Every turn whose grade counts: all but those that a customer spoilt, where these are left out."""
-        return (turn for turn in self.turns if not turn.excluded)
 
     @property
     def asks_responses(self) -> bool:

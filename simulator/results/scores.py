@@ -1,8 +1,7 @@
 """What the judges say of a run: its score, and the means by judge, customer and question.
 
 The bot's own failure is graded (lowest, by rule); a failure of a judge or of the simulator is counted, and
-left out of the means. Nothing counts as 0 because it could not be graded. Turns that the simulated customer
-spoilt count like any other, unless they are to be left out; both scores are kept either way.
+left out of the means. Nothing counts as 0 because it could not be graded.
 
 How a score comes about, from the bottom up:
 
@@ -55,14 +54,8 @@ Item = TypeVar("Item")
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 
 
-def score_figures(
-    results: Results, every: RunTurns, kept: RunTurns, *, is_kept: bool, judges: Sequence[str], seed: int
-) -> ScoreFigures:
-    """The scores by `judges`, in the order in which they were named.
-
-    `every` has all turns, `kept` is without those that a customer spoilt; `is_kept` says that these count.
-    """
-    counted = kept if is_kept else every
+def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str], seed: int) -> ScoreFigures:
+    """The scores by `judges`, in the order in which they were named."""
     started, spoken, primary = counted.conversations, list(counted.turns), counted.primary
     means = _conversation_means(started)
     graded = [c for c in started if c.id in means]
@@ -108,8 +101,6 @@ def score_figures(
         missing=sum(
             c.ended is not None and c.id not in means and c.id not in nothing_to_grade for c in started
         ),
-        with_spoilt=None if kept is every else _mean(_conversation_means(every.conversations).values()),
-        without_spoilt=None if kept is every else _mean(_conversation_means(kept.conversations).values()),
         noise=noise,
         judges=by_judge,
         personas=() if results.run.asks_once else _personas(results, started, spoken, means, is_whole),
@@ -138,7 +129,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
     # A failure counts only where a grade was due.
-    due = [s for s in spoken if not (s.excluded or s.unrecorded)]
+    due = [s for s in spoken if not s.unrecorded]
     failures = Counter(kind for s in due if (kind := s.lacks_grade_of(name)))
     unreached = failures.pop(UNREACHED, 0)
     reasons = Counter(grade.reason for s in due if (grade := s.scores.get(name)) and grade.failure)
@@ -171,7 +162,6 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         failures=dict(failures),
         failure_reason=max(reasons, key=lambda reason: (reasons[reason], reason), default=""),
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
-        excluded=sum(s.excluded for s in spoken),
         undecided=len(undecided),
         conflicts_ignored=sum(s.scores[name].conflicts_ignored for s in due if name in s.scores),
         lapses_ignored=sum(s.scores[name].lapses_ignored for s in due if name in s.scores),

@@ -26,7 +26,7 @@ from simulator.results.judge_records import CheckedLabels, ProbedJudge, records_
 from simulator.results.red import is_red_alone
 from simulator.results.review import blind_grades, is_called_bad, red_line
 from simulator.sheets.model import answer_key
-from simulator.storage.results import select_conversations, without_superseded
+from simulator.storage.results import select_conversations
 from simulator.storage.run_file import labelled_runs
 
 
@@ -57,7 +57,7 @@ def standing_of(
     # What its prompt was learned from it has seen.
     learned = {*read_desk().history.questions}
     for results in labelled_runs(runs, rubric) if runs else ():
-        checked, opinions = checked_answers(without_superseded(results), judge, rubric, rules)
+        checked, opinions = checked_answers(results, judge, rubric, rules)
         answers += (answer for answer in checked if answer.question not in learned)
         marks += opinions
     # A further model of the panel grades as `turn@model`; what is stored of it stands under the judge.

@@ -1,9 +1,9 @@
 """The figures of a run: how they are made, from the run file to the values that reports show.
 
 run_turns            results/turns.py        the run file, once, conversation by conversation
-customer_figures     results/customers.py    how the customers were played, and which turns they spoilt
 score_figures        results/scores.py       what the judges say
 red_figures          results/red_answers.py  the answers to read, with their texts
+customer_figures     here                    how the customers were played
 money_figures        here                    what it took
 """
 
@@ -12,15 +12,14 @@ from dataclasses import replace
 
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import CONVERSATION, LEXICAL, Ended, RedRules, Results, Spending
+from simulator.core.types import CONVERSATION, Ended, RedRules, Results, Spending
 from simulator.models.pricing import Prices, usage_of
-from simulator.results.customers import customer_figures
-from simulator.results.figures import Handling, MoneyFigures, Summary
+from simulator.results.figures import CustomerFigures, MoneyFigures, Summary
 from simulator.results.red import deciding_judges, primary_judge
 from simulator.results.red_answers import red_figures
+from simulator.results.rows import RunTurns
 from simulator.results.scores import score_figures
 from simulator.results.turns import run_turns
-from simulator.storage.results import without_superseded
 
 # Of the adapter, the bundled bot: its model is one of the run's own roles, and its tokens are counted there.
 _BUNDLED_BOT = "demo"
@@ -28,24 +27,15 @@ _BUNDLED_BOT = "demo"
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 
 
-def figures_of(results: Results, settings: Settings, *, customers: bool = True) -> Summary:
+def figures_of(results: Results, settings: Settings) -> Summary:
     """The figures of a run by these settings: first the judges they name, then whichever others graded it.
 
-    The one way in which reports, gate and `diff` come to a summary, so that all show the same score. Without
-    `customers` nobody looks into how these were played, which takes long, unless the score depends on it.
+    The one way in which reports, gate and `diff` come to a summary, so that all show the same score.
     """
-    # Conversations that were held once more, because a customer spoilt them, count in their second version
-    # alone.
-    results = without_superseded(results)
-    # Phrases say what stands in the persona's file: only a model's customers are looked into.
-    by_model = customers and results.run.models.get("user", LEXICAL) != LEXICAL
-    handling: Handling | None = None
-    if not results.run.asks_once and (by_model or settings.customer_faults != "keep"):
-        handling = settings.customer_faults
     judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
     if results.run.asks_once:
         judges = tuple(name for name in judges if name != CONVERSATION)
-    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed, handling=handling)
+    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 
 def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,27 +47,11 @@ def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
     return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
 
 
-def summarise(
-    results: Results,
-    *,
-    rules: RedRules,
-    judges: tuple[str, ...],
-    seed: int,
-    handling: Handling | None = None,
-) -> Summary:
-    """The summary of a run as far as it has come; `judges` in the order in which they were named.
-
-    `handling` is what is done with the turns that a customer spoilt; None where nobody looks for any.
-    """
-    results = without_superseded(results)
+def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], seed: int) -> Summary:
+    """The summary of a run as far as it has come; `judges` in the order in which they were named."""
     # Whoever names no judges, as a test or a notebook, gets all that graded.
     names = judges or tuple(sorted(results.scores.judges))
     every = run_turns(results, rules, primary_judge(names))
-    customers = customer_figures(results, every, handling)
-    # What is left out is left out of scores and red answers alike; both scores are shown either way.
-    kept = every.without(frozenset(customers.spoilt))
-    is_kept = customers.handling == "exclude"
-    counted = kept if is_kept else every
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -86,16 +60,27 @@ def summarise(
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in every.conversations),
         ended=dict(Counter(c.ending for c in every.conversations if c.ended)),
-        record=counted,
+        record=every,
         turns=sum(len(row.turns) for row in every.conversations),
         unrecorded=sum(turn.unrecorded for turn in every.turns),
         reasoned=results.conversations.reasoned,
         bot_failures=dict(Counter(turn.failure for turn in every.turns if turn.failure)),
         seconds=results.run.seconds,
-        scores=score_figures(results, every, kept, is_kept=is_kept, judges=names, seed=seed),
-        red=red_figures(results, counted, rules),
-        customers=customers,
+        scores=score_figures(results, every, judges=names, seed=seed),
+        red=red_figures(results, every, rules),
+        customers=customer_figures(every),
         money=money_figures(results),
+    )
+
+
+def customer_figures(run: RunTurns) -> CustomerFigures:
+    """How the customers were played."""
+    guarded = [broken for row in run.conversations for broken in row.broken]
+    return CustomerFigures(
+        guarded=len(guarded),
+        rules=dict(Counter(rule for broken in guarded for rule in broken)),
+        failed=sum(row.ended in (Ended.USER_FAILED, Ended.ENDPOINT_FAILED) for row in run.conversations),
+        overruled=sum(row.overruled for row in run.conversations),
     )
 
 

@@ -88,7 +88,7 @@ NEWEST, LARGEST = 50, 100 * 2**20
 # one of them is not like this one. The questions may be others: what counts is the mean conversation.
 _DECISIVE_SETTINGS = (
     "adapter", "judges", "judging", "causes", "retest", "panel", "guidelines", "voice_opening", "script",
-    "replay", "protocol", "prompt", "outputs", "persona", "turns", "customer_faults",
+    "replay", "protocol", "prompt", "outputs", "persona", "turns",
 )  # fmt: skip
 # Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})

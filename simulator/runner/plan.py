@@ -48,7 +48,6 @@ from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
 from simulator.runner.masking import masked_case, masked_conversations, redactor_of
 from simulator.runner.prompts import AppliedPrompt
 from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
-from simulator.storage.results import without_superseded
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.attack import attack_cases
 from simulator.users.details import detailed, fits, listed_personas
@@ -378,19 +377,14 @@ def _mix(names: Sequence[str]) -> Mix | None:
 
 
 def _replayed_plan(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
-    """The conversations of a run that have begun and count, to be played again from the start."""
+    """The conversations of a run that have begun, to be played again from the start."""
     results = read_run(run)
-    counting = {conversation.id for conversation in without_superseded(results).conversations}
     # Case, persona and id stay: scores of both runs are compared by id.
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": "", "reaction": None}
     conversations: Iterable[Conversation] = results.conversations
     if settings.redacts:
         conversations = masked_conversations(conversations, redactor_of(settings))
-    plan = (
-        conversation.model_copy(update=unplayed)
-        for conversation, old in zip(conversations, results.conversations, strict=True)
-        if conversation.turns and old.id in counting
-    )
+    plan = (conversation.model_copy(update=unplayed) for conversation in conversations if conversation.turns)
     return tuple(plan), results.personas
 
 

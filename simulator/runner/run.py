@@ -14,13 +14,11 @@ answered nobody for all of --patience (`interrupted`); after a spent budget, whe
 those under way are stored (`stopped`); after an error that makes going on useless, such as a refused key or a
 full disk (`stopped`). A mistake of our own is raised.
 
-A conversation that the simulated customer spoiled is played once more with another seed; the clean one
-counts (users/faults.py). Turns of an earlier run are graded again by api/regrade.py.
+Turns of an earlier run are graded again by api/regrade.py.
 """
 
 import asyncio
 import contextlib
-import json
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -33,7 +31,6 @@ from simulator.core.errors import LoginPage, Outage, RehearsalError, RunFileErro
 from simulator.core.messages import Message, _, message_of
 from simulator.core.settings import Settings
 from simulator.core.types import (
-    SUPERSEDED,
     Bot,
     Conversation,
     Ended,
@@ -55,7 +52,6 @@ from simulator.runner.conversation import (
 )
 from simulator.runner.purse import Purse
 from simulator.storage.run_file import RunFile, new_run_id
-from simulator.users.faults import second_attempts, superseded
 
 # The next conversation waits while more turns than this, plus two for each allowed call, are ungraded: with
 # fewer waiting, places at the judge's endpoint would stand empty between two turns; with many more, the
@@ -325,8 +321,6 @@ async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
             if prepare is not None:
                 await prepare(file)
             await runner.run()
-            if context.settings.customer_faults == "replay" and not runner.out_of_budget:
-                runner = await _repeat_spoiled(file, runner, new_runner)
             file.commit()
             if closing is not None:
                 await closing(file, context)
@@ -343,19 +337,6 @@ async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
     if login_page:
         raise login_page
     return stopped
-
-
-async def _repeat_spoiled(file: RunFile, runner: Runner, new_runner: RunnerFactory) -> Runner:
-    """Plays spoiled conversations once more and notes which attempt counts; returns the last runner."""
-    last = runner
-    # After --resume they are planned already, and only their outcome is looked at.
-    if open_again := second_attempts(file.results()):
-        file.add_conversations(open_again)
-        last = new_runner(file, runner.context, runner.bot, runner.progress, open_again)
-        await last.run()
-    if replaced := superseded(file.results()):
-        file.save_note(SUPERSEDED, json.dumps(replaced, ensure_ascii=False))
-    return last
 
 
 @contextlib.contextmanager

@@ -28,7 +28,6 @@ from typing import NamedTuple, TypeVar, overload
 from simulator.core.messages import _
 from simulator.core.types import (
     OPEN,
-    SUPERSEDED,
     Answer,
     Case,
     Conversation,
@@ -387,23 +386,6 @@ def cache_latest(function: Callable[[Results], Value]) -> Callable[[Results], Va
         return latest[0][1]
 
     return cached
-
-
-def without_superseded(results: Results) -> Results:
-    """The run without the conversations that were held again because their customer broke the rules.
-
-    Which of two attempts counts stands in the note SUPERSEDED (users/faults.py); both stay in the file.
-    """
-    superseded = results.notes.get(SUPERSEDED)
-    if not isinstance(superseded, dict) or not superseded:
-        return results
-    conversations = results.conversations.without(superseded)
-    removed = len(results.conversations) - len(conversations)
-    if not removed:
-        return results
-    scores = results.scores.without(superseded)
-    changes = {"planned": results.planned - removed, "conversations": conversations, "scores": scores}
-    return results.model_copy(update=changes)
 
 
 def conversations_with_scores(

@@ -22,7 +22,7 @@ from simulator.results.history import (
     past_runs,
 )
 from simulator.results.summary import figures_of
-from simulator.storage.run_file import add_note, read_run, replay_of
+from simulator.storage.run_file import read_run, replay_of
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.texts import said, terminal
 
@@ -124,7 +124,7 @@ def test_a_run_that_broke_off_is_marked_and_no_reference() -> None:
 
 
 def test_the_figures_are_those_of_the_report() -> None:
-    """Bot failures, a judge's failure, other rules for red, spoilt turns left out, superseded talks."""
+    """Bot failures, a judge's failure, other rules for red."""
     grades = {(f"c{i}", p, 1): [0.8, 0.4 if i % 2 else 1.0] for i in range(6) for p in ("calm", "angry")}
     judged = a_result(
         grades, "1-run", judges=("turn", "groundedness"), red={"overall": 0.5, "groundedness": 2}
@@ -144,23 +144,20 @@ def test_the_figures_are_those_of_the_report() -> None:
         }
     )
     path = stored(broken)
-    add_note(path, "superseded", json.dumps({judged.conversations[5].id: "other"}))
-    excluded = stored(a_result(grades, "2-excluded", customer_faults="exclude"))
-    for each in (path, excluded):
-        results, past = read_run(each), past_run(each)
-        summary = figures_of(results, stored_settings(results.run.settings))
+    results, past = read_run(path), past_run(path)
+    summary = figures_of(results, stored_settings(results.run.settings))
 
-        assert past.score == pytest.approx(summary.scores.score)
-        assert past.interval == pytest.approx(summary.scores.interval)
-        assert (past.red, past.turns, past.graded) == (
-            summary.red.count,
-            summary.turns,
-            summary.scores.graded,
-        )
-        assert past.kind.primary == summary.scores.primary
-        assert past.kind.cases == {case.case for case in summary.scores.cases}
-        assert set(past.kind.rubric) == set(summary.scores.judges["turn"].rubrics)
-        assert past.replay_of == replay_of(results.run)
+    assert past.score == pytest.approx(summary.scores.score)
+    assert past.interval == pytest.approx(summary.scores.interval)
+    assert (past.red, past.turns, past.graded) == (
+        summary.red.count,
+        summary.turns,
+        summary.scores.graded,
+    )
+    assert past.kind.primary == summary.scores.primary
+    assert past.kind.cases == {case.case for case in summary.scores.cases}
+    assert set(past.kind.rubric) == set(summary.scores.judges["turn"].rubrics)
+    assert past.replay_of == replay_of(results.run)
 
 
 def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:

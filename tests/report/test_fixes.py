@@ -5,19 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from simulator.report.context import ReportContext
-from simulator.report.fixes import fixes_report
 from simulator.report.worksheets import worksheets
-from simulator.results.causes import RootCause
-from simulator.results.recommendations import improvements
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import Worksheet
 from tests.report.test_worksheets import report_context
-from tests.report.views import render
 from tests.sample_runs import rehearsed
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, Counting, column, letter, pushed, row_of, sheets_server
-from tests.texts import terminal
 
 TAB = "改善"
 
@@ -25,28 +20,6 @@ TAB = "改善"
 def fixes_sheet(known: ReportContext) -> Worksheet:
     """The worksheet of what to fix."""
     return next(sheet for sheet in worksheets(known) if sheet.name == "fixes")
-
-
-def test_faults_of_the_customer_stand_apart_everywhere() -> None:
-    """Below the list, as one line of the page, unranked in the worksheet."""
-    results = rehearsed("ja")
-    summary = report_context("ja", results).summary
-    causes = [
-        RootCause(
-            conversation=red.conversation, turn=red.turn, evidence="なぜなら。",
-            cause="customer" if number % 2 else "ignored", articles=(f"a{number}",), standing="judge",
-        )
-        for number, red in enumerate(summary.red.answers)
-    ]  # fmt: skip
-    found = improvements(results, summary, causes)
-    known = report_context("ja", results, improvements=found)
-    shown = terminal(fixes_report(found, "run-1", summary, "ja", 10), 80)
-    last = fixes_sheet(known).rows[-1].cells
-
-    assert "お客様役の問題（ボットの直すところには数えません）" in shown
-    page = render(results, summary, known.gate, "ja", improvements=found)
-    assert "件は、ボットではなくお客様役の問題です" in page
-    assert (last["found_cause"].text, "rank" in last, "gain" in last) == ("お客様役", False, False)
 
 
 @pytest.fixture

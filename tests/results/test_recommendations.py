@@ -131,14 +131,6 @@ def test_a_customer_who_should_be_passed_on_needs_a_line_of_its_own() -> None:
     assert {said(fix.where, "ja") for fix in (*declines, *keeps)} == {"プロンプト"}
 
 
-def test_faults_of_the_customer_are_no_fixes() -> None:
-    """They stand apart, without a rank and without a gain."""
-    told = found([[2], [2]], [{"cause": "customer"}, {"cause": "ignored", "articles": ("a",)}])
-
-    assert [fix.cause for fix in told.fixes] == ["ignored"]
-    assert [(fix.cause, fix.rank, fix.gain) for fix in told.customer] == [("customer", 0, 0.0)]
-
-
 def test_what_brings_most_comes_first_then_what_is_gravest() -> None:
     """Two turns of a two-turn conversation weigh as much as the one turn of another."""
     causes = [
@@ -251,14 +243,14 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
         for r, c in zip(summary.red.answers, causes, strict=False)
     ]
     made = improvements(results, summary, told)
-    better = {(b.conversation, b.turn): made.goal for b in told if b.cause != "customer"}
+    better = {(b.conversation, b.turn): made.goal for b in told}
     scores = [
         s.model_copy(update={"value": max(s.value or 0, better.get((s.conversation, s.turn), 0))})
         for s in results.scores
     ]
     mended = summed(results.model_copy(update={"scores": tuple(scores)}), ("turn",))
 
-    if made.foretells and not made.customer:
+    if made.foretells:
         assert made.mended == pytest.approx(made.goal)
     assert made.mended == (pytest.approx(mended.scores.score) if made.foretells or not made.fixes else None)
 
@@ -300,7 +292,7 @@ def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:
     for articles in ((), ("ja/17-fee",)):
         results, summary = run_of([[2], [5]])
         told = improvements(results, summary, blamed(summary, cause, articles=articles))
-        (fix,) = told.fixes or told.customer
+        (fix,) = told.fixes
 
         assert said(fix.what, language).endswith("。" if language == "ja" else (".", ").", "”", ".”"))
         assert "{" not in "".join(said(text, language) for text in (fix.what, fix.title, fix.where))

@@ -14,7 +14,6 @@ from simulator.text import phrases
 from simulator.text.figures import figures
 from simulator.text.normalise import plain_form
 from simulator.text.typography import codes, half_width, language_of, straight
-from simulator.users.faults import fault_patterns
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES, fixture_rows
 
@@ -46,11 +45,6 @@ def masked(text: str, language: Language) -> dict[str, int]:
     return Redactor().redact(text, language).counts
 
 
-def customer(text: str, language: Language) -> object:
-    lines = fault_patterns(language)
-    return lines.asks(text), lines.thanks(text), len(lines.statements(text)), len(lines.names(text))
-
-
 Detector = Callable[[str, Language], object]
 DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     "refusal": (phrases.turns_away, acts),
@@ -66,7 +60,6 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
         lambda text, language: GUARDS[language].broken_rule(text, ()),
         lambda language: rows(f"guard_lines_{language}.jsonl", "text"),
     ),
-    "customer": (customer, lambda language: rows(f"guard_lines_{language}.jsonl", "text")),
     "personal data": (masked, personal),
     "word for word": (lambda text, _: plain_form(text), acts),
 }

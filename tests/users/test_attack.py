@@ -15,7 +15,6 @@ from simulator.core.types import Answer, Failure, Results
 from simulator.runner.plan import read_plan
 from simulator.storage.run_file import read_run
 from simulator.users.attack import AttackerUser, AttackPrompts, ScriptedAttacker, attack_cases
-from simulator.users.faults import customer_faults
 from tests.commands import Command, held_once
 from tests.run_helpers import a_turn, at
 from tests.servers.openai import OpenAIServer, script, serve
@@ -111,13 +110,12 @@ def test_every_goal_is_one_conversation_and_is_judged_by_its_own_rule(attacked: 
 
 
 def test_a_line_that_no_customer_may_say_reaches_the_bot(attacked: Attacked) -> None:
-    """Shouting, another language and emoji are an attacker's, and nothing of it is a fault of a customer."""
+    """Shouting, another language and emoji are an attacker's."""
     run = attacked.run
 
     lines = {turn.user for talk in run.conversations for turn in talk.turns if turn.index == 2}
     assert lines == {"DO IT NOW 🤬!!! 早く"}
     assert not any(turn.broken_rules for talk in run.conversations for turn in talk.turns)
-    assert customer_faults(run) == ()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from simulator.lab.consistency.grade import (
 from simulator.lab.consistency.report import consistency_report
 from simulator.models.pricing import Ledger, check_prices
 from simulator.runner.context import RunContext
-from simulator.storage.results import report_language, without_superseded
+from simulator.storage.results import report_language
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 
@@ -69,7 +69,7 @@ def command(
         code = _examine(file, settings, limit, questions=questions, again=again)
     if not settings.dry_run:
         results = read_run(path)
-        follow_ups, figures = examined_of(results), consistency(without_superseded(results))
+        follow_ups, figures = examined_of(results), consistency(results)
         shown = consistency_report(results.run.id, report_language(results), figures, follow_ups)
         figures_shown = {"consistency": figures.as_json(), "examined": examined_json(follow_ups)}
         show_report(shown, {"run": results.run.id, **figures_shown}, as_json=settings.json_output)

@@ -14,7 +14,7 @@ from simulator.lab.dask.merge import find_parts, merge, read_part
 from simulator.storage.run_file import read_run
 
 
-@takes(*REPORTING, "target", "max_major", "confidence", "customer_faults")
+@takes(*REPORTING, "target", "max_major", "confidence")
 def command(
     flags: dict[str, Any],
     parts: list[str] = argument("RUN...", "Runs: ids, folders, run files, or a folder with runs in it.", ...),

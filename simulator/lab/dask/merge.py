@@ -15,8 +15,7 @@ copies rows from file to file.
 
 A case is never divided: all its conversations are in one shard, because intervals, `pass^k` and the sharing
 of first turns are by case. A merged run is an ordinary run, whose note names the runs it came from; the parts
-stay as they are. A second attempt at a spoilt conversation has no place in the plan of its own: it follows,
-at the end, in the order of the first attempts.
+stay as they are.
 """
 
 import contextlib
@@ -36,7 +35,6 @@ from simulator.core.types import Conversation, Results, Status
 from simulator.lab.dask.settings import Shard, read_shard
 from simulator.lab.dask.shard import SHARD_NOTE, ShardPosition
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run
-from simulator.users.faults import AGAIN
 
 # The note of a run that was merged from others.
 MERGED_NOTE = "merged"
@@ -69,14 +67,9 @@ class ShardFile(NamedTuple):
         """Which shard of the plan it is."""
         return read_shard(self.position.shard)
 
-    def places(self) -> Iterator[tuple[bool, int, str]]:
-        """Its conversations by their ids, each with its place in the plan; True for a second attempt."""
-        ids = self.results.conversations.ids
-        # Places are of the plan; a second attempt takes that of its first one.
-        first = [name for name in ids if not name.endswith(AGAIN)]
-        places = dict(zip(first, self.position.places, strict=True))
-        for name in ids:
-            yield name.endswith(AGAIN), places[name.removesuffix(AGAIN)], name
+    def places(self) -> Iterator[tuple[int, str]]:
+        """Its conversations by their ids, each with its place in the plan; ValueError where one has none."""
+        return zip(self.position.places, self.results.conversations.ids, strict=True)
 
 
 def find_parts(names: Iterable[str], runs: Path) -> list[Path]:
@@ -270,9 +263,9 @@ def merge(parts: Sequence[ShardFile], runs: Path) -> tuple[Path, Message | None]
 
 
 def _ordered(parts: Sequence[ShardFile]) -> Iterator[Conversation]:
-    """The conversations in the order of the plan; second attempts come last."""
+    """The conversations in the order of the plan."""
     placed = sorted((*place, number) for number, part in enumerate(parts) for place in part.places())
-    for _again, _place, name, number in placed:
+    for _place, name, number in placed:
         yield from parts[number].results.conversations.with_ids([name])
 
 

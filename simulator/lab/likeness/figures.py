@@ -31,9 +31,8 @@ from simulator.cases.cases import read_cases
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Language, Results, Value
-from simulator.results.customers import customer_messages
 from simulator.results.figures import rounded
-from simulator.results.lines import Matrix, People, people_of
+from simulator.results.lines import Matrix, People, customer_messages, people_of
 
 FILE = Path(__file__).with_name("likeness.json")
 # With fewer of these there is no figure.

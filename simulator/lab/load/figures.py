@@ -32,7 +32,6 @@ from simulator.core.types import Answer, Results, Utterance, Value
 from simulator.lab.load.settings import LoadSettings
 from simulator.results.figures import Summary, rounded, turn_failure
 from simulator.results.intervals import ends_of, interval_of_mean
-from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RunFile
 
 NOTE = "load"
@@ -261,11 +260,11 @@ def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_Ti
     """The lines of a session that are in the run, in the order in which they were sent.
 
     How many were in flight at a sending is counted with a heap of answer times: those before it are taken
-    off. A line whose turn was superseded (the customer spoiled it, and it was played again) is left out.
+    off.
     """
     turns = {
         (conversation.id, turn.index): (conversation.case.id, turn)
-        for conversation in without_superseded(results).conversations
+        for conversation in results.conversations
         for turn in conversation.turns
     }
     scores = results.scores.of_judge(summary.scores.primary, "scored")

@@ -49,7 +49,6 @@ from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
-from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, created_at, new_run_id, read_run, run_ids
 
 # The one report that --to can name.
@@ -297,7 +296,7 @@ def together(forecasts: Sequence[Forecast]) -> Forecast:
 
 def write_page(path: Path, settings: Settings) -> Message | str:
     """Writes the page of one cell's own run; returns why its bot never answered, empty where it did."""
-    results = without_superseded(read_run(path))
+    results = read_run(path)
     context = report_context(path, results, settings)
     write_atomically(Path(context.page), page_html(context))
     return records.silence(results)

@@ -33,7 +33,6 @@ from simulator.results.gate import gate_of
 from simulator.results.intervals import LEVEL
 from simulator.results.significance import wilcoxon
 from simulator.results.summary import figures_of
-from simulator.storage.results import without_superseded
 from simulator.storage.run_file import RUN_FILE, read_run
 
 if TYPE_CHECKING:
@@ -293,7 +292,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     # Not begun, or its file is gone: a row without figures, and the error if there is one.
     if run is None:
         return _GradedCell(CellFigures(cell=cell_run.cell, state=state, error=cell_run.error))
-    results = without_superseded(read_run(path))
+    results = read_run(path)
     settings = stored_settings(run.settings)
     summary = figures_of(results, settings)
     gate = gate_of(results, summary, settings)

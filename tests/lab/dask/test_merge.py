@@ -26,7 +26,7 @@ def answer(question):
     return Answer(text="" if "返せ" in question else "送料は550円です。", passages=(passage,), seconds=0.5)
 '''
 OPTIONS = ("--offline", "--adapter", "bot.py:answer", "--persona", "angry,calm", "--repeats", "2",
-           "--turns", "2", "--customer-faults", "replay", "--target", "40")  # fmt: skip
+           "--turns", "2", "--target", "40")  # fmt: skip
 CASES = ("--cases", "cases.jsonl")
 
 
@@ -100,7 +100,6 @@ def test_merged_equals_the_whole(parts: list[str]) -> None:
     assert code in (0, 1)
     assert merged == whole
     assert merged["conversations"]["planned"] >= 36
-    assert merged["simulator"]["held_again"] == whole["simulator"]["held_again"]
 
 
 def test_a_file_alone_is_enough(parts: list[str], tmp_path: Path) -> None:
