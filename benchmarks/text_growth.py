@@ -18,7 +18,7 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.grading import lexical
 from simulator.lab.datasets import outputs
 from simulator.lab.datasets.stated import stated
-from simulator.lab.judging import keigo
+from simulator.lab.judging import keigo, plan
 from simulator.lab.judging.language_match import languages_of
 from simulator.privacy import redactor
 from simulator.text import (
@@ -160,14 +160,7 @@ def functions() -> dict[str, Use]:
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
-        "entities.bare_numbers": entities.bare_numbers,
-        "entities.implied": entities.implied,
-        "entities.index_of": lambda text: entities.index_of([text]),
-        "entities.specifics_of": entities.specifics_of,
-        "entities.numbers_in": entities.numbers_in,
-        "entities.located": lambda text: [
-            entities.located(one, [_HELD, text]) for one in entities.specifics_of(text)
-        ],
+        "plan.numbers_in": plan.numbers_in,
         "figures.figures": figures.figures,
         "figures.differing": lambda text: figures.differing(text, [_HELD, text]),
         "keigo.listed": lambda text: list(keigo.listed(text, ("できかねます",), "")),

@@ -14,24 +14,19 @@ from simulator.runner.estimate import forecast
 def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown.
 
-    "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and below it what is to be expected, and what
-    the budget is in yen; that a budget may not be enough is no error, for the run stops in time.
+    "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and below it the least, and what the budget is
+    in yen; that a budget may not be enough is no error, for the run stops in time.
     """
-    estimate = forecast(context, plan, settings.runs, disputed_in(settings.runs))
+    estimate = forecast(context, plan, disputed_in(settings.runs))
     check_prices(settings, estimate.high)
     most = total_spending(list(estimate.high.values())).cost_usd
     context.cost_of_one = most / len(plan) if most and plan else None
     say(_("At most {total}.", total=total(estimate.most.values())))
-    if estimate.like:
-        expected = total(estimate.expected.values())
-        say(_("Expected, based on run {run}: {cost}.", run=estimate.like, cost=expected))
-    else:
-        say(_("At least {total} (no similar run to estimate from).", total=total(estimate.low.values())))
+    say(_("At least {total}.", total=total(estimate.low.values())))
     if (budget := settings.budget) is None:
         return
-    # What is expected counts against the budget where that is known, else the most that it can be.
     short = None
-    cost = total_spending(list((estimate.expected or estimate.most).values())).cost_usd or 0.0
+    cost = total_spending(list(estimate.most.values())).cost_usd or 0.0
     if cost > budget:
         short = _("It may not be enough: the run can come to {cost} USD.", cost=dollars(cost))
     line = _(

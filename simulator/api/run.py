@@ -378,7 +378,7 @@ def play(
     preparing = next((plugin.preparation for plugin in added if plugin.preparation), None)
     preparation = preparing(context, notes) if preparing else None
     if settings.dry_run:
-        return forecast(context, unfinished, settings.runs, disputed_in(settings.runs))
+        return forecast(context, unfinished, disputed_in(settings.runs))
     check_folder(settings.runs)
     if settings.to:
         from simulator.api.destinations import read_earlier_words  # the reports

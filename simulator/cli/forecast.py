@@ -1,9 +1,8 @@
 """What a run or another command will cost, as --dry-run shows it, and what a command says beforehand.
 
-Of a run the range is told, at least and at most, or what it should cost by an earlier run like it
-(`show_forecast`; api/forecast.py when it starts). Commands that have a model grade or write know only the
-most that it can be (`show_calls`, `judged`). Where a price is needed, for --budget, and unknown, nothing
-starts.
+Of a run the range is told, at least and at most (`show_forecast`; api/forecast.py when it starts). Commands
+that have a model grade or write know only the most that it can be (`show_calls`, `judged`). Where a price is
+needed, for --budget, and unknown, nothing starts.
 """
 
 import os
@@ -87,22 +86,17 @@ def spent_json(ledger: Ledger) -> dict[str, Any]:
 
 
 def _forecast_json(estimate: Forecast) -> dict[str, Any]:
-    """`forecast` and `cost_usd` are upper limits; `expected` is empty without an earlier run to go by.
+    """`forecast` and `cost_usd` are upper limits.
 
-    `usage` has all three by role and model, `range` both ends in sum, `bot` how often the bot is asked.
+    `usage` has both limits by role and model, `range` both ends in sum, `bot` how often the bot is asked.
     """
     usage: dict[str, Any] = {}
-    parts = (("at_most", estimate.most), ("at_least", estimate.low), ("expected", estimate.expected))
-    for name, by_model in parts:
+    for name, by_model in (("at_most", estimate.most), ("at_least", estimate.low)):
         for (role, model), spent in by_model.items():
             usage.setdefault(role, {}).setdefault(model, {})[name] = _spending_json(spent)
-    expected = by_role(estimate.expected)
     ends = (("low", estimate.low), ("high", estimate.most))
     return _calls_json(by_role(estimate.most)) | {
-        "expected": {role: _spending_json(spent) for role, spent in expected.items()},
-        "expected_cost_usd": total_spending(list(expected.values())).cost_usd if estimate.like else None,
         "usage": usage,
-        "like": estimate.like,
         "bot": {"answers": estimate.answers},
         "range": {name: _spending_json(total_spending(list(end.values()))) for name, end in ends},
     }

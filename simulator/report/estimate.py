@@ -1,8 +1,7 @@
-"""The forecast of a run: what it costs, by role, and how to know better.
+"""The forecast of a run: what it costs, by role.
 
-Figures are those of `runner/estimate.py`. Without a run like it the range is wide, for what a run costs
-depends on how long customers stay and how much a bot says; with one, it is expected to cost what that one did
-for each conversation. Either way nothing has been started when this is shown.
+Figures are those of `runner/estimate.py`. The range is wide, for what a run costs depends on how long
+customers stay and how much a bot says. Nothing has been started when this is shown.
 """
 
 from simulator.core.document import Block, Line, Report, Section, Table, Text
@@ -13,21 +12,14 @@ from simulator.core.types import Spending
 from simulator.models.pricing import total_spending
 from simulator.runner.estimate import Forecast
 
-# A first run of so many questions teaches what the next one takes: how long customers stay, how long answers
-# are.
-PILOT = 3
-
 
 def forecast_report(forecast: Forecast) -> Report:
-    """The cost with its range, the table by role, what the range means, and how to find out."""
+    """The cost with its range, the table by role, and what the range means."""
     # Without a model nothing is paid, and there is no table to show.
     lead: list[Block] = []
     if forecast.high:
         lead = [Line(_cost_text(forecast), "strong"), _table(forecast)]
         lead.append(Line(_assumptions(forecast)))
-        if forecast.like is None and forecast.cases > 2 * PILOT:
-            advice = _("To know better, run it with --limit {n} first: forecasts then go by that run.")
-            lead.append(Line(advice.format(n=PILOT)))
     end = Line(sentences(_why_free(forecast), _("Nothing was started.")))
     answers = _(
         "Questions to the bot: {n} at most; this forecast does not include the bot's own model.",
@@ -39,33 +31,23 @@ def forecast_report(forecast: Forecast) -> Report:
 
 def _cost_text(forecast: Forecast) -> Message:
     """The cost with its range, in both currencies; or that it is not known."""
-    spendings = (forecast.low, forecast.expected, forecast.most)
-    low, usual, high = (
-        total_spending(list(spending_by_role.values())).cost_usd for spending_by_role in spendings
-    )
-    going_by = _("Going by run {run}.", run=forecast.like) if forecast.like else None
-    if low is None or usual is None or high is None:
-        unknown = _("Cost: unknown, a model has no known price (set it in rehearsal.toml or with --prices).")
-        return sentences(unknown, going_by)
+    low, high = (total_spending([*end.values()]).cost_usd for end in (forecast.low, forecast.most))
+    if low is None or high is None:
+        return _("Cost: unknown, a model has no known price (set it in rehearsal.toml or with --prices).")
     # Dollars have the digits of the largest amount of the line.
     usd = {
         name: f"{amount:.2f}" if high >= 0.1 else dollars(amount)
-        for name, amount in (("usd", usual), ("low", low), ("high", high))
+        for name, amount in (("low", low), ("high", high))
     }
-    jpy = {
-        name: f"{amount * JPY_PER_USD:,.0f}"
-        for name, amount in (("jpy", usual), ("low_jpy", low), ("high_jpy", high))
-    }
+    jpy = {name: f"{amount * JPY_PER_USD:,.0f}" for name, amount in (("low_jpy", low), ("high_jpy", high))}
     cost = _("Cost: {low} to {high} USD ({low_jpy} to {high_jpy} JPY).")
-    if forecast.like:
-        cost = _("Cost: about {usd} USD ({jpy} JPY), at most {high} USD ({high_jpy} JPY).")
     rates = _("Yen at {rate} JPY per USD.", rate=f"{JPY_PER_USD:g}")
-    return sentences(cost.format(**usd, **jpy), going_by, rates)
+    return sentences(cost.format(**usd, **jpy), rates)
 
 
 def _table(forecast: Forecast) -> Table:
-    """Calls, tokens and cost of each model: what is expected, or the range where nothing is."""
-    ends = (forecast.expected,) if forecast.like else (forecast.low, forecast.most)
+    """Calls, tokens and cost of each model."""
+    ends = (forecast.low, forecast.most)
     rows: list[tuple[Text, ...]] = []
     for role, model in ends[-1]:
         spent = [end.get((role, model), Spending(cost_usd=0.0)) for end in ends]
@@ -86,8 +68,6 @@ def _figures(ends: list[Spending]) -> tuple[Text, ...]:
 
 def _assumptions(forecast: Forecast) -> Message:
     """What the figures rest on."""
-    if forecast.like:
-        return _("Calls and tokens are what that run took for each of its conversations.")
     asked_again = _("A reply that has to be asked for once more is not counted.")
     ends = _(
         "At least, if every customer leaves after the first answer and texts are short; at "

@@ -424,7 +424,7 @@ class Summary(Value):
     """All figures of a run: how far it came, and four values, each made in one place.
 
     `scores` (results/scores.py) is what the judges say, `red` (results/red_answers.py) the answers to read,
-    `customers` (results/customers.py) how these were played, and `money` (results/summary.py) what it took.
+    `customers` how these were played, and `money` what it took (both results/summary.py).
 
     `planned` counts conversations, of which `finished` came to their end (or failed), `ended` how many in
     which way. `turns` are those that were spoken, `unrecorded` those of which a log does not tell what the

@@ -60,11 +60,6 @@ def customer_messages(conversation: Conversation) -> list[str]:
     return [*(turn.user for turn in conversation.turns), *filter(None, [conversation.closing])]
 
 
-def line_length(line: str, language: Language) -> int:
-    """Characters in Japanese, words in English: "解約したい" is 5, "I want out" is 3."""
-    return len(line.strip()) if language == "ja" else len(line.split())
-
-
 @cache
 def _patterns(language: Language) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(pattern) for name, pattern in read_toml(PATTERNS)[language].items()}

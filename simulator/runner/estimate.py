@@ -7,9 +7,6 @@ turn, passages are shown, texts are long. A reply that has to be asked for once 
 the most stand the calls about red answers: what caused each, and which of them are one fault, as if all were
 red and no two the same.
 
-After a run with the same settings nothing needs to be assumed: what it took for each of its conversations
-is what is expected.
-
 How a range comes about:
 
 1. `_sample` keeps a few conversations of each kind that makes the same calls.
@@ -28,29 +25,23 @@ import operator
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
-from itertools import islice
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from simulator.core import shelves
-from simulator.core.errors import RunFileError
 from simulator.core.roles import Endpoint
 from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,
-    Case,
     Conversation,
     Ended,
     GradingContext,
     Language,
     Passage,
-    Results,
     Role,
-    Run,
     Spending,
     Turn,
 )
@@ -63,7 +54,6 @@ from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.plan import cases_of_plan
 from simulator.sheets.model import FIRST, LATER, question_key
-from simulator.storage.run_file import RUN_FILE, read_newest, read_run
 from simulator.users.persona import PersonaUser
 
 # Answers, passages and lines that do not exist yet are assumed to have at most this many characters: a long
@@ -82,14 +72,6 @@ FILLED_TEXTS = 3
 # Of conversations that make the same calls, so many are measured, and stand for the others. Their questions
 # and references differ in length; of ten, the mean is near enough, and a million rows take no longer.
 MEASURED = 10
-# How many of the newest runs are searched, and the size (bytes) of the largest file that is read.
-NEWEST, LARGEST = 50, 100 * 2**20
-# Settings that decide which calls a run makes and how many, beside its models. An earlier run that differs in
-# one of them is not like this one. The questions may be others: what counts is the mean conversation.
-_DECISIVE_SETTINGS = (
-    "adapter", "judges", "judging", "causes", "retest", "panel", "guidelines", "voice_opening", "script",
-    "replay", "protocol", "prompt", "outputs", "persona", "turns",
-)  # fmt: skip
 # Adapters without costs of their own: the demo's model is a role of the run, recorded answers cost nothing.
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})
 
@@ -156,24 +138,19 @@ LEAST, MOST = End(stays=False, shows=False, length=0.2), End(stays=True, shows=T
 
 
 class Forecast(NamedTuple):
-    """Calls, tokens and dollars by role and model: the least, the most, and what is expected.
+    """Calls, tokens and dollars by role and model, at least and at most, of what is still to be held.
 
-    All three are of what is still to be held. Something is expected only after a run `like` this one (its
-    id), by what its conversations took. `answers` is how many the bot gives at most; their costs are the
-    bot's own and not included. `rows`: a single-turn data set; `offline`: no role has a model. `cases` is the
-    number of questions. `causes` are the calls about red answers, if all are red: their causes, and which
-    are one fault; they come last, so that no conversation waits for them.
+    `answers` is how many the bot gives at most; their costs are the bot's own and not included. `rows`: a
+    single-turn data set; `offline`: no role has a model. `causes` are the calls about red answers, if all are
+    red: their causes, and which are one fault; they come last, so that no conversation waits for them.
     """
 
     low: ByModel
     high: ByModel
-    expected: ByModel = MappingProxyType({})
-    like: str | None = None
     answers: int = 0
     rows: bool = False
     offline: bool = False
     language: Language = "en"
-    cases: int = 0
     causes: ByModel = MappingProxyType({})
 
     @property
@@ -185,42 +162,23 @@ class Forecast(NamedTuple):
         }
 
 
-def forecast(
-    context: RunContext,
-    plan: Sequence[Conversation],
-    runs: Path | None = None,
-    disputed: Iterable[str] = (),
-) -> Forecast:
-    """The forecast of a plan; `runs` is the folder of earlier runs to learn from.
-
-    `disputed` are the keys of the answers in them of which people said that the judge was wrong.
-    """
+def forecast(context: RunContext, plan: Sequence[Conversation], disputed: Iterable[str] = ()) -> Forecast:
+    """The forecast of a plan; `disputed` are the keys of earlier answers that people did not find wrong."""
     settings = context.settings
     sample = _sample(context, plan)
-    low, high = _counted(context, sample, LEAST), _counted(context, sample, MOST)
-    languages = {conversation.case.language for conversation, _unused in sample}
-    earlier = earlier_run(context, languages, runs) if runs else None
-    expected = _taken(earlier, len(plan)) if earlier else {}
-    # The expected must lie within the range, or nobody believes either.
-    for key, usual in expected.items():  # its prompts and replies may be longer than what is assumed
-        low[key] = _pairwise(min, low.get(key, _NOTHING), usual)
-        high[key] = _pairwise(max, high.get(key, _NOTHING), usual)
     return Forecast(
-        low=_priced(context, low),
-        high=_priced(context, high),
-        expected=_priced(context, expected),
-        like=earlier.run.id if earlier else None,
+        low=_priced(context, _counted(context, sample, LEAST)),
+        high=_priced(context, _counted(context, sample, MOST)),
         answers=0 if settings.adapter in _FREE_ADAPTERS else len(plan) * settings.turns,
         rows=not context.has_customers,
         offline=context.offline and bool(context.models()),
         language=_language(settings.language, sample),
-        cases=len(cases_of_plan(plan)),
         causes=_priced(context, _red_calls(context, plan, sample, disputed)),
     )
 
 
-def _pairwise(choose: Callable[..., float], first: Totals, other: Sequence[float]) -> Totals:
-    calls, tokens_in, tokens_out = map(choose, first, other)
+def _added(first: Totals, other: Iterable[float]) -> Totals:
+    calls, tokens_in, tokens_out = map(operator.add, first, other)
     return calls, tokens_in, tokens_out
 
 
@@ -291,7 +249,7 @@ def _counted(
     for conversation, times in sample:  # each stands for so many like it
         for key, *sizes in _calls(context, conversation, end):
             before = totals.get(key, _NOTHING)
-            totals[key] = _pairwise(operator.add, before, [times * size for size in sizes])
+            totals[key] = _added(before, [times * size for size in sizes])
     return totals
 
 
@@ -302,7 +260,7 @@ def grading_estimate(context: Grades, judges: AbstractSet[str], turns: Iterable[
         return Spending()
     for seen in turns:
         for key, *sizes in _grades(context, endpoint.model, seen, MOST, judges):
-            totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), sizes)
+            totals[key] = _added(totals.get(key, _NOTHING), sizes)
     return total_spending(list(_priced(context, totals).values()))
 
 
@@ -366,14 +324,14 @@ def _red_calls(
             if seen.closing is None and (context.has_customers or seen.turn.answer.passages):
                 key: RoleModel = ("judge", judge.model)
                 size = times, times * _cause_tokens(seen), times * CAUSE
-                totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), size)
+                totals[key] = _added(totals.get(key, _NOTHING), size)
     if pairs := _pairs(context, plan, disputed):
         key = ("judge", judge.model)
         text = _filler(_language(settings.language, sample), ANSWER, MOST)
         answer = FaultyAnswer(text[: len(text) // 2], text, text)
         messages = _same_fault_prompt().messages(answer, answer, _language(settings.language, sample))
         size = pairs, pairs * prompt_tokens(messages), pairs * SAME_FAULT
-        totals[key] = _pairwise(operator.add, totals.get(key, _NOTHING), size)
+        totals[key] = _added(totals.get(key, _NOTHING), size)
     return totals
 
 
@@ -484,54 +442,3 @@ def _embedded(judge: Any, seen: GradingContext, line: int) -> int:
     if "references" not in inspect.signature(judge).parameters:
         return tokens(seen.case.question) + FILLED_TEXTS * line
     return tokens(seen.turn.answer.text) + sum(map(tokens, seen.references)) if seen.references else 0
-
-
-# --- Known from an earlier run ---
-
-
-def earlier_run(context: RunContext, languages: AbstractSet[Language], runs: Path) -> Results | None:
-    """The newest finished run with the same bot, judges, models, customers and languages; None without one.
-
-    A run that was answered from the cache alone tells nothing: the sizes of its calls are not known. A very
-    large file is passed over, because a forecast should be there in a second.
-    """
-    for run in islice(read_newest(runs), NEWEST) if runs.is_dir() else ():
-        path = runs / run.id / RUN_FILE
-        if not _is_like(context, run) or path.stat().st_size > LARGEST:
-            continue
-        try:
-            results = read_run(path)
-        except RunFileError:
-            continue
-        calls = [spent.calls for models in results.usage.values() for spent in models.values()]
-        if calls and all(calls) and languages == {case.language for case in _played(results)}:
-            return results
-    return None
-
-
-def _is_like(context: RunContext, run: Run) -> bool:
-    settings, models = context.settings.stored_values(), context.models()
-    roles = ("user", "judge", "embed", *(("demo",) if context.settings.adapter == "demo" else ()))
-    return (
-        run.status == "finished"
-        and not run.offline
-        and all(run.models.get(role) == models.get(role) for role in roles)
-        and all(run.settings.get(name) == settings.get(name) for name in _DECISIVE_SETTINGS)
-    )
-
-
-def _played(results: Results) -> list[Case]:
-    """The case of every conversation that was held; one that was played again counts once."""
-    held = (conversation for conversation in results.conversations if conversation.turns)
-    return list({(e.persona, e.user_model, e.case.id, e.repeat): e.case for e in held}.values())
-
-
-def _taken(results: Results, planned: int) -> dict[Any, Totals]:
-    """What so many conversations take, if each takes what those of this run took on average."""
-    share = planned / len(_played(results))
-    taken: dict[Any, Totals] = {}
-    for role, models in results.usage.items():
-        for model, spent in models.items():
-            asked = share * (1 + spent.cached / spent.calls)  # tokens are stored of calls that were paid for
-            taken[role, model] = asked * spent.calls, asked * spent.tokens_in, asked * spent.tokens_out
-    return taken

@@ -1,13 +1,13 @@
 """Prompts for the rows of a data set: their files, with a version and named variants; and how a bot is asked.
 
-A variable is looked up among the columns of the data set, then among the fields of the row and the lists made
-of it (choices, labels, contexts, examples); a column never replaces `$question` and the other names that are
-always the row's own. Rows are checked when they are read, so that a missing column costs nothing.
+A variable is a field of the row (`$question`, `$id`, `$tags`, `$goal`), a list made of it (choices, letters,
+labels, contexts, examples), or else a column of the data set. Rows are checked when they are read, so that a
+missing column costs nothing.
 
 A prompt goes through three forms:
 
     _PromptFile       the file as it is written, all languages and variants (docs/lab/datasets.md)
-    Prompt            one variant of it, checked: what stands in the run's report and has a hash
+    PromptVariant     one variant of it, checked: what stands in the run's report and has a hash
     RenderedPrompt    what is sent for one row
 
 Checked once, when the file is read: both languages use the same variables; nothing shows the solution
@@ -32,7 +32,7 @@ import json
 import random
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -41,9 +41,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator
 
-from simulator.cases.cases import DatasetRequest, read_dataset, row_id
+from simulator.cases.cases import row_id
 from simulator.cases.fields import case_of
-from simulator.cases.headings import field_of, normalised
+from simulator.cases.headings import field_of
 from simulator.cases.profile import labels_in
 from simulator.cases.row import Row
 from simulator.core import shelves
@@ -55,7 +55,6 @@ from simulator.core.types import (
     SCRIPTED,
     Bot,
     Case,
-    ChatMessage,
     Conversation,
     Conversations,
     Language,
@@ -66,35 +65,21 @@ from simulator.core.types import (
 from simulator.runner.conversation import call_bot
 
 LETTERS = string.ascii_uppercase
-_ROLES: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
-# Parts of a query that a bot's traits may list as received by it.
-SYSTEM, HISTORY = "system", "history"
+# The part of a query that a bot's traits may list as received by it.
+SYSTEM = "system"
 # Finds the case of an id: rows of a large data set stay in their file, and are read again when they are
 # asked.
 Lookup = Callable[[str], Case]
 Choosing = Literal["letters", "labels", "nothing"]
-# Variables for fields and lists of a row; every other variable is a column of the data set. A column with one
-# of these names is passed over: `$question` is what the customer asks in every prompt.
-ROW_VARIABLES = ("question", "id", "tags", "goal")
-LIST_VARIABLES = ("choices", "letters", "labels", "contexts", "examples")
-_FIXED = frozenset({*ROW_VARIABLES, *LIST_VARIABLES})
+# Every other variable is a column of the data set.
+_FIXED = frozenset({
+    "question", "id", "tags", "goal", "choices", "letters", "labels", "contexts", "examples",
+})  # fmt: skip
 # Fields of a row that hold the solution, under any header: a prompt that showed them would test nothing.
 _SOLUTION = frozenset({"references", "label", "answer", "recorded", "passages"})
-# These fields may also be used as variables by other headers of theirs: ${質問} is $question, ${選択肢}
-# $choices.
-_ALIASED = frozenset({"question", "id", "tags", "goal", "choices", "contexts"})
-
-
 # `$examples` or `${examples}`, with the line breaks after it; not "$$examples", a plain dollar, nor
 # "$examples2".
 _EXAMPLES = re.compile(r"(?<!\$)\$(?:\{examples\}|examples(?![A-Za-z0-9_]))\n*")
-# The variables that a line of each list may use.
-_LINE_VARIABLES: Mapping[str, frozenset[str]] = {
-    "choice": frozenset({"letter", "number", "text"}),
-    "context": frozenset({"number", "text"}),
-    "label": frozenset({"number", "label", "said"}),
-}
-
 
 # A text of the file, without the line breaks around it.
 _Text = Annotated[str, AfterValidator(lambda text: text.strip("\n"))]
@@ -103,29 +88,22 @@ _Text = Annotated[str, AfterValidator(lambda text: text.strip("\n"))]
 class PromptWording(Value):
     """The texts of a prompt in one language; only `user` has to be there.
 
-    `title` is what `list` shows. `system` and `user` are sent for each row. `example` is one example within
-    `$examples`, `answer` the assistant's message of one shown as turns; `choice`, `context` and `label` are
-    one line of their lists.
+    `title` is what `list` shows. `system` and `user` are sent for each row; `example` is one example within
+    `$examples`.
     """
 
     title: _Text = ""
     system: _Text = ""
     user: _Text = ""
     example: _Text = ""
-    answer: _Text = "$answer"
-    choice: _Text = "$letter) $text"
-    context: _Text = "[$number] $text"
-    label: _Text = "$said"
 
 
 class Examples(Value):
-    """Rows shown before each question: `shots` of them at random, within the text or as earlier `turns`."""
+    """Rows shown before each question: `shots` of them at random."""
 
     rows: tuple[Case, ...] = ()
     shots: int = 0
     seed: int = 0
-    turns: bool = False
-    file: str = ""
 
 
 class PromptVariant(Value):
@@ -152,10 +130,7 @@ class PromptVariant(Value):
     @cached_property
     def hash(self) -> str:
         """Twelve hexadecimal digits for everything that is sent; name, version and files do not count."""
-        # Rows of examples count by content, not by the name of their file, which may be moved.
         content = self.model_dump(mode="json", include={"wordings", "labels", "choosing", "examples"})
-        for examples in content["examples"].values():
-            del examples["file"]
         return fingerprint(json.dumps(content, ensure_ascii=False, sort_keys=True))
 
     def language_for(self, language: Language) -> Language:
@@ -168,7 +143,7 @@ class PromptVariant(Value):
 
     def examples_for(self, language: Language) -> Examples:
         """The examples for rows of a language."""
-        return self.examples.get(self.language_for(language), Examples())
+        return self.examples[self.language_for(language)]
 
 
 class PromptText(Template):
@@ -191,49 +166,21 @@ def fill_in(text: str, value: Callable[[str], str]) -> str:
     return PromptText(text).substitute({name: value(name) for name in variables_in(text)})
 
 
-def without_examples(text: str) -> str:
-    """The text without `$examples` and the line breaks after it."""
-    return _EXAMPLES.sub("", text)
-
-
-def variable_source(name: str) -> str:
-    """The one of ROW_VARIABLES or LIST_VARIABLES that a variable stands for; "" for a column.
-
-    question -> question, 質問 -> question, choices -> choices, intent_category -> "".
-    """
-    if name in _FIXED:
-        return name
-    field = field_of(name) or ""
-    return field if field in _ALIASED else ""
-
-
-def column_value(case: Case, name: str) -> str | None:
-    """A row's value in the column of this name, whatever the spelling of its header; None without one."""
-    if name in case.values:
-        return case.values[name]
-    header = normalised(name)
-    return next((text for key, text in case.values.items() if normalised(key) == header), None)
-
-
 class _FileVariant(Value):
     about: str = ""  # for whoever reads the file
     ja: PromptWording | None = None
     en: PromptWording | None = None
 
 
-class _ExampleSource(Value):
-    """Examples as rows or the name of a data set, and how many of them are shown."""
-
-    file: str = ""
+class _ExampleRows(Value):
     rows: tuple[dict[str, JsonValue], ...] = ()
     shots: Annotated[int, Field(ge=0)] | None = None
 
 
-class _FileExamples(_ExampleSource):
+class _FileExamples(_ExampleRows):
     seed: int = 0
-    turns: Literal["text", "turns"] = Field("text", alias="as")
-    ja: _ExampleSource | None = None
-    en: _ExampleSource | None = None
+    ja: _ExampleRows | None = None
+    en: _ExampleRows | None = None
 
 
 class _PromptFile(Value):
@@ -242,7 +189,7 @@ class _PromptFile(Value):
     choose: Choosing | None = None
     ja: PromptWording | None = None
     en: PromptWording | None = None
-    labels: dict[str, str] | dict[Language, dict[str, str]] = Field(default={})
+    labels: dict[Language, dict[str, str]] = Field(default={})
     examples: _FileExamples = Field(default_factory=_FileExamples)
     variants: dict[str, _FileVariant] = Field(default={})
 
@@ -269,15 +216,21 @@ def read_prompt(name: str, shots: int | None = None) -> PromptVariant:
     file = _read_file(path)
     if variant and variant not in file.variants:
         raise UnknownName(_("variant of {path}", path=path), variant, file.variants)
-    wordings = {language: _wording(path, file, language, variant) for language in file.languages}
     prompt = PromptVariant(
-        id=file.id, version=file.version, variant=variant, path=str(path), wordings=wordings,
-        labels=_labels(path, file), choosing=file.choose or "nothing",
+        id=file.id,
+        version=file.version,
+        variant=variant,
+        path=str(path),
+        wordings={language: _wording(path, file, language, variant) for language in file.languages},
+        labels=_labels(path, file),
+        choosing=file.choose or "nothing",
         examples={language: _examples(path, file, language, shots) for language in file.languages},
-    )  # fmt: skip
+    )
     # First, for what follows from the variables in use needs them to be valid.
-    _check(prompt)
-    return prompt.model_copy(update={"choosing": file.choose or _default_choosing(prompt)})
+    _check_variables(prompt)
+    prompt = prompt.model_copy(update={"choosing": file.choose or _default_choosing(prompt)})
+    _check_examples(prompt)
+    return prompt
 
 
 def describe_prompt(path: Path) -> Message | str:
@@ -334,13 +287,10 @@ def _wording(path: Path, file: _PromptFile, language: Language, variant: str) ->
 
 
 def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
-    """The text of each label in each language; a table without languages is for all of them."""
-    table: Any = file.labels
-    if not table:
+    """The text of each label in each language."""
+    if not file.labels:
         return {}
-    # [labels] with texts, or [labels.ja] and [labels.en] with tables of them.
-    is_plain = all(isinstance(text, str) for text in table.values())
-    labels = {language: table if is_plain else table.get(language, {}) for language in file.languages}
+    labels = {language: file.labels.get(language, {}) for language in file.languages}
     keys = [set(texts) for texts in labels.values()]
     if any(key != keys[0] or not key for key in keys):
         msg = _("{path}: [labels.ja] and [labels.en] must have texts for the same labels.", path=path)
@@ -359,14 +309,17 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
 
 def _examples(path: Path, file: _PromptFile, language: Language, shots: int | None) -> Examples:
     source = getattr(file.examples, language) or file.examples
-    rows = _example_rows(source, path, language)
+    rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
+    try:
+        cases = tuple(
+            case_of(path, row, row_id(row.line, len(rows)), language=language, asks=False, values=True)
+            for row in rows
+        )
+    except InputError as error:
+        raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
     # The nearest that says a number: --shots, the language's table, the common one.
-    counts = (shots, source.shots, file.examples.shots)
-    count = next((count_given for count_given in counts if count_given is not None), None)
-    if count is None and source.file:
-        msg = _("{path}: [examples] names a file: say how many of its rows are shown: shots = 4.", path=path)
-        raise PromptError(msg)
-    number = len(rows) if count is None else count
+    counts = (shots, source.shots, file.examples.shots, len(rows))
+    number = next(count for count in counts if count is not None)
     if number > len(rows):
         msg = _(
             "{path}: {number:d} examples are required, but there are only {n}.",
@@ -375,25 +328,7 @@ def _examples(path: Path, file: _PromptFile, language: Language, shots: int | No
             n=len(rows),
         )
         raise PromptError(msg)
-    turns, name = file.examples.turns == "turns", str(path.parent / source.file) if source.file else ""
-    return Examples(rows=rows, shots=number, seed=file.examples.seed, turns=turns, file=name)
-
-
-def _example_rows(source: _ExampleSource, path: Path, language: Language) -> tuple[Case, ...]:
-    """The rows of a prompt file's examples; a data set is looked up beside the prompt file."""
-    if source.file and source.rows:
-        raise PromptError(_("{path}: [examples] has both file and rows: leave one of them out.", path=path))
-    request = DatasetRequest(language, strict=True, asks=False)
-    try:
-        if source.file:
-            return tuple(read_dataset(path.parent / source.file, request).rows())
-        rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
-        return tuple(
-            case_of(path, row, row_id(row.line, len(rows)), language=language, asks=False, values=True)
-            for row in rows
-        )
-    except InputError as error:
-        raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
+    return Examples(rows=cases, shots=number, seed=file.examples.seed)
 
 
 def _default_choosing(prompt: PromptVariant) -> Choosing:
@@ -408,56 +343,57 @@ def required_variables(wording: PromptWording) -> frozenset[str]:
     return variables_in(wording.system) | variables_in(wording.user)
 
 
-def _check(prompt: PromptVariant) -> None:
-    """Raises PromptError for unknown variables, those that only one language uses, and unused examples."""
-    used = {language: dict(_variables_by_text(prompt, language)) for language in prompt.wordings}
-    first, *others = used
+def _check_variables(prompt: PromptVariant) -> None:
+    """Raises PromptError for a solution that is shown, and for variables that only one language uses."""
+    used: dict[Language, dict[str, frozenset[str]]] = {}
+    for language, wording in prompt.wordings.items():
+        for key in ("system", "user", "example"):
+            where, text = f"{prompt.path}: [{language}] {key}", getattr(wording, key)
+            if not PromptText(text).is_valid():
+                raise PromptError(_("{where}: a lone dollar; write $$ for a plain one.", where=where))
+            for name in variables_in(text):
+                if field_of(name) in _SOLUTION and (name, key) != ("answer", "example"):
+                    msg = _("{where}: ${name} would give the solution away.", where=where, name=name)
+                    raise PromptError(msg)
+            used.setdefault(language, {})[key] = variables_in(text)
+    first, *others = used.values()
     for other in others:
-        for key in used[first]:
-            check_same(prompt.path, key, used[first][key], used[other][key])
+        for key in first:
+            check_same(prompt.path, key, first[key], other[key])
+
+
+def _check_examples(prompt: PromptVariant) -> None:
+    """Raises PromptError for examples that are not shown, or that lack a variable or their right answer."""
+    renderer = PromptRenderer(prompt)
     for language, wording in prompt.wordings.items():
         examples = prompt.examples_for(language)
-        if "examples" in required_variables(wording) and not wording.example:
+        is_shown = "examples" in required_variables(wording)
+        if is_shown and not wording.example:
             msg = _(
                 "{prompt}: [{language}] uses $examples, but `example`, the form of one, is missing.",
                 prompt=prompt.path,
                 language=language,
             )
             raise PromptError(msg)
-        if examples.shots and not examples.turns and "examples" not in required_variables(wording):
+        if examples.shots and not is_shown:
             msg = _(
-                '{prompt}: [{language}] does not show its examples: write $examples, or as = "turns".',
+                "{prompt}: [{language}] does not show its examples: write $examples.",
                 prompt=prompt.path,
                 language=language,
             )
             raise PromptError(msg)
-
-
-def _variables_by_text(prompt: PromptVariant, language: Language) -> Iterator[tuple[str, frozenset[str]]]:
-    wording = prompt.wordings[language]
-    for key in ("system", "user", "example", "answer", *_LINE_VARIABLES):
-        where, text = f"{prompt.path}: [{language}] {key}", getattr(wording, key)
-        if not PromptText(text).is_valid():
-            raise PromptError(_("{where}: a lone dollar; write $$ for a plain one.", where=where))
-        used = variables_in(text)
-        # Texts that see the whole row, in which the solution stands, too.
-        if (allowed := _LINE_VARIABLES.get(key)) is None:
-            for name in used:
-                if field_of(name) in _SOLUTION and not (name == "answer" and key in ("example", "answer")):
-                    msg = _("{where}: ${name} would give the solution away.", where=where, name=name)
-                    raise PromptError(msg)
-            yield key, used
-        elif extra := used - allowed:
-            names = ", ".join(f"${name}" for name in sorted(allowed))
-            msg = _(
-                "{prompt}: [{language}] {key} uses ${variable}; it may use {names}.",
-                prompt=prompt.path,
-                language=language,
-                key=key,
-                variable=min(extra),
-                names=names,
-            )
-            raise PromptError(msg)
+        for example in examples.rows if examples.shots else ():
+            where = f"{prompt.path}: [examples] row {example.id}"
+            if not renderer.right(example):
+                what = "references" if prompt.choosing == "nothing" else "label"
+                raise PromptError(_("{where} has no {what} to show as its answer.", where=where, what=what))
+            try:
+                renderer.as_example(example)
+            except MissingVariable as error:
+                msg = _(
+                    "{where} lacks ${variable}, which the example uses.", where=where, variable=error.variable
+                )
+                raise PromptError(msg) from None
 
 
 # --- Filled in, row by row ---
@@ -469,7 +405,6 @@ class RenderedPrompt(Value):
     system: str
     user: str
     choices: tuple[str, ...] = ()
-    history: tuple[ChatMessage, ...] = ()
 
 
 class MissingVariable(InputError):
@@ -496,24 +431,14 @@ class PromptRenderer:
         Raises MissingVariable if the row has no value for a variable.
         """
         wording = self.prompt.wording(case)
-        examples = self.prompt.examples_for(case.language)
-        places = chosen_examples(examples, case)
+        places = chosen_examples(self.prompt.examples_for(case.language), case)
         value = self._values(case, case.question if question is None else question, places)
         texts = wording.system, wording.user
         # No examples: neither their variable nor the empty lines around it are left.
-        if not places or examples.turns:
-            texts = without_examples(wording.system), without_examples(wording.user)
+        if not places:
+            texts = _EXAMPLES.sub("", wording.system), _EXAMPLES.sub("", wording.user)
         system, user = (fill_in(text, value) for text in texts)
-        return RenderedPrompt(
-            system=system,
-            user=user,
-            choices=self.choices(case),
-            history=tuple(
-                ChatMessage(role=role, content=text)
-                for place in (places if examples.turns else ())
-                for role, text in zip(_ROLES, self.as_example(examples.rows[place], case), strict=True)
-            ),
-        )
+        return RenderedPrompt(system=system, user=user, choices=self.choices(case))
 
     def lack(self, case: Case) -> Message | None:
         """What a row lacks for the prompt, as a text to follow its file and line; None if nothing."""
@@ -544,59 +469,47 @@ class PromptRenderer:
         self, case: Case, question: str, places: tuple[int, ...], answer: str | None = None
     ) -> Callable[[str], str]:
         """Looks up a variable of a row; `answer` is that of an example."""
-        values = {"question": question, "id": case.id, "tags": ", ".join(case.tags), "goal": case.goal or ""}
-        lists = self._lists(case, places)
 
         def value(name: str) -> str:
             if name == "answer" and answer is not None:
                 return answer
-            if name not in _FIXED and (text := column_value(case, name)) is not None:
-                return text
-            source = variable_source(name)
-            value = values.get(source) or (lists[source]() if source in lists else "")
-            if not value and source != "examples":
+            if name not in _FIXED:
+                if name not in case.values:
+                    raise MissingVariable(name)
+                return case.values[name]
+            text = question if name == "question" else self._field(name, case, places)
+            if not text and name != "examples":
                 raise MissingVariable(name)
-            return value
+            return text
 
         return value
 
-    def _lists(self, case: Case, places: tuple[int, ...]) -> Mapping[str, Callable[[], str]]:
-        wording = self.prompt.wording(case)
-        return {
-            "choices": lambda: _lines(
-                wording.choice,
-                ({"letter": a, "text": b} for a, b in zip(letters(case), case.choices, strict=True)),
-            ),
+    def _field(self, name: str, case: Case, places: tuple[int, ...]) -> str:
+        """A field of a row, or one of the lists made of it."""
+        lists: dict[str, Callable[[], str]] = {
+            "tags": lambda: ", ".join(case.tags),
             "letters": lambda: letters(case),
-            "labels": lambda: _lines(
-                wording.label, ({"label": key, "said": text} for key, text in self.labels(case).items())
+            "choices": lambda: "\n".join(
+                f"{a}) {b}" for a, b in zip(letters(case), case.choices, strict=True)
             ),
-            "contexts": lambda: _lines(
-                wording.context, ({"text": context} for context in case.contexts), "\n\n"
-            ),
-            "examples": lambda: self._text(case, places),
+            "labels": lambda: "\n".join(self.labels(case).values()),
+            "contexts": lambda: "\n\n".join(f"[{at}] {text}" for at, text in enumerate(case.contexts, 1)),
+            "examples": lambda: self._shown_examples(case, places),
         }
+        return lists[name]() if name in lists else getattr(case, name) or ""
 
-    def _text(self, case: Case, places: tuple[int, ...]) -> str:
+    def _shown_examples(self, case: Case, places: tuple[int, ...]) -> str:
         """All examples as one text; rendered once for all rows with the same ones."""
         key = (self.prompt.language_for(case.language), places)
         if key not in self._examples:
             rows = self.prompt.examples_for(case.language).rows
-            self._examples[key] = "\n\n".join(self.as_example(rows[place], case)[-1] for place in places)
+            self._examples[key] = "\n\n".join(self.as_example(rows[place]) for place in places)
         return self._examples[key]
 
-    def as_example(self, example: Case, case: Case) -> tuple[str, ...]:
-        """An example for a row, in the row's language: question and answer, or one text for both.
-
-        Raises MissingVariable if the example has no value for a variable.
-        """
-        # A prompt with one file of examples for both languages words them as the row's language does.
-        same = example.model_copy(update={"language": case.language})
-        value = self._values(same, same.question, (), self.right(same))
-        wording = self.prompt.wording(same)
-        as_turns = self.prompt.examples_for(case.language).turns
-        texts = (wording.user, wording.answer) if as_turns else (wording.example,)
-        return tuple(fill_in(without_examples(text), value) for text in texts)
+    def as_example(self, example: Case) -> str:
+        """An example as it is shown; raises MissingVariable if it has no value for a variable."""
+        value = self._values(example, example.question, (), self.right(example))
+        return fill_in(_EXAMPLES.sub("", self.prompt.wording(example).example), value)
 
     def right(self, example: Case) -> str:
         """The right answer of an example as the model should write it; "" if the row has none."""
@@ -618,10 +531,7 @@ def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
     """
 
     def is_row(example: Case) -> bool:
-        """Whether an example is the row itself: the same question, and no column of both that differs.
-
-        Ids would not tell: the examples may stand in another file, with ids of its own.
-        """
+        """Whether an example is the row itself: the same question, and no column of both that differs."""
         shared = example.values.keys() & case.values.keys()
         return example.question == case.question and all(example.values[k] == case.values[k] for k in shared)
 
@@ -643,31 +553,14 @@ def letters(case: Case) -> str:
     return LETTERS[: len(case.choices)]
 
 
-def _lines(line: str, items: Iterable[Mapping[str, str]], between: str = "\n") -> str:
-    """One line for each item, which has its `number`, too."""
-    return between.join(
-        fill_in(line, {**item, "number": str(number)}.__getitem__) for number, item in enumerate(items, 1)
-    )
-
-
 class PromptedBot:
     """A bot that is asked with a prompt; it has the attributes of the bot, such as its traits."""
 
     def __init__(self, bot: Bot, prompt: PromptVariant, row: Lookup, labels: Iterable[str] = ()) -> None:
-        """`row` finds the case of an id; `labels` are those of the data set, where the prompt names none.
-
-        Raises InputError for examples as turns if the bot does not receive earlier turns.
-        """
-        self.bot, self.prompt, self.row = bot, prompt, row
+        """`row` finds the case of an id; `labels` are those of the data set, where the prompt names none."""
+        self.bot, self.row = bot, row
         self._renderer = PromptRenderer(prompt, labels)
-        self._takes = traits_of(bot).takes
-        turns = any(examples.turns and examples.shots for examples in prompt.examples.values())
-        if turns and HISTORY not in self._takes:
-            msg = _(
-                '{prompt}: the bot does not receive earlier messages: write as = "text" and $examples.',
-                prompt=prompt.path,
-            )
-            raise InputError(msg)
+        self._takes_system = SYSTEM in traits_of(bot).takes
 
     def __getattr__(self, name: str) -> Any:
         """The bot's own attributes."""
@@ -676,14 +569,12 @@ class PromptedBot:
     async def __call__(self, query: Query) -> Any:
         """The bot's result for the row's prompt."""
         rendered = self._renderer(self.row(query.case), query.text)
-        takes_system = SYSTEM in self._takes
         # A bot that takes no system text gets it before the question, or it would never see the instruction.
-        parts = (rendered.user,) if takes_system or not rendered.system else (rendered.system, rendered.user)
+        is_apart = self._takes_system or not rendered.system
         changes = {
-            "text": "\n\n".join(parts),
-            "system": rendered.system if takes_system else "",
+            "text": rendered.user if is_apart else f"{rendered.system}\n\n{rendered.user}",
+            "system": rendered.system if self._takes_system else "",
             "choices": rendered.choices,
-            "history": (*rendered.history, *query.history),
         }
         return await call_bot(self.bot, query.model_copy(update=changes))
 
@@ -703,26 +594,6 @@ def case_lookup(plan: Sequence[Conversation]) -> Lookup:
     return {conversation.case.id: conversation.case for conversation in plan}.__getitem__
 
 
-def check_examples(prompt: PromptVariant) -> None:
-    """Raises PromptError for an example without a value for a variable, or without a right answer."""
-    renderer = PromptRenderer(prompt)
-    for language in prompt.wordings:
-        examples = prompt.examples_for(language)
-        for example in examples.rows if examples.shots else ():
-            row = example.model_copy(update={"language": language})
-            where = f"{prompt.path}: [examples] row {example.id}"
-            if not renderer.right(row):
-                what = "references" if prompt.choosing == "nothing" else "label"
-                raise PromptError(_("{where} has no {what} to show as its answer.", where=where, what=what))
-            try:
-                renderer.as_example(row, row)
-            except MissingVariable as error:
-                msg = _(
-                    "{where} lacks ${variable}, which the example uses.", where=where, variable=error.variable
-                )
-                raise PromptError(msg) from None
-
-
 class AppliedPrompt:
     """The prompt of a run, read before anything else so that an invalid one is reported at once."""
 
@@ -734,18 +605,14 @@ class AppliedPrompt:
             )
         self.settings = settings
         self.prompt = read_prompt(settings.prompt or "", settings.shots)
-        check_examples(self.prompt)
         # The labels are known only when all rows have been read; to check a row, any label will do.
         self.row_check = PromptRenderer(self.prompt, ("-",)).lack
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The prompt's own file and those of its examples, except those of the shelf."""
-        files = (
-            self.prompt.path,
-            *(example.file for example in self.prompt.examples.values() if example.file),
-        )
-        return tuple(path for path in map(Path, dict.fromkeys(files)) if path.parent != shelves.PROMPTS)
+        """The prompt's own file, unless it is one of the shelf."""
+        path = Path(self.prompt.path)
+        return () if path.parent == shelves.PROMPTS else (path,)
 
     def around(self, bot: Bot, plan: Sequence[Conversation]) -> Bot:
         """The bot asked with this prompt; recorded answers are returned unchanged."""

@@ -413,17 +413,6 @@ def written_at(path: Path) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def read_newest(folder: Path) -> Iterator[Run]:
-    """The runs of a folder, newest first; unreadable ones are left out."""
-    for name in reversed(run_ids(folder)):
-        with (
-            contextlib.suppress(RunFileError),
-            schema.snapshot(folder / name / RUN_FILE) as file,
-            contextlib.closing(file),
-        ):
-            yield run_of(file)
-
-
 def labelled_runs(runs: Path, rubric: str) -> Iterator[Results]:
     """The runs of a folder that people labelled and that a rubric (by its hash) graded, by their ids.
 

@@ -16,7 +16,6 @@ from simulator.runner.prompts import (
     PromptRenderer,
     PromptVariant,
     case_lookup,
-    check_examples,
     describe_prompt,
     read_prompt,
 )
@@ -73,7 +72,6 @@ def test_prompts_of_the_shelf_hold_together(name: str) -> None:
     tables = read_toml(shelves.prompt_path(name))
     for variant in ("", *tables.get("variants", ())):
         prompt = read_prompt(f"{name}:{variant}" if variant else name)
-        check_examples(prompt)
 
         assert tuple(prompt.wordings) == LANGUAGES
         assert all(wording.title for wording in prompt.wordings.values())
@@ -113,36 +111,6 @@ def test_an_example_that_differs_in_another_column_is_another_row() -> None:
     ]
 
     assert users == ["y=0|Same? x", "x=1|Same? y"]
-
-
-def test_examples_may_be_turns() -> None:
-    """Then each is a question and an answer before the row's own."""
-    text = (
-        FULL.replace("$examples\n\n", "")
-        .replace("shots = 2", 'shots = 1\nas = "turns"')
-        .replace("${お客様の種類}", "")
-    )
-    rendered = PromptRenderer(prompt_of(text))(ROW)
-
-    assert [message.role for message in rendered.history] == ["user", "assistant"]
-    assert rendered.history[1].content in ("適切", "不適切")
-
-
-def test_examples_come_from_a_data_set_beside_the_prompt() -> None:
-    """With all its columns, and with the number that is asked for."""
-    Path("sets").mkdir()
-    Path("sets/train.csv").write_text("question,label,product\nA,1,x\nB,0,y\nC,0,z\n", encoding="utf-8")
-    text = (
-        "version=1\n[ja]\nuser='$examples $question'\nexample='$product:$answer'\n"
-        "[examples]\nfile='train.csv'\n"
-    )
-    prompt = read_prompt(written(text + "shots=3", "sets/mine.toml"))
-
-    assert PromptRenderer(prompt)(ROW).user.split() == ["x:1", "y:0", "z:0", "やあ"]
-    with pytest.raises(PromptError, match="4 examples are required, but there are only 3"):
-        read_prompt("sets/mine.toml", 4)
-    with pytest.raises(PromptError, match="how many of its rows are shown"):
-        read_prompt(written(text, "sets/mine.toml"))
 
 
 def test_choices_have_letters() -> None:
@@ -196,7 +164,6 @@ def test_the_hash_is_of_the_words() -> None:
         (("shots = 2", "shots = 4"), "4 examples are required, but there are only 3"),
         (("shots = 2", "shot = 2"), "examples.shot: not a known key"),
         (('en.system = "You are an expert."', ""), "[variants.expert] has no [en]"),
-        (("[ja]", '[ja]\nchoice = "$label"'), "[ja] choice uses $label; it may use $letter, $number, $text"),
     ],
 )
 def test_mistakes_are_told_in_one_line(change: tuple[str, str], told: str) -> None:
@@ -205,7 +172,7 @@ def test_mistakes_are_told_in_one_line(change: tuple[str, str], told: str) -> No
     variant = "expert" if "en.system" in change[0] else ""
 
     with pytest.raises(PromptError) as error:
-        check_examples(prompt_of(text, variant))
+        prompt_of(text, variant)
 
     assert str(error.value).startswith("mine.toml: ")
     assert told in str(error.value)
@@ -217,7 +184,7 @@ def test_a_row_lacks_a_column() -> None:
     told = PromptRenderer(prompt_of(FULL), ("-",)).lack
 
     assert told(ROW) is None
-    assert told(ROW.model_copy(update={"values": {"お客様の 種類": ""}})) is None
+    assert told(ROW.model_copy(update={"values": {"お客様の種類": ""}})) is None
     assert str(told(ROW.model_copy(update={"values": {}}))) == (
         "the prompt mine needs a column 'お客様の種類'; this row has none."
     )
@@ -249,14 +216,6 @@ async def test_a_bot_is_told_what_it_takes() -> None:
     assert "おいです" in apart.text
     assert apart.history == (ChatMessage(role="user", content="前"),)
     assert (together.system, together.text.splitlines()[:3]) == ("", ["判定者です。", "", "適切"])
-
-
-async def test_turns_are_not_lost_silently() -> None:
-    """A bot that does not receive earlier messages is refused examples that are turns."""
-    text = FULL.replace("$examples\n\n", "").replace("shots = 2", 'shots = 2\nas = "turns"')
-
-    with pytest.raises(InputError, match="does not receive earlier messages"):
-        await asked(lambda query: query, text)
 
 
 async def test_the_shelf_knows_who_takes_a_system_text() -> None:

