@@ -19,8 +19,6 @@ from simulator.core.types import Answer, Case, ChatMessage, GradingContext, Pass
 from simulator.lab.compare.comparison import PairwiseFigures, compared
 from simulator.lab.compare.grade import (
     Pair,
-    PairJudge,
-    PairLexicalJudge,
     PairModelJudge,
     PairOutcome,
     PairPrompt,
@@ -165,10 +163,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
     print(f"{'':36}{'n':>6}  {'accuracy':19}{'with ties':>10}{'ties':>7}{'longer won':>12}")
     outcomes = asyncio.run(_judged(pairs, settings, ledger))
     all_scorers = scorers(pairs)
-    skipped = [outcome for outcome in outcomes if outcome.verdict is None and outcome.how == "stand_in"]
-    if 2 * len(skipped) > len(outcomes):
-        print(f"{_judge_name(settings):36}skipped: {skipped[0].problem}")
-    else:
+    if outcomes:
         all_scorers.append(
             Scored(_judge_name(settings), [ORDER[outcome.verdict or "tie"] for outcome in outcomes])
         )
@@ -183,7 +178,7 @@ def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger
 
 def _judge_name(settings: Settings) -> str:
     endpoint = endpoints(settings)["judge"]
-    return f"> {endpoint.model}" if endpoint else "> stand-in of compare"
+    return f"> {endpoint.model}" if endpoint else ""
 
 
 def _parts(pairs: Sequence[Preferred]) -> dict[str, list[int]]:
@@ -246,13 +241,13 @@ def _show_biases(figures: PairwiseFigures) -> None:
 
 
 async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[PairOutcome]:
-    """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
+    """The verdicts of the model, none without one; a repeat is served by the response cache."""
     models = Models(endpoints(settings), settings, ledger)
     model = models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
-    judge: PairJudge = PairLexicalJudge()
-    if model is not None:
-        prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
-        judge = PairModelJudge(prompt, model, settings.seed)
+    if model is None:
+        return []
+    prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
+    judge = PairModelJudge(prompt, model, settings.seed)
     try:
         return await judge_pairs([pair.pair for pair in pairs], judge, settings.calls, lambda _: None)
     finally:

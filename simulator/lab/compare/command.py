@@ -19,7 +19,7 @@ from simulator.report.painters.html import page
 
 
 @takes(
-    "offline", "judge_model", "guidelines", *MODEL_WORK, "runs",
+    "judge_model", "guidelines", *MODEL_WORK, "runs",
     "json_output",
 )  # fmt: skip
 def command(

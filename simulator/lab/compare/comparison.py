@@ -13,10 +13,8 @@ Two figures say whether the judge can be believed: how often it chose what stood
 often the longer answer won.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,25 +23,21 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most
 from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import LEXICAL, Language, Spending, Value
+from simulator.core.types import Language, Spending, Value
 from simulator.lab.compare.grade import (
     ORDERS,
-    PairJudge,
-    PairLexicalJudge,
     PairModelJudge,
     PairOutcome,
     PairPrompt,
     TurnPairs,
     by_rule,
     distinct,
-    has_evidence,
     judge_pairs,
     matched,
 )
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
-from simulator.results.agreement import spearman
 from simulator.results.figures import rounded
 from simulator.results.intervals import interval_of_mean
 from simulator.results.significance import mcnemar
@@ -85,7 +79,6 @@ class Duel(Value):
     by_rule: int
     differing: int
     alone: int
-    unjudged: int
     cases: int
     p_value: float
 
@@ -106,13 +99,9 @@ class PositionBias(Value):
 
 
 class LengthBias(Value):
-    """Whether length decided: how often the longer of two answers won.
-
-    `correlation` is Spearman's of the log ratio of lengths and the outcome.
-    """
+    """Whether length decided: how often the longer of two answers won."""
 
     longer: ShareOfPairs
-    correlation: float | None
 
 
 class PairwiseFigures(Value):
@@ -168,7 +157,6 @@ def _duel(
         by_rule=sum(outcome.how == "rule" for outcome in decided),
         differing=match.differing,
         alone=match.alone,
-        unjudged=match.unjudged,
         cases=len(lean),
         # The sign test is McNemar's: both count what leans one way and what leans the other.
         p_value=mcnemar(
@@ -191,7 +179,7 @@ def _share(values: Sequence[tuple[float, str]], seed: int) -> ShareOfPairs:
 
 
 def _position(outcomes: Sequence[PairOutcome], seed: int) -> PositionBias | None:
-    """None where nobody read in an order: a stand-in, or rules only."""
+    """None where nobody read in an order: rules decided all."""
     ordered = [outcome for outcome in outcomes if outcome.ballots]
     if not ordered:
         return None
@@ -207,25 +195,13 @@ def _position(outcomes: Sequence[PairOutcome], seed: int) -> PositionBias | None
 
 
 def _length(outcomes: Sequence[PairOutcome], seed: int) -> LengthBias:
-    """Missing answers have no length, and what rules decide is no judgement.
-
-    Lengths are characters without blanks, compared by the logarithm of their ratio: twice as long is as far
-    from alike as half as long.
-    """
-    judged = [outcome for outcome in outcomes if outcome.how != "rule"]
-    ratios, won = [], []
-    for outcome in judged:
+    """Missing answers have no length, and what rules decide is no judgement; characters without blanks."""
+    won = []
+    for outcome in outcomes:
         first, other = (len("".join(text.split())) for text in outcome.answers)
-        ratio = math.log((other + 1) / (first + 1))
-        ratios.append(ratio)
-        if outcome.verdict != "tie" and ratio:
-            won.append((float((ratio > 0) == (outcome.verdict == "b")), outcome.case))
-    # Ties have no winner, but they say something about the correlation.
-    longer, shares = _share(won, seed), [outcome.share for outcome in judged]
-    return LengthBias(
-        longer=longer,
-        correlation=spearman(ratios, shares) if len(judged) > 1 else None,
-    )
+        if outcome.how != "rule" and outcome.verdict != "tie" and first != other:
+            won.append((float((other > first) == (outcome.verdict == "b")), outcome.case))
+    return LengthBias(longer=_share(won, seed))
 
 
 # Tokens of a reply, for the forecast.
@@ -248,7 +224,6 @@ def as_json(result: PairwiseResult) -> dict[str, Any]:
     return {
         "runs": [figures.duel.a, figures.duel.b],
         "judge": result.model,
-        "offline": result.model == LEXICAL,
         **rounded(figures.model_dump(mode="json", exclude={"problem", "duel"})),
         "duels": [{**rounded(figures.duel.model_dump(mode="json")), "lead": figures.duel.lead}],
         "outcomes": [
@@ -268,8 +243,8 @@ class Comparison:
     def __init__(self, names: Sequence[str], settings: Settings) -> None:
         """Reads both runs, and pairs their turns.
 
-        Raises InputError for another number of runs than two, the same one twice, or runs of which no turn
-        can be compared, or none without a model.
+        Raises InputError for another number of runs than two, the same one twice, runs of which no turn can
+        be compared, or where there is no judge's model.
         """
         self.settings = settings
         if len(names) != 2:
@@ -289,29 +264,16 @@ class Comparison:
                 other=other.run.id,
             )
             raise InputError(msg)
+        ends = endpoints(settings)
+        if ends["judge"] is None:
+            raise InputError(_("compare needs a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL."))
+        self.model = ends["judge"].model
         self.ledger = Ledger.of(settings)
-        self._models = Models(endpoints(settings), settings, self.ledger)
-        if self.model == LEXICAL:
-            # Without evidence a stand-in could only go by length or overlap: that is chance.
-            n, judged = len(self.match.pairs), tuple(filter(has_evidence, self.match.pairs))
-            if not judged:
-                msg = _(
-                    "without a model, compare holds answers against references or passages, and none of the"
-                    " {n} pairs has any. Set a key, or give the questions references.",
-                    n=n,
-                )
-                raise InputError(msg)
-            self.match = self.match._replace(pairs=judged, unjudged=n - len(judged))
+        self._models = Models(ends, settings, self.ledger)
         self.pairs = self.match.pairs
         # The desk's own guidelines, as the judges of turns have them: what is better depends on the desk.
         guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
         self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
-
-    @property
-    def model(self) -> str:
-        """The judge's model; `lexical` for the stand-in."""
-        endpoint = self._models.endpoints["judge"]
-        return endpoint.model if endpoint else LEXICAL
 
     @property
     def rubric(self) -> str:
@@ -323,18 +285,8 @@ class Comparison:
         """The language most turns are in; Japanese on a tie."""
         return language_of_most(pair.one.case.language for pair in self.pairs)
 
-    @cached_property
-    def judge(self) -> PairJudge:
-        """A model, or the stand-in where there is none."""
-        model = self._models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
-        if model is None:
-            return PairLexicalJudge()
-        return PairModelJudge(self.prompt, model, self.settings.seed)
-
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most: what the response cache has costs nothing."""
-        if self.model == LEXICAL:
-            return Spending()
         # Each pair that no rule decides, in both orders; pairs that are alike once.
         judged = [pair for pair in distinct(self.pairs).values() if by_rule(pair) is None]
         calls = [self.prompt.messages(pair, first) for pair in judged for first in ORDERS]
@@ -343,8 +295,11 @@ class Comparison:
 
     async def judged(self, on_outcome: Callable[[PairOutcome], None]) -> list[PairOutcome]:
         """The outcome of every pair; `on_outcome` gets each as soon as it is there."""
+        model = self._models.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
+        assert model is not None  # noqa: S101 - checked when this was made
+        judge = PairModelJudge(self.prompt, model, self.settings.seed)
         try:
-            return await judge_pairs(self.pairs, self.judge, self.settings.calls, on_outcome)
+            return await judge_pairs(self.pairs, judge, self.settings.calls, on_outcome)
         finally:
             await self._models.close()
 

@@ -13,8 +13,6 @@ From two runs to outcomes:
    a win, because models tend to prefer what stands first (Zheng et al., 2023).
 
     first order prefers A, second order A -> A wins      first A, second B -> tie
-
-Without a model `PairLexicalJudge` compares each answer with reference and passages.
 """
 
 import asyncio
@@ -22,7 +20,6 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from statistics import mean
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator
@@ -43,7 +40,6 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Conversation, GradingContext, Language, Results, Value
-from simulator.grading.lexical import Counted, turn
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines, within
 from simulator.models.client import Messages, Model
 from simulator.results.comparison import begun_conversations
@@ -73,14 +69,12 @@ class TurnPairs(NamedTuple):
     """The comparable turns of two runs, and how many turns cannot be compared.
 
     `differing` turns exist in both runs, but the customer said something else; `alone` were answered in one
-    run only, because the other one ends before, or is a log without an answer to them; `unjudged` have
-    nothing that two answers can be held against without a model.
+    run only, because the other one ends before, or is a log without an answer to them.
     """
 
     pairs: tuple[Pair, ...]
     differing: int = 0
     alone: int = 0
-    unjudged: int = 0
 
 
 def matched(first: Results, other: Results) -> TurnPairs:
@@ -129,7 +123,7 @@ def _turns_after_same_lines(first: Conversation, other: Conversation) -> int:
 # Whose answer it is. In the prompt they are 1 and 2, and which is which changes with the order.
 Side = Literal["a", "b"]
 Verdict = Literal["a", "b", "tie"]
-DecidedBy = Literal["model", "stand_in", "rule"]
+DecidedBy = Literal["model", "rule"]
 ORDERS: tuple[Side, Side] = ("a", "b")
 
 
@@ -423,57 +417,3 @@ class PairModelJudge:
         # The reply speaks of answers 1 and 2; whose these were depends on the order.
         by_run: dict[str, Verdict] = {"1": first, "2": "b" if first == "a" else "a", "tie": "tie"}
         return Ballot(first=first, verdict=by_run[reply.verdict], reason=str(encodable(reply.reason)))
-
-
-# --- without a model ---
-
-# What differs by less is a tie: a word more or less of a long answer.
-LEVEL = 0.02
-
-
-def merits(context: GradingContext) -> dict[str, float]:
-    """How good (0..1) an answer looks, by its reference and its passages as far as there are any.
-
-    Where the right answer declines or comforts, by the rules of the turn judge's stand-in. Empty where there
-    is neither reference nor passages: length alone would then decide, and nobody learns anything by that.
-    """
-    counted = Counted(context)
-    if counted.expected != "answer":
-        return {"conduct": (turn(counted).raw or 0) / 5}
-    shares: dict[str, float] = {}
-    if context.references:
-        shares["agreement"] = counted.agreement.score
-    if counted.passages:
-        shares["support"] = counted.support
-    return shares
-
-
-def has_evidence(pair: Pair) -> bool:
-    """Whether anything is known that two answers can be held against without a model."""
-    return by_rule(pair) is not None or bool(merits(pair.one) and merits(pair.other))
-
-
-class PairLexicalJudge:
-    """Plays the judge of pairs by counting."""
-
-    async def __call__(self, pair: Pair) -> PairOutcome:
-        """The same verdict in either order, by construction: it casts no ballots."""
-        language, first, other = pair.one.case.language, merits(pair.one), merits(pair.other)
-        if not (first and other):
-            problem = _("The answers have neither a reference answer nor passages to be compared with.")
-            return outcome(pair, "stand_in", None, problem=shown(problem, language))
-        # Agreement and support weigh the same, where an answer has both.
-        difference = mean(other.values()) - mean(first.values())
-        verdict: Verdict = "tie" if abs(difference) < LEVEL else "b" if difference > 0 else "a"
-        measures = {
-            "agreement": _("agreement with the reference"),
-            "support": _("support by the passages"),
-            "conduct": _("declining or handing over"),
-        }
-        parts = []
-        for name in {**first, **other}:
-            shares = [f"{100 * merit[name]:.0f}%" if name in merit else "-" for merit in (first, other)]
-            say = _("{measure} {one} to {other}", measure=measures[name], one=shares[0], other=shares[1])
-            parts.append(say)
-        reason = shown(_("Simple scoring (no AI): {parts}", parts=parts), language)
-        return outcome(pair, "stand_in", verdict, reason=reason)

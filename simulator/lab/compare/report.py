@@ -22,7 +22,6 @@ from simulator.core.document import (
     excerpt,
 )
 from simulator.core.messages import _
-from simulator.core.types import LEXICAL
 from simulator.lab.compare.comparison import Duel, PairwiseResult, ShareOfPairs
 from simulator.lab.compare.grade import PairOutcome, Side
 
@@ -41,7 +40,7 @@ def pairwise_report(result: PairwiseResult) -> Report:
         Section("bias", _("Bias of the judge"), (FactList(tuple(_bias(result))),)),
     ]
     sections += [_examples(result, side) for side in ("b", "a")]
-    if duel.differing or duel.alone or duel.unjudged:
+    if duel.differing or duel.alone:
         sections.append(Section("apart", _("Not compared"), tuple(_apart(duel))))
     return Report(
         title=_("Comparison of runs  A / B"),
@@ -57,10 +56,7 @@ def _about(result: PairwiseResult) -> Iterator[Text | Line]:
     # Which is which comes first: everything below says A and B.
     for letter, run in (("A", figures.duel.a), ("B", figures.duel.b)):
         yield _("{letter} = {run}", letter=letter, run=run)
-    if result.model == LEXICAL:
-        yield _("Judge: simple scoring (common words, no AI; blind to order and length)")
-    else:
-        yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=result.model)
+    yield _("Judge: {model} (each pair twice, in both orders; disagreement is a tie)", model=result.model)
     yield _(
         "Pairs of answers compared: {n} ({asked} read by the judge, {ruled} settled by rule)",
         n=figures.pairs,
@@ -105,11 +101,9 @@ def _wins(duel: Duel) -> Iterator[Block]:
 def _bias(result: PairwiseResult) -> Iterator[Fact]:
     """Whether the judge prefers what stands first, or answers of some length."""
     position, length = result.figures.position, result.figures.length
-    # Order: a stand-in sees none, a model chose what stood first in some share of its preferences.
+    # Order: a model chose what stood first in some share of its preferences.
     line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
-    if result.model == LEXICAL:
-        line = _("Simple scoring does not see the order, so it has no such bias.")
-    elif position is not None:
+    if position is not None:
         line = _(
             "The answer shown first was chosen in {first} (50 % without bias). Verdicts that changed with"
             " the order: {disagreed}",
@@ -124,11 +118,9 @@ def _bias(result: PairwiseResult) -> Iterator[Fact]:
     line = _("No pair had both a winner and answers of different length.")
     if length.longer.n:
         line = _(
-            "Pairs with a winner: {n}. The longer answer won {longer}; rank correlation of length ratio"
-            " and outcome: {correlation}",
+            "Pairs with a winner: {n}. The longer answer won {longer}.",
             n=length.longer.n,
             longer=bounded(length.longer),
-            correlation="-" if length.correlation is None else f"{length.correlation:+.2f}",
         )
     warning = _("Shorter answers often win. The examples below show whether they lack something.")
     if (length.longer.value or 0) > 0.5:
@@ -149,7 +141,7 @@ def _examples(result: PairwiseResult, side: Side) -> Section:
     blocks: tuple[Block, ...] = (Line(_("{letter} won no pair.", letter=letter)),)
     if shown := list(by_case.values())[:EXAMPLES]:
         blocks = (Items(tuple(_example(result, group) for group in shown)),)
-        # Reasons of rules and of the stand-in name no answer.
+        # Reasons of rules name no answer.
         if any(group[0].how == "model" for group in shown):
             note = _("In the reasons answer 1 is {a} and answer 2 is {b}.", a="A", b="B")
             blocks += (Line(note, "soft"),)
@@ -178,9 +170,6 @@ def _apart(duel: Duel) -> Iterator[Line]:
         n=duel.differing,
         alone=duel.alone,
     )
-    if duel.unjudged:
-        n = duel.unjudged
-        apart = _("{apart}; without reference and passages, which takes a model: {n}", apart=apart, n=n)
     yield Line(apart)
     hint = _("To have customers say the same after the first question, run with --replay {run}.", run=duel.a)
     yield Line(hint, "soft")

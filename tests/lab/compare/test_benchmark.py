@@ -29,16 +29,13 @@ def rows(count: int = 40, **changes: Any) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def test_the_stand_in_stands_beside_trivial_scorers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By part, with the mean over adversarial ones; without an endpoint."""
+def test_trivial_scorers_need_no_endpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By part, with the mean over adversarial ones."""
     written(tmp_path / "pairwise_shop_dev.jsonl", rows())
     main(["--data", str(tmp_path)])
     out = capsys.readouterr().out
 
     assert "pairwise_shop_dev.jsonl (40 pairs, 32 with a winner)" in out
-    assert "> stand-in of compare                   32  1.000" in out
     assert "trivial longer                          32  0.000" in out
     assert "published rival" in out
     assert "adv_* (mean of 1 parts)" in out

@@ -1,7 +1,6 @@
 """`compare A B`: two runs side by side, from the command line."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,40 +135,41 @@ def test_failed_verdicts_are_counted_apart(compare: Compare, server: OpenAIServe
     assert "採点の失敗" in done.err
 
 
-def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare) -> None:
+def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Compare, server: OpenAIServer) -> None:
     """Later turns of customers who said something else, and conversations without a partner."""
     one = [a_conversation("x", ["1", "2"], asks=("mine",)), a_conversation("y", ["1"])]
     two = [a_conversation("x", ["3", "4"], asks=("theirs",))]
-    done = compare(a_run("1-a", one), a_run("2-b", two), "--offline")
+    server.reply = judge(prefers_longer)
+    done = compare(a_run("1-a", one), a_run("2-b", two))
 
     assert "お客様の言葉が違う1組、片方にしかない1組" in done.out
     assert "--replay 1-a" in done.out
 
 
 def test_wrong_input_is_told_in_one_line(compare: Compare) -> None:
-    """Too few runs, one twice, nothing in common: exit code 2."""
-    a, _ = two_runs(2)
+    """Too few runs, one twice, nothing in common, no model: exit code 2."""
+    a, b = two_runs(2)
     other = a_run("3-c", [a_conversation("elsewhere", ["1"])])
 
     assert "compare takes two runs, and was given 1" in compare(a, code=2).err
     assert f"run {a} is named twice" in compare(a, a, code=2).err
     assert f"--replay {a}" in compare(a, other, code=2).err
     assert "no run 'nothing'" in compare(a, "nothing", code=2).err
+    assert "compare needs a model as judge" in compare(a, b, code=2).err
 
 
 @pytest.mark.parametrize(("language", "said"), [("ja", "はっきり勝った例"), ("en", "Clear wins of B")])
-def test_it_is_written_as_a_page(compare: Compare, language: Any, said: str) -> None:
+def test_it_is_written_as_a_page(compare: Compare, server: OpenAIServer, language: Any, said: str) -> None:
     """In the language of the questions; what bots said runs nothing and fetches nothing."""
     hostile = "<script>alert(1)</script> <img src=x onerror=alert(1)>"
     runs = (
         a_run("1", [a_conversation("c9", [hostile], language=language)]),
         a_run("2", [a_conversation("c9", [LONG[language]], language=language)]),
     )
-    done = compare(*runs, "--offline", "--html", "pairs.html")
+    server.reply = judge(lambda one, _two: "2" if "<script>" in one else "1")
+    done = compare(*runs, "--html", "pairs.html")
     page = Path("pairs.html").read_text(encoding="utf-8")
 
     assert "pairs.html" in done.err
-    # The stand-in's reason names no answer.
-    assert not re.search("回答1は|answer 1 is", page)
     assert [mark in page for mark in (said, f'<html lang="{language}">', "&lt;script&gt;")] == [True] * 3
     assert [mark in page for mark in ("<script", "<img")] == [False] * 2

@@ -66,7 +66,6 @@ def test_a_judge_of_lengths_is_seen_through() -> None:
     result = figures(outcomes)
 
     assert result.length.longer.value == 1.0
-    assert (result.length.correlation or 0) > 0.5
 
 
 @settings(max_examples=examples(30))

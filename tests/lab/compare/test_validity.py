@@ -22,5 +22,4 @@ def test_every_fitting_pair_is_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert out.count("> groundedness.score ") == 2
     assert out.count("> similarity  ") == 2
     assert "  people (one and the rest)" in out
-    assert "  published rival" in out
     assert "2 files in" in out
