@@ -167,7 +167,7 @@ _PASSWORD = "EncryptedPackage".encode("utf-16-le")
 # Names of the strict form of Office Open XML (ISO/IEC 29500), and what they are called in the usual one.
 _STRICT_NAME = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _USUAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/"
-_OUTLINES = ("xl/workbook.xml", "word/document.xml", "ppt/presentation.xml")
+_OUTLINES = ("xl/workbook.xml", "word/document.xml")
 
 
 def read_archive(path: Path, kind: str) -> io.BytesIO:

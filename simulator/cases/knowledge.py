@@ -23,7 +23,7 @@ from simulator.cases.chunks import chunks
 from simulator.cases.documents import Document, text_document
 from simulator.cases.files import MAX_TEXT, plain_suffix, read_text
 from simulator.cases.headings import is_empty, normalised
-from simulator.cases.office import pdf_document, presentation_document, word_document
+from simulator.cases.office import pdf_document, word_document
 from simulator.cases.row import Row, RowFault, raise_faults
 from simulator.cases.rows import read_rows
 from simulator.cases.tables import WORKBOOKS
@@ -36,15 +36,11 @@ from simulator.core.types import Passage
 # Suffixes of plain texts; all of them are read as Markdown, which leaves other texts alone.
 _TEXTS = frozenset({".md", ".markdown", ".mdx", ".txt", ".text", ".rst"})
 # What reads the documents of office programs, by suffix.
-_OFFICE: Mapping[str, Callable[[Path], Document]] = {
-    ".docx": word_document,
-    ".pptx": presentation_document,
-    ".pdf": pdf_document,
-}
+_OFFICE: Mapping[str, Callable[[Path], Document]] = {".docx": word_document, ".pdf": pdf_document}
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = _TEXTS | frozenset(_OFFICE) | _PAGES | WORKBOOKS | _ROWS
-KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz")
+KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word or PDF, each also as .gz")
 
 # The columns of a row's text, its title and its id; the first that is not empty counts.
 _TEXT = ("text", "本文", "content", "contents", "body", "page_content", "passage", "内容", "文章", "説明")

@@ -1,6 +1,6 @@
-"""Reads Word, PowerPoint and PDF files as text; pictures in them are not read.
+"""Reads Word and PDF files as text; pictures in them are not read.
 
-Only a knowledge base with such files imports this: each takes a library of its own. What comes out is
+Only a knowledge base with such files imports this: each takes a library of its own. What comes out of Word is
 Markdown, so that a long document is cut at its headings: styles named "Heading 2" become ##, list styles and
 numbering become -, tables a line for each row with bars between the cells. Deleted text of tracked changes,
 ruby (the readings above kanji), headers, footers and footnotes are left out.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from unicodedata import east_asian_width, normalize
+from unicodedata import normalize
 
 from simulator.cases.documents import Document, text_document
 from simulator.cases.files import read_archive, read_bytes, readable_or_error
@@ -21,7 +21,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, encodable
 from simulator.text.typography import language_of
 
-# Element names without namespace, which Word and PowerPoint share. Skipped are deleted text, ruby, field
+# Element names without namespace. Skipped are deleted text, ruby, field
 # codes, and copies of text boxes for old programs.
 _SKIPPED = frozenset(
     {"del", "moveFrom", "rt", "instrText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "tcPr"}
@@ -43,26 +43,6 @@ def word_document(path: Path) -> Document:
         file = docx.Document(read_archive(path, "Word"))
         styles = {style.style_id: _style_prefix(style) for style in file.styles}
         return text_document("\n\n".join(_blocks(file.element.body, lambda p: _prefix(p, styles))))
-
-
-def presentation_document(path: Path) -> Document:
-    """The text of a .pptx file: each slide's title as a heading, its text, tables and notes."""
-    with readable_or_error(path, "PowerPoint", "python-pptx"):
-        import pptx
-
-        file = pptx.Presentation(read_archive(path, "PowerPoint"))
-        return text_document("\n\n".join(block for slide in file.slides for block in _slide(slide)))
-
-
-def _slide(slide: Any) -> Iterator[str]:
-    title = slide.shapes.title
-    if title is not None and (heading := " ".join(title.text_frame.text.split())):
-        yield f"## {heading}"
-    for shape in slide.shapes._spTree:
-        if title is None or shape is not title._element:
-            yield from _blocks(shape, lambda _: "")
-    if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
-        yield from filter(None, [notes.text.strip()])
 
 
 def _style_prefix(style: Any) -> str:
@@ -88,11 +68,7 @@ def _prefix(paragraph: Any, styles: Mapping[str, str]) -> str:
 
 
 def _blocks(element: Any, prefix: Prefix) -> Iterator[str]:
-    """The paragraphs and tables below an element that are not empty.
-
-    In reading order, with text boxes behind the paragraph that they are anchored in; a table is a line for
-    each of its rows, with bars between the cells.
-    """
+    """The paragraphs and tables below an element that are not empty, text boxes behind their paragraph."""
     name = _name(element)
     if name == "p":
         if text := "".join(_inline(element)).strip():
@@ -142,12 +118,9 @@ _LOOKALIKES = "[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06]"
 # Radicals that NFKC does not know as the kanji that they look like.
 _RADICALS = str.maketrans("⺠⻁⻄⻑⻘⻝⻣⻤⻨⻩⻫⻭⻯⻲", "民虎西長青食骨鬼麦黄斉歯竜亀")
 _JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
-# Compiled at the first use: for a large class of characters that takes milliseconds.
-_WITHIN_JAPANESE = rf"{_JAPANESE}\n{_JAPANESE}"
-_WITHIN_ENGLISH = re.compile(r"[A-Za-z,]\n[a-z]")
-_MOST_UNPACKED = 1 << 24
-# A line of at least this share of the widest one was broken by the margin, not by its author.
+# A line of at least this share of the longest one was broken by the margin, not by its author.
 _FULL_LINE = 0.85
+_MOST_UNPACKED = 1 << 24
 
 
 def pdf_document(path: Path) -> Document:
@@ -177,29 +150,21 @@ def _normalised(text: str) -> str:
 
 
 def _unwrapped(page: str) -> str:
-    """A page without the line breaks that are due to the margin.
+    """A page without the line breaks that are due to the margin: a full line goes on in the next one.
 
-    A line of nearly the full width goes on in the next one: in Japanese without a space, in English with one,
-    where it ends in a letter and goes on in lower case. Lists and headings are short lines and stay.
+    In Japanese without a space, in English with one, where it goes on in lower case.
     """
-    lines = [line.rstrip() for line in page.split("\n")]
-    widest = {"ja": 0, "en": 0}
-    for line in lines:
-        # Latin letters are narrower than half a kanji, so each script has its own full width.
-        widest[language_of(line)] = max(widest[language_of(line)], _width(line))
+    lines = page.split("\n")
+    longest = {language: max((len(line) for line in lines if language_of(line) == language), default=0)
+               for language in ("ja", "en")}  # fmt: skip
     text = lines[0]
     for before, line in pairwise(lines):
-        ends = f"{before[-1:]}\n{line[:1]}"
+        is_full = len(before) >= _FULL_LINE * longest[language_of(before)]
+        ends = before[-1:] + line[:1]
         separator = "\n"
-        # Only a full line was broken by the margin; a short one ends where its author ended it.
-        if _width(before) >= _FULL_LINE * widest[language_of(before)]:
-            if re.fullmatch(_WITHIN_JAPANESE, ends):
-                separator = ""
-            elif _WITHIN_ENGLISH.fullmatch(ends):
-                separator = " "
+        if is_full and re.fullmatch(f"{_JAPANESE}{{2}}", ends):
+            separator = ""
+        elif is_full and re.fullmatch("[A-Za-z,][a-z]", ends):
+            separator = " "
         text += separator + line
     return text
-
-
-def _width(line: str) -> int:
-    return sum(2 if east_asian_width(character) in "WFA" else 1 for character in line)

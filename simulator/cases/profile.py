@@ -3,16 +3,12 @@
 A row lacks evidence for a judge, or a label that is one of those there are.
 
     富士山, 4180 yen        -> phrase     exact_match decides
-    {"a": 1}                -> json       exact_match
-    SELECT * FROM x         -> code       rouge_l
     It costs 5 yen.         -> sentence   a model's similarity, offline rouge_l
 
 `evaluate` without --judges takes those for what most rows have; `doctor CASES` prints them with the reason.
 docs/lab/thresholds.md says why each of them fits.
 """
 
-import contextlib
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -77,34 +73,19 @@ def label_set_problem(labels: Collection[str]) -> Message | None:
     return None
 
 
-Form = Literal["phrase", "json", "code", "sentence"]
-# Of forms that are equally frequent, the longest counts.
-_BY_LENGTH: tuple[Form, ...] = ("phrase", "code", "json", "sentence")
+Form = Literal["phrase", "sentence"]
 
 # The longest phrase: characters in Japanese, words in English.
 _MAX_PHRASE = {True: 12, False: 4}
 
-# A fence, ends of statements, words that begin a statement or a command, options, ==, a call: any one of
-# them.
-_CODE = re.compile(
-    r"```|[{};]\s*(?:\n|$)|(?:^|\n)\s*(?:SELECT|INSERT|UPDATE|DELETE|def|class|import|function|const|let|var"
-    r"|curl|git|docker|kubectl|sudo|cd|ls|grep)\s|(?:^|\s)--?[a-z][\w-]*(?:[=\s]|$)|=>|==|\w\(\w*\)"
-)
 # A short Japanese sentence without its full stop: something, a particle, and a predicate at the end.
 _PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
 _ENDS = re.compile(r"[。．.!?！？]\s*$")
 
 
 def answer_form(text: str) -> Form:
-    """The form of a right answer: number or short phrase, JSON, code or command, else sentences."""
+    """The form of a right answer: number or short phrase, else sentences."""
     text = text.strip()
-    # Only what parses: [重要] begins like a list.
-    if text[:1] in ("{", "["):
-        with contextlib.suppress(ValueError, RecursionError):
-            json.loads(text)
-            return "json"
-    if _CODE.search(text):
-        return "code"
     japanese = bool(KANA_OR_KANJI.search(text))
     length = len(text) if japanese else len(text.split())
     if length <= _MAX_PHRASE[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
@@ -120,8 +101,6 @@ _CHOSEN: Mapping[str, tuple[Message, tuple[str, ...]]] = {
     "label": (_("a label"), ("label",)),
     "none": (_("no references"), ("turn", "relevance", "groundedness", "fluency")),
     "phrase": (_("references: phrase"), _EXACT),
-    "json": (_("references: json"), ("exact_match",)),
-    "code": (_("references: code"), ("rouge_l", "exact_match")),
     "sentence": (_("references: sentence"), _READ),
 }
 
@@ -163,7 +142,7 @@ class Profile:
             return "label"
         if 2 * self.references <= self.rows:
             return "none"
-        return max(self.forms, key=lambda form: (self.forms[form], _BY_LENGTH.index(form)))
+        return "phrase" if self.forms["phrase"] > self.forms["sentence"] else "sentence"
 
     def judges(self, *, offline: bool = False) -> JudgeChoice:
         """The default judges for the form of most rows; `offline`: for a run in which no model judges."""

@@ -51,16 +51,11 @@ from simulator.testset.untested import knowledge_of, untested_articles
 # scope, so that declining them is right.
 KIND_TITLES: dict[str, Message] = {
     "simple": _("simple"),
-    "number": _("number or date"),
-    "procedure": _("procedure"),
     "two-passages": _("two passages"),
-    "comparison": _("comparison"),
     "follow-up": pgettext("a kind of question", "follow-up"),
     "complaint": _("complaint that hides a question"),
     "false-fact": _("false fact taken for granted"),
     "neighbour": _("neighbouring topic"),
-    "competitor": _("competitor"),
-    "private": _("private data"),
     "small-talk": _("small talk"),
     FROM_LOGS: _("from logs"),
 }
@@ -75,10 +70,8 @@ REASON_TITLES: dict[str, Message] = {
     "differs": _("the articles give another answer"),
     "one_passage": _("one passage is enough"),
     "alone": _("needs no earlier message"),
-    "no_number": _("no number in the reference answer"),
     "unsupported": _("figures of the reference answer are not in the articles"),
     "answered": _("meant to be out of scope, but the articles answer it"),
-    "no_name": _("does not name the invented company"),
     "duplicate": _("nearly the same as another"),
 }
 
@@ -92,19 +85,15 @@ def make(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     knowledge: str | None = argument(
         "KNOWLEDGE",
-        "Your articles, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint, PDF.",
+        "Your articles, file or folder: Markdown, text, HTML, CSV, JSONL, Excel, Word, PDF.",
     ),
     out: str = option("--out FILE", "The file to write: .csv or .jsonl.", "cases-made.csv"),
     overwrite: bool = option("--overwrite", "Replace FILE, with all that people changed in it."),
     number: int = option("--number N", "How many questions.", 40, min=1),
     kinds: list[str] | None = option(
         "--kinds NAME,...",
-        "Only these kinds: simple, number, procedure, two-passages, comparison, follow-up, complaint; "
-        "out of scope: false-fact, neighbour, competitor, private, small-talk. [default: all, mixed]",
-    ),
-    wordings: list[str] | None = option(
-        "--wordings NAME,...",
-        "Wordings to use, one after the other: plain, keigo, casual, keywords. [default: all]",
+        "Only these kinds: simple, two-passages, follow-up, complaint; out of scope: false-fact, neighbour, "
+        "small-talk. [default: all, mixed]",
     ),
     from_logs: str | None = option(
         "--from-logs FILE",
@@ -164,7 +153,6 @@ def make(  # noqa: PLR0917 - one for each option
         knowledge,
         number,
         kinds or (),
-        wordings or (),
         settings.case_language,
         from_logs,
         settings.redact_patterns,

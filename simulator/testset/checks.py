@@ -3,8 +3,7 @@
 empty, long, language       no question, too long a one, or in another language than its article
 document                    "according to the article": nobody at a desk says so
 copied                      a run of words from the passage that is most of the question
-no_number, unsupported      a figure was asked for and none is there; figures that no passage has
-no_name                     a question about a competitor that does not name it
+unsupported                 figures that no passage has
 unanswerable, differs       the reader finds no answer in the passages, or another one
 one_passage, alone          two passages, or the turn before, were not needed after all
 answered                    out of scope, and yet the knowledge base answers it
@@ -29,7 +28,7 @@ from simulator.text.typography import language_of
 
 Reason = Literal[
     "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",
-    "no_number", "unsupported", "answered", "no_name", "duplicate",
+    "unsupported", "answered", "duplicate",
 ]  # fmt: skip
 LONGEST = {"ja": 160, "en": 400}
 # So many characters (Japanese) or words in a row from a passage, and more than this share of the question,
@@ -167,18 +166,11 @@ class NearDuplicates:
         return None
 
 
-def fault_of_form(
-    case: Case, kind: Kind, articles: Sequence[Article], name: str = ""
-) -> RejectedQuestion | None:
-    """What is wrong with a question by itself, before a model reads it; None where nothing is.
-
-    `name` is that of the invented company, which a question about a competitor must have.
-    """
+def fault_of_form(case: Case, kind: Kind, articles: Sequence[Article]) -> RejectedQuestion | None:
+    """What is wrong with a question by itself, before a model reads it; None where nothing is."""
     why = _fault_of_text(case) or _fault_of_figures(case, kind, articles)
     if why is None and _copies(case.question, articles, case.language):
         why = "copied"
-    if why is None and kind == "competitor" and name and name not in case.question:
-        why = "no_name"
     return RejectedQuestion(case=case, why=why) if why else None
 
 
@@ -200,13 +192,9 @@ def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Re
     if kind in OUT_OF_SCOPE:
         return None
     reference = "\n".join(chain.from_iterable(case.references))
-    stated = figures(reference)
-    # A figure in words that no pattern knows has a digit at least.
-    if kind == "number" and not stated and not re.search(r"\d", "".join(case.references_at(1))):
-        return "no_number"
     unsupported = differing(reference, [case.question, *(article.text for article in articles)])
     # A sum of figures is a right answer, too, and a reader of the passages checks it.
-    return "unsupported" if len(unsupported) > max(1, len(stated) // 2) else None
+    return "unsupported" if len(unsupported) > max(1, len(figures(reference)) // 2) else None
 
 
 def _copies(question: str, articles: Sequence[Article], language: Language) -> bool:

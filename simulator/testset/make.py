@@ -38,10 +38,8 @@ from simulator.runner.estimate import ANSWER, prompt_tokens, tokens
 from simulator.testset.checks import RejectedQuestion, TestSet, bare, fault_of_check, fault_of_form
 from simulator.testset.logs import Logs, SavedPersonas, save_personas
 from simulator.testset.plan import (
-    KINDS,
     MADE,
     OUT_OF_SCOPE,
-    WORDINGS,
     Article,
     Index,
     QuestionPlan,
@@ -80,15 +78,14 @@ _NO_MODEL_OFFLINE = _(
 class TestSetRequest(NamedTuple):
     """What the user asks for; `knowledge` or `logs` is given, or both.
 
-    `number` counts questions from articles alone: of logs each dialogue gives one. Without `kinds` and
-    `wordings` all of them are made; `only` are articles that get one simple question each. `patterns` are
-    what to mask in logs beside what is found anyway.
+    `number` counts questions from articles alone: of logs each dialogue gives one. Without `kinds` all of
+    them are made; `only` are articles that get one simple question each. `patterns` are what to mask in logs
+    beside what is found anyway.
     """
 
     knowledge: str | None = None
     number: int = 40
     kinds: Sequence[str] = ()
-    wordings: Sequence[str] = ()
     language: Language | None = None
     logs: str | None = None
     patterns: Sequence[str] = ()
@@ -106,8 +103,7 @@ class TestSetRun:
         self.request, self.settings = request, settings
         # One passage and one check: no question costs less.
         kinds = request.kinds or (["simple"] if request.only is not None else [])
-        self.kinds = chosen(kinds, KINDS, _("kind of question"))
-        self.wordings = chosen(request.wordings, WORDINGS, _("wording"))
+        self.kinds = chosen(kinds)
         endpoints_by_role = endpoints(settings)
         # Two roles, so that another model may check than the one that writes: nobody should mark their own
         # work.
@@ -201,7 +197,7 @@ class TestSetRun:
         await self._models.close()
 
     def _plan(self) -> QuestionPlan:
-        return QuestionPlan(self.index, self.wordings, self.settings.seed, self.request.only)
+        return QuestionPlan(self.index, self.settings.seed, self.request.only)
 
     @cached_property
     def _writes(self) -> Model:
@@ -221,7 +217,7 @@ class TestSetRun:
         again, seed = self.prompts.again(task.language), stable_int(self.settings.seed, task.id)
         draft = await self._writes.ask(self.prompts.write(task), draft_form(task.kind), again, seed=seed)
         case = case_of(task, draft)
-        fault = fault_of_form(case, task.kind, task.articles, task.name)
+        fault = fault_of_form(case, task.kind, task.articles)
         if fault is not None:
             return case, fault
         articles = task.articles

@@ -1,8 +1,7 @@
 """Which questions are made: of which articles and kinds, in which wordings; the same for the same seed.
 
-Kinds come by fixed shares (`SHARES`, of twenty): four simple ones, two about a number, and so on, and six
-that must be refused: a false fact built on an article, a neighbouring topic, a competitor, private data,
-small talk. Of 5 questions of the kinds simple and number, `quotas` makes 3 and 2.
+Kinds come by fixed shares (`SHARES`, of twenty): seven simple ones, three about two articles, and so on, and
+six that must be refused: a false fact built on an article, a neighbouring topic, small talk.
 
 Articles take turns within each kind, in an order drawn by the seed. From the second time on an article is
 asked about another of its sentences, so that a small knowledge base does not give one question forty times.
@@ -16,48 +15,37 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, pairwise, zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar, get_args
+from typing import Literal, NamedTuple, get_args
 
 from simulator.cases.knowledge import read_knowledge
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _
+from simulator.core.messages import _
 from simulator.core.templates import stable_int
 from simulator.core.types import Language, Passage
 from simulator.results.articles import article_of
-from simulator.text.figures import figures
 from simulator.text.overlap import content
 from simulator.text.segments import sentences
 from simulator.text.typography import language_of
 
-# The last five are out of scope: the right answer is to decline.
+# The last three are out of scope: the right answer is to decline.
 Kind = Literal[
-    "simple", "number", "procedure", "two-passages", "comparison", "follow-up", "complaint",
-    "false-fact", "neighbour", "competitor", "private", "small-talk",
+    "simple", "two-passages", "follow-up", "complaint", "false-fact", "neighbour", "small-talk"
 ]  # fmt: skip
 Wording = Literal["plain", "keigo", "casual", "keywords"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
-OUT_OF_SCOPE: frozenset[Kind] = frozenset({"false-fact", "neighbour", "competitor", "private", "small-talk"})
-PAIRED: frozenset[Kind] = frozenset({"two-passages", "comparison"})
+OUT_OF_SCOPE: frozenset[Kind] = frozenset({"false-fact", "neighbour", "small-talk"})
 # How many of twenty questions are of each kind, unless kinds are named.
 SHARES: dict[Kind, int] = {
-    "simple": 4, "number": 2, "procedure": 2, "two-passages": 2, "comparison": 1, "follow-up": 2,
-    "complaint": 1, "false-fact": 2, "neighbour": 1, "competitor": 1, "private": 1, "small-talk": 1,
+    "simple": 7, "two-passages": 3, "follow-up": 2, "complaint": 2, "false-fact": 2, "neighbour": 2,
+    "small-talk": 2,
 }  # fmt: skip
 # The tag of every made question, by which people find them.
 MADE = "made"
 # What can be asked with a few words in a search box.
-_IN_KEYWORDS: frozenset[Kind] = frozenset({"simple", "number", "procedure", "neighbour", "competitor"})
-# Companies that do not exist, for questions about competitors.
-COMPANIES = (
-    {"ja": "カエデコネクト", "en": "Kaede Connect"},
-    {"ja": "シラカバ商会", "en": "Shirakaba Trading"},
-    {"ja": "ヒイラギサービス", "en": "Hiiragi Services"},
-    {"ja": "ナナカマド社", "en": "Nanakamado Inc."},
-    {"ja": "コブシネット", "en": "Kobushi Net"},
-)
+_IN_KEYWORDS: frozenset[Kind] = frozenset({"simple", "neighbour"})
 # Shorter texts hold no fact to ask about: a heading, a link. In characters.
 SHORTEST = {"ja": 25, "en": 60}
 # So many characters of an article are shown to a model.
@@ -68,25 +56,20 @@ MOST_SHARED = 40
 NEIGHBOURS = 3
 USUAL_SEED = 42
 _LONGEST_NAME = 36
-# Figures of these kinds measure something: no dates, times and telephone numbers.
-_MEASURES = frozenset({"amount", "percent", "span", "size", "number"})
 # Lines that number steps: 1. , (2), ③, 手順4:.
-_STEP = re.compile(r"^\s{0,4}(?:[(（]?(\d{1,2})[.)）．、]|([①-⑳])|手順\s?(\d{1,2})[:：]?)\s*.", re.MULTILINE)
+_STEP = re.compile(r"^\s{0,4}(?:[(（]?\d{1,2}[.)）．、]|[①-⑳]|手順\s?\d{1,2}[:：]?)\s*.")
 # A path or an address tells where a text comes from; it is no title.
 _PLACE = re.compile(r"://|[/\\]|\.[A-Za-z0-9]{1,5}(?:#.*)?$")
 # Tags, emphasis, code, and links, of which the text is kept.
 _MARKUP = re.compile(r"<[^>]{0,200}>|\*\*|__|`|\[([^\]]{0,80})\]\([^)]{0,200}\)")
 
-Name = TypeVar("Name", bound=str)
 
-
-def chosen(options: Sequence[str], on_offer: Sequence[Name], what: Message) -> tuple[Name, ...]:
-    """The kinds or wordings of options like `simple,number`; without any, all. Raises UnknownName."""
+def chosen(options: Sequence[str]) -> tuple[Kind, ...]:
+    """The kinds of options like `simple,false-fact`; without any, all. Raises UnknownName."""
     names = [name.strip() for option in options for name in option.split(",") if name.strip()]
-    for name in names:
-        if name not in on_offer:
-            raise UnknownName(what, name, on_offer)
-    return tuple(name for name in on_offer if not names or name in names)
+    if unknown := [name for name in names if name not in KINDS]:
+        raise UnknownName(_("kind of question"), unknown[0], KINDS)
+    return tuple(kind for kind in KINDS if not names or kind in names)
 
 
 def quotas(kinds: Sequence[Kind], number: int) -> dict[Kind, int]:
@@ -112,14 +95,6 @@ class Article:
         self.language: Language = language_of(passage.text)
         # The name of its row; empty for a path.
         self.name = "" if _PLACE.search(passage.source or "") else passage.source or ""
-
-    @property
-    def has_steps(self) -> bool:
-        """Whether it has a list that counts 1, 2."""
-        numbers = [
-            int(match[1] or match[3] or ord(match[2]) - ord("①") + 1) for match in _STEP.finditer(self.text)
-        ]
-        return (1, 2) in pairwise(numbers)
 
     @cached_property
     def statements(self) -> tuple[str, ...]:
@@ -209,14 +184,13 @@ class Index:
 
 
 class Task(NamedTuple):
-    """One question to be made; `name` is an invented company, `sentence` what to ask about (may be empty)."""
+    """One question to be made; `sentence` is what to ask about, which may be empty."""
 
     id: str
     kind: Kind
     wording: Wording
     language: Language
     articles: tuple[Article, ...]
-    name: str
     sentence: str
 
 
@@ -226,11 +200,9 @@ class QuestionPlan:
     So a second round makes up for rejected questions with other articles, and never repeats a task.
     """
 
-    def __init__(
-        self, index: Index, wordings: Sequence[Wording], seed: int, only: Collection[str] | None = None
-    ) -> None:
+    def __init__(self, index: Index, seed: int, only: Collection[str] | None = None) -> None:
         """`seed` decides which articles come first; of `only` some the shortest, which cost least."""
-        self.index, self.wordings, self.seed, self.only = index, wordings, seed, only
+        self.index, self.seed, self.only = index, seed, only
         self._waiting: dict[Kind, deque[tuple[Article, ...]]] = {}
         self._used: Counter[tuple[str, ...]] = Counter()
         self._made: Counter[str] = Counter()
@@ -257,17 +229,15 @@ class QuestionPlan:
         statements = list(chain.from_iterable(article.statements for article in articles))
         is_again = times and statements and len(articles) == 1
         # The wordings take turns; keywords are for kinds that need no sentence.
-        fitting = [wording for wording in self.wordings if wording != "keywords" or kind in _IN_KEYWORDS]
-        wording = fitting[self._number % len(fitting)] if fitting else "plain"
+        fitting = [wording for wording in WORDINGS if wording != "keywords" or kind in _IN_KEYWORDS]
+        wording = fitting[self._number % len(fitting)]
         self._number += 1
-        language = articles[0].language
         return Task(
             id=self._id(articles, kind),
             kind=kind,
             wording=wording,
-            language=language,
+            language=articles[0].language,
             articles=articles,
-            name=COMPANIES[(self._number + self.seed) % len(COMPANIES)][language],
             sentence=statements[times % len(statements)] if is_again else "",
         )
 
@@ -284,7 +254,7 @@ class QuestionPlan:
 
     def _material(self, kind: Kind) -> list[tuple[Article, ...]]:
         draw = random.Random(stable_int(self.seed, kind))  # noqa: S311 - an order, no secret
-        if kind in PAIRED:
+        if kind == "two-passages":
             # The nearest third is drawn from in any order, the rest follows as it is: far pairs make forced
             # questions.
             near = [pair for pair in self.index.pairs() if any(map(self._is_asked, pair))]
@@ -293,10 +263,6 @@ class QuestionPlan:
         articles = list(filter(self._is_asked, self.index.articles))
         if self.only is not None:
             return [(article,) for article in sorted(articles, key=lambda article: len(article.text))]
-        if kind == "number":
-            articles = [a for a in articles if any(f.kind in _MEASURES for f in figures(a.text))] or articles
-        elif kind == "procedure":
-            articles = [a for a in articles if a.has_steps] or articles
         return [(article,) for article in draw.sample(articles, len(articles))]
 
 

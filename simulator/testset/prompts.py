@@ -35,7 +35,7 @@ from simulator.core.templates import (
 from simulator.core.templates import Prompts as PromptFile
 from simulator.core.types import Case, ChatMessage, Language
 from simulator.models.client import Messages
-from simulator.testset.plan import OUT_OF_SCOPE, PAIRED, Article, Kind, Task
+from simulator.testset.plan import OUT_OF_SCOPE, Article, Kind, Task
 
 # What each template of questions.toml may use; checked in both languages when the file is read.
 _VARIABLES: dict[str, set[str]] = {
@@ -208,7 +208,7 @@ def check_form(kind: Kind) -> type[Check | OutsideCheck]:
     """The reply in which a model checks a question of this kind."""
     if kind in OUT_OF_SCOPE:
         return OutsideCheck
-    if kind in PAIRED:
+    if kind == "two-passages":
         return PairCheck
     return FollowUpQuestionCheck if kind == "follow-up" else Check
 
@@ -219,9 +219,9 @@ class QuestionPrompts(PromptFile):
     def __init__(self) -> None:
         path = Path(__file__).with_name("questions.toml")
         super().__init__(path, _VARIABLES)
-        for table, variables in (("kinds", {"name"}), ("wordings", set[str]())):
+        for table in ("kinds", "wordings"):
             parts: dict[str, Any] = {language: self.tables[language][table] for language in LANGUAGES}
-            check_languages(path, parts, dict.fromkeys(parts["ja"], variables))
+            check_languages(path, parts, {key: set[str]() for key in parts["ja"]})
 
     def write(self, task: Task) -> Messages:
         """Asks for one question."""
@@ -234,7 +234,7 @@ class QuestionPrompts(PromptFile):
             "write",
             passages="\n".join(quote("document", text, seal) for text in texts),
             focus=self.text(language, "focus", sentence=focus) + "\n" if focus else "",
-            kind=Template(self.tables[language]["kinds"][task.kind]).substitute(name=task.name),
+            kind=self.tables[language]["kinds"][task.kind],
             wording=self.tables[language]["wordings"][task.wording],
             form=self.form(language, "fields", draft_form(task.kind)),
         )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import docx
-import pptx
 import pypdf
 import pytest
 
@@ -64,22 +63,18 @@ def test_skipped_files_are_named(tmp_path: Path) -> None:
 
 
 def test_office_documents(tmp_path: Path) -> None:
-    """PDF, Word and PowerPoint files are passages like any text."""
+    """PDF and Word files are passages like any text."""
     shutil.copy(GUIDE, tmp_path / "guide.pdf")
     word = docx.Document()
     word.add_heading("料金", 1)
     word.add_paragraph("月額4,180円です。" * 200)
     word.save(str(tmp_path / "plans.docx"))
-    slides = pptx.Presentation()
-    slides.slides.add_slide(slides.slide_layouts[5]).shapes.title.text = "工事"
-    slides.save(str(tmp_path / "slides.pptx"))
 
     passages = list(read_knowledge(tmp_path))
 
     assert [(p.id, p.source) for p in passages if not p.id.startswith("plans#")] == [
         ("guide", "guide.pdf"),
         ("plans", "plans.docx"),
-        ("slides", "slides.pptx"),
     ]
     assert all(p.text.startswith(("# 料金", "料金\n")) for p in passages if p.source == "plans.docx")
     assert max(len(p.text) for p in passages) <= MAX_LENGTH["ja"]
@@ -109,7 +104,7 @@ def test_worksheets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "module", "package"),
-    [("a.pdf", "pypdf", "pypdf"), ("a.docx", "docx", "python-docx"), ("a.pptx", "pptx", "python-pptx")],
+    [("a.pdf", "pypdf", "pypdf"), ("a.docx", "docx", "python-docx")],
 )
 def test_missing_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str

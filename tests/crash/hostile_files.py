@@ -32,10 +32,10 @@ _FOR_TABLES = (
     "simulator.shelves.rag_adapters.recorded", "simulator.shelves.judges.cosine",
 )  # fmt: skip
 _FOR_DOCUMENTS = (
-    "simulator.shelves.rag_adapters.demo", "langchain_core.vectorstores", "faiss", "docx", "pptx", "pypdf",
+    "simulator.shelves.rag_adapters.demo", "langchain_core.vectorstores", "faiss", "docx", "pypdf",
 )  # fmt: skip
 _HARMLESS = {"rows.csv.gz", "log.jsonl.gz", "list.json", "page.json", "cp932.csv"}
-_DOCUMENTS = {".md", ".html", ".pdf", ".docx", ".pptx"}
+_DOCUMENTS = {".md", ".html", ".pdf", ".docx"}
 _TALK = {"messages": [{"role": "user", "content": "q" * 80}, {"role": "assistant", "content": "a" * 80}]}
 
 
@@ -183,15 +183,11 @@ FILES: dict[str, Callable[[int], bytes]] = {
     "merged.xlsx": lambda n: with_cells(elements(n, b'<mergeCell ref="A1:B1"/>'), b"</worksheet>"),
     "cdata.docx": lambda n: with_entry("word/document.xml", no_tags(n, b"<![CDATA[", b"]]>")),
     "elements.docx": lambda n: with_entry("word/document.xml", elements(n, b"<p/>")),
-    "remark.pptx": lambda n: with_entry("ppt/slides/slide1.xml", no_tags(n, b"<?a ", b"?>")),
-    "attributes.pptx": lambda n: with_entry("ppt/slides/slide1.xml", elements(n, b"<p a='' b='' c=''/>")),
     "long.docx": lambda n: with_entry("word/document.xml", long_text(n, b"w:t")),
-    "long.pptx": lambda n: with_entry("ppt/slides/slide1.xml", long_text(n, b"a:t")),
     "spaces.xlsx": lambda n: archive(xl__workbook=b" " * (max(n, 65) * MEGABYTE)),
     "torn.xlsx": lambda _: (whole := archive(xl__workbook=b"a"))[:45] + b"\xff" + whole[46:],
     "noise.xlsx": lambda _: os.urandom(99_999),
     "spaces.docx": lambda n: archive(word__document=b" " * (n * MEGABYTE)),
-    "spaces.pptx": lambda n: archive(ppt__slides__slide1=b" " * (n * MEGABYTE)),
     "noise.docx": lambda _: b"%PDF-1.4",
     "stream.pdf": pdf,
     "cut.pdf": lambda _: pdf(1)[:300],

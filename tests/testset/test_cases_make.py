@@ -76,7 +76,7 @@ def test_a_model_makes_every_kind(make: Any, author: Author, folder: str, langua
     assert shown["cases"] == len(cases) == 24
     assert set(shown["kinds"]) == set(KINDS)
     assert {case.language for case in cases} == {language}
-    assert all(len(case.passages) == 2 for case in cases if {"two-passages", "comparison"} & set(case.tags))
+    assert all(len(case.passages) == 2 for case in cases if "two-passages" in case.tags)
     assert all(case.history for case in cases if "follow-up" in case.tags)
     assert len(shown["wordings"]) >= 4
     assert shown["calls"] == {"user": 24, "judge": 24}
@@ -96,7 +96,7 @@ def test_what_fails_the_check_is_rejected_and_made_anew(make: Any, author: Autho
         "解約": {"names_document": True},
         "工事日": {"answer": "いいえ、9,999円です。"},
     }
-    done = make(JA, "--number", "12", "--kinds", "simple", "--wordings", "plain", "--json")
+    done = make(JA, "--number", "12", "--kinds", "simple", "--json")
     shown = done.json
     why = Counter(each["why"] for each in shown["rejected"])
 
@@ -138,7 +138,7 @@ def test_another_answer_is_looked_at_by_a_reader_of_both(make: Any, author: Auth
         "# 文書": {"answer": "それについては、まったく別の言い方になります。"},
         "# 一つ目の答え": {"same": True},
     }
-    arguments = (JA, "--number", "3", "--kinds", "simple", "--wordings", "plain")
+    arguments = (JA, "--number", "3", "--kinds", "simple")
 
     assert make(*arguments).code == 0
     assert sum("# 一つ目の答え" in prompt for prompt in author.asked) == 3
@@ -172,7 +172,6 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
     [
         ((), "KNOWLEDGE is missing"),
         ((JA, "--kinds", "funny"), "unknown kind of question: 'funny'"),
-        ((JA, "--wordings", "rude"), "unknown wording: 'rude'"),
         ((JA, "--language", "fr"), "must be 'ja', 'en' or 'all'"),
         ((JA, "--language", "en"), "none of its"),
         ((JA, "--out", "a.txt"), "ends in .csv, .jsonl"),
