@@ -58,10 +58,9 @@ IN_FUNCTIONS = {
     "simulator.lab.dask.driver": 1,  # sent as code
     "simulator.cli.evaluate": 1,  # the engine
     "simulator.lab.harness.command": 1,  # lm_eval
-    "simulator.api.run": 1,  # the reports
+    "simulator.api.run": 2,  # the reports, and what is asked when all is graded
     "simulator.cli.run_or_resume": 1,  # the same
     "simulator.cli.simulate": 1,
-    "simulator.cases.tables": 1,  # yaml
     "simulator.cases.workbooks": 2,  # openpyxl
 }
 # Calls that load a module by its name, `__getattr__` of a module: the only modules with any, and how many.

@@ -39,7 +39,6 @@ from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.grading.offered import outputs_of
 from simulator.models.pricing import Ledger, money
-from simulator.results.asking import ask_after_run
 from simulator.results.disputes import disputed_in
 from simulator.results.knowledge import stored_articles
 from simulator.results.red import primary_judge, red_marks
@@ -401,7 +400,7 @@ def play(
     new_runner = next((plugin.runner for plugin in added if plugin.runner), None)
     try:
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
-            work = perform(context, plan, opening, progress, preparation, new_runner, ask_after_run)
+            work = perform(context, plan, opening, progress, preparation, new_runner, _ask_after_run)
             path, stopped = asyncio.run(work)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
@@ -413,6 +412,12 @@ def play(
             raise
         raise Unforeseen(opened[0].path) from error
     return FinishedRun(path, settings, stopped)
+
+
+async def _ask_after_run(file: RunFile, context: RunContext) -> None:
+    from simulator.results.asking import ask_after_run  # with what only the end of a run needs
+
+    await ask_after_run(file, context)
 
 
 def _finish_empty(file: RunFile, settings: Settings) -> FinishedRun:

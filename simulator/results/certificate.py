@@ -24,7 +24,7 @@ from pydantic import Field
 
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Value
-from simulator.results.intervals import bisected
+from simulator.results.bisection import bisected
 
 # What both bounds have to reach, and how sure they are.
 NEEDED, LEVEL = 0.8, 0.95

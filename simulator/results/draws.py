@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, bisected, blocks, cluster_values
+from simulator.results.bisection import bisected
+from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, blocks, cluster_values
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

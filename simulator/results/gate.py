@@ -26,7 +26,6 @@ from simulator.core.settings import (
 )
 from simulator.core.types import (
     CONFLICTS_IGNORED,
-    EXPECTATIONS,
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     Results,
@@ -36,7 +35,6 @@ from simulator.results.conditions import agreed_gate, conditions_gate
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import (
     SAME,
-    UNJUDGED,
     Decision,
     Finding,
     Gate,
@@ -51,10 +49,7 @@ from simulator.results.findings import (
 )
 from simulator.results.standing import with_standings
 from simulator.results.summary import figures_of
-
-# Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
-# answer would reach any target. So a target on these takes evidence.
-_READERS = frozenset({"turn", "relevance"})
+from simulator.results.target import depends_on
 
 
 def decide(
@@ -158,13 +153,6 @@ def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     if not isinstance(target, str) and (target is None or certainty is None):
         return decide(summary, target, limit, blind=blind)
     return conditions_gate(results, summary, settings, limit, blind=blind)
-
-
-def depends_on(primary: str, target: float | str | None) -> bool:
-    """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
-    return primary in _READERS and any(
-        condition.name not in {*UNJUDGED, EXPECTATIONS} for condition in target_conditions(target)
-    )
 
 
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:

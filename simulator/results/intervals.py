@@ -19,7 +19,7 @@ Nothing here depends on the order of the rows: clusters are sorted by name befor
 up, so the same grades give the same digits. Intervals of differences are bootstrapped: results/draws.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from simulator.core.replies import share_of
+from simulator.results.bisection import bisected
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -221,18 +222,6 @@ def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0
 def _integral_points(step: float) -> Floats:
     points: Floats = np.exp(np.arange(*_ENDS, step))
     return points
-
-
-def bisected(low: float, high: float, is_below: Callable[[float], bool], steps: int) -> float:
-    """The largest value found between two for which a condition holds that holds below some value.
-
-    Each step halves what is left: 30 of them take an interval of length 1 to a billionth. Where the condition
-    holds nowhere it is `low`.
-    """
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_below(middle) else (low, middle)
-    return low
 
 
 def blocks(draws: int, width: int) -> Iterator[int]:

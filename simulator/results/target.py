@@ -6,11 +6,15 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import TARGET_EXAMPLE, Settings, check_names, target_conditions
 from simulator.core.shelves import judge_name
-from simulator.core.types import Case
-from simulator.results.gate import depends_on
+from simulator.core.types import EXPECTATIONS, Case
+from simulator.results.findings import UNJUDGED
 from simulator.results.offered import further_figures
 from simulator.results.red import primary_judge
 from simulator.results.turns import has_evidence
+
+# Judges that grade an answer by whatever evidence they get, and without any by how it reads: a fluent wrong
+# answer would reach any target. So a target on these takes evidence.
+_READERS = frozenset({"turn", "relevance"})
 
 
 def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None:
@@ -64,3 +68,10 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
             cases=settings.cases,
         )
         raise InputError(msg)
+
+
+def depends_on(primary: str, target: float | str | None) -> bool:
+    """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
+    return primary in _READERS and any(
+        condition.name not in {*UNJUDGED, EXPECTATIONS} for condition in target_conditions(target)
+    )
