@@ -95,14 +95,14 @@ def run_async(work: Coroutine[Any, Any, Result], saved: Message | str = SAVED) -
 def saved_in_cache(cache: str) -> Message:
     """How to continue a command whose results are kept nowhere but in the response cache.
 
-    `cache` is the setting: with `off` and `read` answers are not stored, and the same command pays again.
+    `cache` is the setting: with `off` answers are not stored, and the same command pays again.
     """
-    if cache in ("on", "refresh"):
+    if cache == "on":
         return _(
             "What is done so far is in the response cache:"
             " run the same command again to continue, and only the rest is paid for."
         )
-    return _("With --cache {cache} nothing was saved: the same command starts again.", cache=cache)
+    return _("With --cache off nothing was saved: the same command starts again.")
 
 
 def exit_code_of_failures(failed: int, tried: int, reason: Message | str = "") -> int:

@@ -58,7 +58,7 @@ class RunOptions(TypedDict, total=False):
     tpm: int
     timeout: float
     patience: float
-    cache: Literal["on", "off", "read", "refresh"]
+    cache: Literal["on", "off"]
     prices: File | Mapping[str, Table]
     runs: File
     # What plug-ins and the lab add, by its name: {"customers": 50}

@@ -655,10 +655,8 @@ class Settings(RowSettings):
         description="Maximum for one call, including retries and waits. "
         "Default: 120, or --timeout if longer.",
     )
-    cache: Literal["on", "off", "read", "refresh"] = setting(
-        "Models' answers to identical requests: reuse and keep them (on), neither (off), "
-        "only reuse (read), ask again and keep (refresh).",
-        "on",
+    cache: Literal["on", "off"] = setting(
+        "Whether models' answers to identical requests are kept and used again.", "on"
     )
     user_model: Annotated[tuple[str, ...], BeforeValidator(_read_players)] = setting(
         "Model that plays the customer; repeatable: each plays every question, and the score says"

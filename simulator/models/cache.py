@@ -4,10 +4,8 @@ One SQLite file, `rehearsal/responses.sqlite`, for all runs of a user: key, repl
 key is the SHA-256 of the endpoint's address and the request's body as canonical JSON; keys and headers are no
 part of it, so that a new API key finds what the old one paid for.
 
-    --cache on        a reply that is there is not asked for again; others are kept
-    --cache off       neither
-    --cache read      nothing is kept
-    --cache refresh   everything is asked for again, and kept
+    --cache on    a reply that is there is not asked for again; others are kept
+    --cache off   neither
 
 What is cached: chat completions with a text, embeddings, and likelihoods for lm_eval. Not refusals, errors,
 malformed replies (`forget`), nor what the bot under test says, unless it is the demo bot. A prompt that
@@ -32,7 +30,7 @@ from typing import Any, Literal
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
 
-Mode = Literal["on", "off", "read", "refresh"]
+Mode = Literal["on", "off"]
 # `kept` is a time in UTC; files of the first versions lack the column, those of some have others beside it.
 _TABLE = """CREATE TABLE IF NOT EXISTS responses
   (key TEXT PRIMARY KEY, body TEXT NOT NULL, kept TEXT NOT NULL DEFAULT '')"""
@@ -85,7 +83,7 @@ def request_key(url: str, body: dict[str, Any]) -> str:
 
 
 class ResponseCache:
-    """`on` reads and writes, `read` only reads, `refresh` only writes, `off` does neither.
+    """Reads and writes replies while its `mode` is `on`.
 
     A cache that cannot be opened or written is switched off: it must never cost a run. Replies are written
     at the end of the event loop's iteration, after the run file's calls of the same iteration: what is paid
@@ -103,7 +101,7 @@ class ResponseCache:
     @property
     def is_off(self) -> bool:
         """Whether the cache neither reads nor writes, so that requests need no keys."""
-        return self._is_open and self._file is None
+        return self.mode == "off" or (self._is_open and self._file is None)
 
     def _opened(self) -> sqlite3.Connection | None:
         if self._is_open:
@@ -127,7 +125,7 @@ class ResponseCache:
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored reply, or None."""
         file = self._opened()
-        if file is None or self.mode == "refresh":
+        if file is None or self.is_off:
             return None
         try:
             if key in self._pending:
@@ -142,7 +140,7 @@ class ResponseCache:
 
     def put(self, key: str, body: dict[str, Any]) -> None:
         """Stores a reply."""
-        if self.mode == "read" or self.is_off:
+        if self.is_off:
             return
         # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -158,10 +156,9 @@ class ResponseCache:
 
     def forget(self, *keys: str) -> None:
         """Deletes replies that turned out to be useless."""
-        if self.mode != "read":
-            for key in keys:
-                self._pending.pop(key, None)
-            self._write("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
+        for key in keys:
+            self._pending.pop(key, None)
+        self._write("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
 
     def _flush(self) -> None:
         rows = list(self._pending.values())

@@ -91,7 +91,7 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     cache = context.connections.cache
     before = cache.mode
     # No stored answer is used: yesterday's reply says nothing of today's model.
-    cache.mode = before if before == "off" else "refresh"
+    cache.mode = "off"
     try:
         graded = await grade_rows(context, name.judge, drawn)
     finally:
