@@ -6,7 +6,6 @@ an older version of the program is asked as well. benchmarks/responses.py measur
 """
 
 import argparse
-import asyncio
 import io
 import subprocess
 import sys
@@ -16,13 +15,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.shelves.judges.handover import handover
-
 from simulator import GradingContext
 from simulator.core.types import Answer, Case, Language, Passage, Turn
 from simulator.lab.judging.facts import facts
 from simulator.lab.judging.language_match import language_match
-from simulator.text.phrases import turns_away
+from simulator.text.phrases import hands_over, turns_away
 from simulator.text.typography import nfkc
 
 ROOT = Path(__file__).parents[1]
@@ -88,7 +85,7 @@ def measured(half: str) -> Iterator[tuple[str, list[Verdict]]]:
         yield (
             f"handover {language}",
             [
-                Verdict(truth, _handed_over(text, language), text)
+                Verdict(truth, hands_over(text, language), text)
                 for _, truth, text in labelled
                 if truth is not None
             ],
@@ -131,11 +128,6 @@ def _facts(row: str, language: Language) -> Iterator[Verdict]:
         called = [text for text in called if text not in hit]
     for text in called or ([] if len(pieces) > 1 else [""]):
         yield Verdict(truth=False, said=bool(text), text=f"{text} | {passage} | {answer}")
-
-
-def _handed_over(text: str, language: Language) -> bool | None:
-    score = asyncio.run(handover(_context(text, language)))
-    return None if score.state == "skipped" else bool(score.detail["handed_over"])
 
 
 def _is_other(row: str) -> Verdict:

@@ -5,9 +5,9 @@
 Twenty rows in each language of the desks in cause_rows/held, half of them sound. Every judge is held against
 what the planted cause means for it: an invention has no support in the passages, a rude answer can still be
 relevant, and a cause that says nothing about a judge is left out. With --answers it is twenty answers of
-detector_rows/held instead, without question or passages: whether they hand over and whether they evade, which
-handover and answer_relevancy ask. judged_rows.json has the verdicts of
-readers who saw the requests alone; with --record the usual endpoint is asked, and NAME's verdicts are kept.
+detector_rows/held instead, without question or passages: whether they evade, which answer_relevancy asks.
+judged_rows.json has the verdicts of readers who saw the requests alone; with --record the usual endpoint is
+asked, and NAME's verdicts are kept.
 """
 
 import argparse
@@ -69,8 +69,7 @@ EXPECTED = {
         _MISSING | {"outdated"}, frozenset({"ignored", "invented", "tone", "should_answer"})
     ),
     "context_precision": Expected(_MISSING, frozenset({"ignored", "invented", "tone", "should_answer"})),
-    # The kinds of answers in detector_rows; handing over is forbidden there.
-    "handover": Expected(frozenset({"H", "B"}), frozenset({"D", "A", "Q"})),
+    # The kinds of answers in detector_rows.
     "answer_relevancy": Expected(frozenset({"D"}), frozenset({"A", "B"})),
 }
 plugins.offer()
@@ -84,7 +83,7 @@ JUDGES = (
 )  # fmt: skip
 # Those of `--judging small`.
 SMALL = ("turn", "groundedness", "similarity")
-ANSWERS = ("handover", "answer_relevancy")
+ANSWERS = ("answer_relevancy",)
 PLAYS = {"usual": JUDGES, "small": SMALL, "answers": ANSWERS}
 Verdicts = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
@@ -113,7 +112,7 @@ def answered(language: Language) -> list[Row]:
     for kind, count in KINDS.items():
         for line in lot.sample([each for each in lines if each[0] == kind], count):
             name = f"{language}/{fingerprint(line)[:8]}"
-            case = Case(id=name, question="-", language=language, handover="forbidden")
+            case = Case(id=name, question="-", language=language)
             turn = Turn(index=1, user="-", answer=Answer(text=line[2:]))
             talk = Conversation(id=name, case=case, persona="-", turns=(turn,))
             found.append(Row("answers", kind, talk, Shelf(()), ""))
@@ -228,7 +227,7 @@ def main() -> None:
     parser.add_argument("--small", dest="play", action="store_const", const="small", default="usual",
                         help="what --judging small asks")  # fmt: skip
     parser.add_argument("--answers", dest="play", action="store_const", const="answers",
-                        help="what handover and answer_relevancy ask")  # fmt: skip
+                        help="what answer_relevancy asks")  # fmt: skip
     parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a reply")
     arguments = parser.parse_args()

@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.replies import Statement, Usefulness, average_precision, recalled_share, share_of
+from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint
 from simulator.core.types import Case, GradingContext, Language, Response, Score
 from simulator.text import phrases
@@ -235,7 +235,7 @@ class LexicalVerdict(NamedTuple):
 
 
 def without(counted: Counted, lacking: str) -> LexicalVerdict:
-    """No grade, because a `reference`, `passages`, `statements` or all `evidence` are missing."""
+    """No grade, because a `reference`, a `claim` or all `evidence` are missing."""
     return LexicalVerdict(None, counted.say(f"no_{lacking}", turn=str(counted.index)), {})
 
 
@@ -314,42 +314,6 @@ def llm_correctness(counted: Counted) -> LexicalVerdict:
     return _similar(counted, lambda nearest: float(nearest.is_same))
 
 
-def context_precision(counted: Counted) -> LexicalVerdict:
-    """Whether the useful passages come first: average precision (0..1, RAGAS) in the retriever's order."""
-    passages = counted.context.turn.answer.passages
-    if not passages:
-        return without(counted, "passages")
-    judged = [Usefulness(id=one.id, useful=int(is_useful(counted, one.text))) for one in passages]
-    raw = average_precision(judged, counted.context)
-    useless = [one.text for one, verdict in zip(passages, judged, strict=True) if not verdict.useful]
-    rows: list[JsonValue] = [verdict.model_dump() for verdict in judged]
-    said = [counted.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
-    if useless:
-        said.append(counted.say("useless", quote=quoted(useless[0])))
-    return LexicalVerdict(raw, counted.say.together(said), {"passages": rows, "score": round(raw, 4)}, (0, 1))
-
-
-def context_recall(counted: Counted) -> LexicalVerdict:
-    """The share (0..1, RAGAS) of the reference's statements that the passages hold."""
-    if not counted.has_reference:
-        return without(counted, "reference")
-    if not counted.passages:
-        return without(counted, "passages")
-    wanted = wanted_statements(counted)
-    if not wanted:
-        return without(counted, "statements")
-    judged = [_statement_in_passages(counted, text) for text in wanted]
-    raw = recalled_share(judged)
-    absent = [statement.text for statement in judged if not statement.found]
-    rows: list[JsonValue] = [statement.model_dump() for statement in judged]
-    said = [counted.say("recalled", found=str(len(judged) - len(absent)), count=str(len(judged)))]
-    if absent:
-        said.append(counted.say("lacking", quote=quoted(absent[0])))
-    return LexicalVerdict(
-        raw, counted.say.together(said), {"statements": rows, "score": round(raw, 4)}, (0, 1)
-    )
-
-
 def wanted_statements(counted: Counted) -> tuple[str, ...]:
     """What the nearest reference states, sentence by sentence; none when it declines."""
     answers = [text for text in counted.references if not phrases.turns_away(text, counted.language)]
@@ -363,15 +327,6 @@ def is_useful(counted: Counted, passage: str) -> bool:
         return any(coverage(text, [passage]) >= HOLDS_REFERENCE for text in wanted)
     needs = (counted.context.turn.user, counted.case.question)
     return any(coverage(need, [passage]) >= HOLDS_QUESTION for need in needs)
-
-
-def _statement_in_passages(counted: Counted, statement: str) -> Statement:
-    """The passage that holds most of a statement of the reference, and all its figures."""
-    passages = counted.context.turn.answer.passages
-    whole = [(coverage(statement, [p.text]), p.id) for p in passages if not differing(statement, [p.text])]
-    best, where = max(whole, default=(0.0, ""))
-    found = best >= HOLDS_REFERENCE
-    return Statement(text=statement, passage=where if found else "", found=int(found))
 
 
 class Outcome(NamedTuple):
@@ -478,8 +433,6 @@ STAND_INS: dict[str, Callable[[Counted], LexicalVerdict]] = {
     "turn": turn,
     "groundedness": groundedness,
     "similarity": similarity,
-    "context_precision": context_precision,
-    "context_recall": context_recall,
     "llm_similarity": llm_similarity,
     "llm_correctness": llm_correctness,
 }

@@ -1,17 +1,16 @@
 """Everyone who grades: further models, votes, forms that functions have filled in, and every scale."""
 
-import json
 from typing import Any
 
 import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
-from simulator.core.types import GradingContext, Handover, Passage, Score
+from simulator.core.types import GradingContext, Passage, Score
 from simulator.grading.grading import contacts_of, read_list
 from simulator.grading.rubric import LONGEST_MATERIAL
 from tests.grading.test_judging import failing
-from tests.run_helpers import a_case, a_stage, a_turn, an_exhibit, at, grader
+from tests.run_helpers import a_stage, a_turn, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer, play
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
@@ -54,49 +53,6 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     assert {scores[name].state for name in ("context_precision", "context_recall")} == {"skipped"}
 
 
-async def handover(context: GradingContext, **fields: int) -> Score:
-    """The judge handover, with a model that says this."""
-    said = json.dumps({"reason": "見ました。"} | fields, ensure_ascii=False)
-    [score] = await graded(context, lambda _: said, judges=("handover",))
-    return score
-
-
-@pytest.mark.parametrize(
-    ("expected", "said", "raw", "severity"),
-    [
-        ("required", (1, 0, 1), 1, None),
-        ("required", (0, 0, 1), 0, "major"),
-        ("required", (1, 1, 0), 0.5, "moderate"),
-        ("forbidden", (1, 1, 1), 0, "moderate"),
-        ("forbidden", (0, 1, 1), 1, None),
-        ("optional", (1, 1, 1), 1, None),
-        ("optional", (0, 1, 1), 0, "major"),
-    ],
-)
-async def test_a_handover_is_right_when_it_was_wanted(
-    expected: Handover, said: tuple[int, int, int], raw: float, severity: str | None
-) -> None:
-    """What the case says decides; where it says nothing, the model does; a wrong contact is half."""
-    context = an_exhibit(a_case(handover=expected))
-    score = await handover(context, **dict(zip(("handed_over", "needed", "contact"), said, strict=True)))
-
-    assert (score.raw, score.severity, score.scale) == (raw, severity, (0, 1))
-    assert "見ました。" in score.reason
-
-
-async def test_offline_a_handover_is_told_by_its_wording() -> None:
-    """Named as a stand-in; a case that leaves it open is skipped."""
-    stage = a_stage(None, judges=("handover",))
-    passed_on = a_turn(1, text="担当の者におつなぎいたします。")
-    [right] = await stage.panel.grade(an_exhibit(a_case(handover="required"), turn=passed_on))
-    [wrong] = await stage.panel.grade(an_exhibit(a_case(handover="required")))
-    [open_] = await stage.panel.grade(an_exhibit())
-    await stage.close(None)
-
-    assert (right.raw, wrong.raw, open_.state) == (1, 0, "skipped")
-    assert right.reason.startswith("簡易判定")
-
-
 async def test_passages_left_out_for_length_are_told() -> None:
     """A judge that is shown passages says which it did not see."""
     passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
@@ -111,9 +67,9 @@ async def test_passages_left_out_for_length_are_told() -> None:
 def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     """Shift_JIS as Excel saves it, comments and empty lines left out; a missing file names its option."""
     path = tmp_path / "contacts.txt"
-    path.write_bytes("# 窓口\n0120-000-111\n\n平日9時～18時\n".encode("cp932"))
+    path.write_bytes("# 窓口\n0120-000-111\n\n平日9時から18時\n".encode("cp932"))
 
-    assert read_list(str(path), "--contacts") == ("0120-000-111", "平日9時～18時")
+    assert read_list(str(path), "--contacts") == ("0120-000-111", "平日9時から18時")
     assert read_list(None, "--contacts") == ()
     with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
         read_list(str(tmp_path / "nothing.txt"), "--ng-words")

@@ -31,7 +31,7 @@ ENGLISH = {
 
 
 # Judges with another scale than 1 to 5, and those of them whose verdict is a share.
-SHARES = ("context_precision", "context_recall", "llm_similarity")
+SHARES = ("llm_similarity",)
 SCALES = dict.fromkeys((*SHARES, "llm_correctness"), (0, 1))
 GRADES = tuple(name for name in STAND_INS if name not in SCALES)
 
@@ -115,9 +115,8 @@ def test_a_good_answer_gets_good_grades_from_all() -> None:
     for name in GRADES:
         assert raw(name, GOOD) >= 4
         assert raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) >= 4
-    for name in ("context_precision", "context_recall", "llm_correctness"):
-        assert raw(name, GOOD) == 1
-        assert raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) == 1
+    assert raw("llm_correctness", GOOD) == 1
+    assert raw("llm_correctness", ENGLISH["good"], english, passages=(ENGLISH["passage"],)) == 1
 
 
 def test_groundedness_falls_with_what_no_passage_has() -> None:
@@ -180,20 +179,13 @@ def test_similarity_compares_what_is_meant(answer: str, reference: str, low: flo
     assert raw("llm_correctness", answer, case) == (low >= 4)
 
 
-@pytest.mark.parametrize("name", ["similarity", "llm_similarity", "llm_correctness", "context_recall"])
+@pytest.mark.parametrize("name", ["similarity", "llm_similarity", "llm_correctness"])
 def test_without_a_reference_there_is_nothing_to_compare_with(name: str) -> None:
     """On a turn to which none belongs: skipped."""
     score = grade(name, GOOD, None, GOOD)
 
     assert (score.state, score.raw, score.value) == ("skipped", None, None)
     assert "2" in score.reason
-
-
-@pytest.mark.parametrize("name", ["context_precision", "context_recall"])
-def test_without_passages_the_retriever_is_not_graded(name: str) -> None:
-    """Skipped; and so is recall of a reference that declines, which states nothing."""
-    assert (grade(name, GOOD, passages=())).state == "skipped"
-    assert (grade("context_recall", REFUSAL, UNANSWERABLE)).state == "skipped"
 
 
 def test_the_turn_judge_breaks_its_verdict_down() -> None:
@@ -434,13 +426,6 @@ def test_whatever_a_bot_repeats_is_graded(text: str) -> None:
 def test_any_text_can_be_graded(answer: str, reference: str, language: str) -> None:
     """Whatever comes in, every judge returns a grade on its scale, or none where it has nothing to grade."""
     assert all(is_on_scale(name, answer, reference, language) for name in STAND_INS)
-
-
-def test_the_reason_counts_the_passages_that_are_of_use() -> None:
-    """Of two, one of them about something else."""
-    score = grade("context_precision", GOOD, passages=(PASSAGE, "駐車場は12台分あります。"))
-
-    assert [each in score.reason for each in ("2", "1", "3", "駐車場")] == [True, True, False, True]
 
 
 def test_what_counting_cannot_judge_is_said_to_be_so() -> None:

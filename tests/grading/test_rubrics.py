@@ -91,7 +91,7 @@ async def test_prompts_as_sent(language: Language) -> None:
     case = a_rich_case(language).model_copy(update={"references": references})
     context = an_exhibit(case, a_turn(1, language), turn=a_turn(2, language))
     rubrics = [name for name in shelves.judge_names() if isinstance(load_judge(name), Rubric)]
-    forms = ["handover", "risk"]
+    forms = ["risk"]
     async with OpenAIServer() as server, at(server) as model:
         for name in rubrics:
             closing = SAYS[language]["next"] if rubric(name).grades == "conversation" else None

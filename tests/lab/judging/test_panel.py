@@ -54,7 +54,7 @@ async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch:
 def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rubrics are asked of every model; forms of function judges of the first only."""
     monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
-    judges = ("turn", "handover")
+    judges = ("turn", "risk")
     context = a_stage(OpenAIServer(), judges=judges, turns=1, panel=["gpt-4.1", "nobody-knows-it"])
     found = forecast(context, [a_talk()]).high
 
