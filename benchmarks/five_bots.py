@@ -44,9 +44,9 @@ from simulator.models.pricing import Ledger
 from simulator.results.articles import Shelf
 from simulator.results.asking import open_answers
 from simulator.results.causes import root_causes
-from simulator.results.gate import decide
 from simulator.results.summary import summarise
 from simulator.runner.context import RunContext
+from tests.sample_runs import decide
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "five_bots.json"

@@ -8,10 +8,9 @@ from typing import Any
 
 from benchmarks.measured import middle
 from simulator.core.types import RedRules, Results, Score
-from simulator.results.gate import decide
 from simulator.results.summary import summarise
 from tests.report.views import render
-from tests.sample_runs import JUDGES, large
+from tests.sample_runs import JUDGES, decide, large
 
 RUNS = 5
 CONVERSATIONS = 1000

@@ -10,13 +10,12 @@ import time
 
 from simulator.core.types import RedRules
 from simulator.report.worksheets import worksheets
-from simulator.results.gate import decide
 from simulator.results.summary import summarise
 from simulator.sheets.google_api import SheetsClient, target
 from simulator.sheets.google_sheets import pull, push
 from simulator.sheets.model import Worksheet
 from tests.report.views import context_of
-from tests.sample_runs import JUDGES, large
+from tests.sample_runs import JUDGES, decide, large
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 

@@ -52,13 +52,12 @@ def one(way: str, run: str) -> None:
     """The worksheets of a run, written one way or not at all."""
     from simulator.core.types import RedRules
     from simulator.report.worksheets import worksheets
-    from simulator.results.gate import decide
     from simulator.results.summary import summarise
     from simulator.sheets import excel
     from simulator.sheets.excel import Book, read_edited
     from simulator.storage.run_file import read_run
     from tests.report.views import context_of
-    from tests.sample_runs import JUDGES
+    from tests.sample_runs import JUDGES, decide
 
     results = read_run(Path(run))
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from simulator.core.settings import Settings
 from simulator.core.types import (
     Answer,
     Case,
@@ -24,6 +25,8 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.results.figures import Summary
+from simulator.results.findings import Gate
+from simulator.results.gate import gate_of
 from simulator.results.summary import summarise
 
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
@@ -57,6 +60,12 @@ SPENDING = {
 def summed(results: Results | None = None, judges: tuple[str, ...] = JUDGES) -> Summary:
     """The summary of a run (the rehearsed one) by the usual rules."""
     return summarise(results or rehearsed(), rules=RedRules(), judges=judges, seed=42)
+
+
+def decide(summary: Summary, target: float | None, max_major: float | None = None) -> Gate:
+    """The gate over a summary by these settings."""
+    settings = {"target": target, "max_major": max_major}
+    return gate_of(rehearsed(), summary, Settings.model_validate(settings))
 
 
 def changed(summary: Summary, **values: Any) -> Summary:

@@ -176,7 +176,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     """
     results, run = context.results, context.summary.record
     shown = as_json(context.summary, context.gate, str(path))
-    shown["verdict"] = str(verdict(context.gate, context.summary.scores.score, trial=context.summary.trial))
+    shown["verdict"] = str(verdict(context.gate, trial=context.summary.trial))
     for judge in shown["judges"].values():
         judge |= {"calibration": None, "warnings": []}
     masks = stored_settings(results.run.settings).redacts

@@ -150,7 +150,7 @@ def comparison_report(
     parts = _Parts(changes, summary, language)
     sections = list(parts.verdict())
     if gate and gate.decision:
-        line = verdict(gate, summary.scores.score, trial=summary.trial)
+        line = verdict(gate, trial=summary.trial)
         by_itself = Line(_("The later run by itself: {verdict}", verdict=line))
         sections.append(Section("gate", "", (by_itself,), views=TEXT | BRIEF | PAGE))
     if changes.regression:

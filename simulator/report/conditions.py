@@ -1,7 +1,7 @@
 """The conditions of a target in words: what passed, a table, and how far counts can be relied on.
 
-Shown where a run was asked for conditions: `--target "turn >= .9 and severity_major == 0"`, or a plain
-target with `--confidence`. They are decided in `results/conditions.py`. A row of the table:
+The table is shown where several were asked for (`--target "turn >= .9 and severity_major == 0"`), or a
+`--confidence`. They are decided in `results/conditions.py`. A row:
 
     Condition    Verdict     Result   May lie between   Rests on
     Score ≥ 70   Undecided   74       62 and 83         63 (21 questions)
@@ -50,10 +50,10 @@ _PHRASES: Mapping[str, Message] = {
 def phrases(gate: Gate) -> Iterator[Message]:
     """What the conditions that decided came to, and what was asked: 'score 74 (90 required)'.
 
-    Of a gate that passed these are the conditions that the user set.
+    The limit that goes with every target is named where it was missed.
     """
     for checked in gate.conditions:
-        is_asked = not (gate.decision == "passed" and checked.by_default)
+        is_asked = not (checked.by_default and (gate.decision == "passed" or checked.lack == "few"))
         if checked.decision == gate.decision and checked.lack != "thin" and is_asked:
             yield _phrase(checked)
 
@@ -116,6 +116,11 @@ _TRIED: Mapping[str, Message] = {
 }
 
 
+def is_tabled(gate: Gate) -> bool:
+    """Whether the conditions have a table: a single one is the target itself, and stands in the verdict."""
+    return gate.confidence is not None or sum(not checked.by_default for checked in gate.conditions) > 1
+
+
 def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
     """A row for each condition: verdict, figure, range and what it rests on; without colour of a trial."""
 
@@ -153,11 +158,8 @@ def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
 
 
 def count_notes(gate: Gate) -> Iterator[Message]:
-    """Which condition was added by default, and which passed by its count, which carries no certainty."""
+    """Which condition passed by its count, which carries no certainty."""
     for checked in gate.conditions:
-        if checked.by_default:
-            added = condition_text(checked)
-            yield _("{condition} goes with every target; --max-major changes it.", condition=added)
         if gate.confidence is not None and _is_counted(checked):
             yield _(
                 "{condition} is judged by what was seen in this run ({value}); being {sure} % sure does not"

@@ -152,8 +152,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
     elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
         alarms.append(_("What the questions expect was not judged: that takes a model."))
     people = correction_texts(summary) if summary.scores.labels else ()
-    counted = count_notes(gate) if gate.conditions else ()
-    remarks = (*remarked, *counted, *people, *_remarks(summary))
+    remarks = (*remarked, *count_notes(gate), *people, *_remarks(summary))
     first = [Line(text, "alarm") for text in alarms]
     return (*first, *(Line(text, "soft") for text in remarks))
 

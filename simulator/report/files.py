@@ -154,7 +154,7 @@ def junit_xml(context: ReportContext) -> str:
     if gate.passed is not None:
         target = SubElement(suite, "testcase", classname="gate", name=f"target {gate.asked}")
         trial = context.summary.trial
-        line = str(verdict(gate, context.summary.scores.score, trial=trial))
+        line = str(verdict(gate, trial=trial))
         if not gate.passed:
             failure = SubElement(target, "failure", type="gate", message=_text(line))
             failure.text = _text(" ".join(gate.reasons))

@@ -120,7 +120,7 @@ def run_verdict(run: PastRun) -> Cell | None:
     """The verdict by the run's own target; None without one."""
     if run.gate is None or run.gate.decision is None:
         return None
-    line = verdict(run.gate, run.score, trial=run.trial)
+    line = verdict(run.gate, trial=run.trial)
     return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
 
 

@@ -23,7 +23,7 @@ def notebook_html(context: ReportContext) -> str:
 
     summary = context.summary
     red = summary.red.answers
-    first = verdict(context.gate, summary.scores.score, trial=summary.trial)
+    first = verdict(context.gate, trial=summary.trial)
     lines = [Markup("<p><b>{}</b></p>").format(said(first))]
     if notice := trial_notice(summary, rows=summary.rows):
         lines.append(Markup("<p>{}</p>").format(said(notice)))

@@ -42,7 +42,7 @@ from simulator.core.types import Ended
 from simulator.core.writing import shown_path
 from simulator.models.pricing import money
 from simulator.report import tables
-from simulator.report.conditions import conditions_table
+from simulator.report.conditions import conditions_table, is_tabled
 from simulator.report.context import (
     ReportContext,
     change_text,
@@ -75,7 +75,7 @@ def run_report(context: ReportContext) -> Report:
     )
     if disputed := disputed_count(summary):
         red = _("{red} ({disputed})", red=red, disputed=disputed)
-    line = verdict(gate, summary.scores.score, trial=summary.trial)
+    line = verdict(gate, trial=summary.trial)
     return Report(
         title=_("Rehearsal results"),
         language=context.language,
@@ -95,8 +95,7 @@ def run_report(context: ReportContext) -> Report:
 
 def _sections(context: ReportContext) -> Iterator[Section | None]:
     summary, results = context.summary, context.results
-    # A single condition is the target itself, and stands in the verdict.
-    if len(context.gate.conditions) > 1:
+    if is_tabled(context.gate):
         table = conditions_table(context.gate, trial=summary.trial)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     yield Section("outcome", "", (FactList(tuple(_outcome(context))),), views=BRIEF | TERMINAL)

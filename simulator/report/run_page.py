@@ -187,7 +187,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         notes=context.notes,
         score=points(best.score, against=gate.target),
         best=best,
-        verdict=verdict(gate, summary.scores.score, trial=summary.trial),
+        verdict=verdict(gate, trial=summary.trial),
         verdict_tone=verdict_tone(gate, trial=summary.trial),
         undecided=decision_of(gate) == "undecided",
         lowest=lowest_score(summary),

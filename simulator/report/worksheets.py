@@ -53,7 +53,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.models.pricing import money
-from simulator.report.conditions import conditions_table
+from simulator.report.conditions import conditions_table, is_tabled
 from simulator.report.context import (
     ReportContext,
     change_text,
@@ -198,11 +198,7 @@ def summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
     decision = {
         "item": SheetCell(text=context.text(_("Decision ({run})", run=context.results.run.id))),
         "value": _verdict_cell(context, context.gate, trial=context.summary.trial),
-        "explanation": SheetCell(
-            text=context.text(
-                verdict(context.gate, context.summary.scores.score, trial=context.summary.trial)
-            )
-        ),
+        "explanation": SheetCell(text=context.text(verdict(context.gate, trial=context.summary.trial))),
     }
     decided = said.decision or ReleaseDecision()
     picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
@@ -263,7 +259,7 @@ def _means(context: ReportContext) -> Iterator[_Figure]:
     summary, titles, limit = context.summary, context.titles, context.summary.red.rules.overall
     if notice := trial_notice(summary, rows=summary.rows):
         yield "standin", _("Played by simple versions (no AI)"), SheetCell(text="–", mark="warn"), notice
-    if len(context.gate.conditions) > 1:
+    if is_tabled(context.gate):
         conditions = conditions_table(context.gate, trial=summary.trial)
         untitled = conditions.model_copy(update={"title": ""})
         yield from _table_figures(Section("gate", conditions.title), untitled, context)

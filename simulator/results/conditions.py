@@ -11,7 +11,7 @@ A condition goes through three steps:
 
 1. `measure_condition` turns its name into a `MeasuredFigure`: the figure, and 0..1 values by question.
 2. `check_condition` decides: facts by the figure, shares by their bound, seconds by the share that is quick.
-3. `decide_conditions` joins all: passed when every condition is and nothing is missing.
+3. `conditions_gate` joins all: passed when every condition is and nothing is missing.
 
     "score >= 80" at 95 %: 40 questions with a mean of 0.9 have to have a lower bound of 0.8
     "p95_seconds <= 3" at 95 %: the share of answers within 3 s has to have a lower bound of 0.95
@@ -21,7 +21,7 @@ What no figure can be had of is never passed.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from simulator.core.settings import (
     FIGURES,
     MAJOR,
     MAX_FAILED,
+    MAX_MAJOR,
     MIN_GRADED,
     Condition,
     Settings,
@@ -60,7 +61,6 @@ from simulator.results.findings import (
     finding,
     judges_of,
     major_cases,
-    major_finding,
     missing_findings,
     too_little,
 )
@@ -323,13 +323,13 @@ def _seconds(turn: GradedTurn, name: str) -> float | None:
 
 
 def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:
-    """The personas of the run without a graded conversation.
-
-    A target that was reached without the angry customer, whose conversations all failed, is not reached.
-    """
+    """The personas who took part and have no graded conversation."""
     rows = summary.record.conversations
-    graded = {row.persona for row in rows if row.id in summary.scores.by_conversation}
-    return tuple(persona.id for persona in results.personas if persona.id not in graded)
+    played, graded = (
+        {row.persona for row in some}
+        for some in (rows, (row for row in rows if row.id in summary.scores.by_conversation))
+    )
+    return tuple(who.id for who in results.personas if who.id in played - graded)
 
 
 def check_condition(
@@ -427,100 +427,131 @@ def check_corrected(
     return checked.model_copy(update=changes)
 
 
-def conditions_gate(
-    results: Results, summary: Summary, settings: Settings, limit: float, *, blind: bool
-) -> Gate:
-    """The gate that asks for every condition; `limit` is the largest share of questions with a major turn.
+def asked_conditions(settings: Settings) -> tuple[tuple[Condition, ...], Condition | None]:
+    """The conditions of a target, and of these the limit on major turns where nobody asked for it.
 
-    `blind` as for `decide`.
+    That limit is a condition like any other: 20 % of the questions by default. With a certainty none, unless
+    the target counts such turns itself: two limits on the same thing would contradict each other. One that
+    the target names is not doubled, unless --max-major was given as well.
     """
-    target, certainty = settings.target, settings.confidence
-    conditions = target_conditions(target)
-    check_names(target, [*summary.scores.judges, *further_figures()])
-    # The limit on major turns is a condition like any other; `by_default` where nobody asked for it. One that
-    # the target names itself is not doubled, unless --max-major was given as well.
-    by_default = set[Condition]()
-    if settings.max_major is not None or MAJOR not in {condition.name for condition in conditions}:
-        of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
-        by_default = {of_major} if settings.max_major is None else set()
-        conditions = tuple(dict.fromkeys((*conditions, of_major)))
+    conditions, limit = target_conditions(settings.target), settings.max_major
+    names = {condition.name for condition in conditions}
+    if limit is None and MAJOR in names:
+        return conditions, None
+    if limit is None:
+        limit = 0.0 if settings.confidence is not None and "severity_major" not in names else MAX_MAJOR
+    of_major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
+    by_default = of_major if settings.max_major is None else None
+    return tuple(dict.fromkeys((*conditions, of_major))), by_default
+
+
+def conditions_gate(results: Results, summary: Summary, settings: Settings, *, blind: bool) -> Gate:
+    """The gate that passes only when every condition of the target has, and when nothing is missing.
+
+    `blind` says that the deciding judge had no evidence. A target that was reached without the angry
+    customer, whose conversations all failed, is not reached.
+    """
+    check_names(settings.target, [*summary.scores.judges, *further_figures()])
+    conditions, by_default = asked_conditions(settings)
     checked, too_thin = [], dict[str, Finding]()
     for condition in conditions:
-        if condition.name == CERTIFIED:
-            is_certified = bool(summary.standing and summary.standing.certified)
-            decided = {"decision": "passed" if is_certified else "undecided", "value": float(is_certified)}
-            checked.append(
-                CheckedCondition(condition=condition, lack="" if is_certified else "standing", **decided)
-            )
-            continue
-        figure = measure_condition(condition, results, summary)
-        thin = too_little(summary, judges_of(condition.name, summary))
-        figure, too_thin = figure._replace(thin=bool(thin)), {**too_thin, **{str(f.message): f for f in thin}}
-        checked_condition = check_condition(condition, figure, certainty)
-        if summary.scores.corrected and checked_condition.is_score(summary.scores.primary):
-            checked_condition = check_corrected(checked_condition, summary.scores.corrected, certainty)
-        marked = {
-            "by_default": condition in by_default,
-            "of_score": checked_condition.is_score(summary.scores.primary),
-        }
-        checked.append(checked_condition.model_copy(update=marked))
+        judges = () if condition.name == CERTIFIED else judges_of(condition.name, summary)
+        thin = {str(lack.message): lack for lack in too_little(summary, judges)}
+        decided = _checked(condition, results, summary, settings, thin=bool(thin))
+        checked.append(decided.model_copy(update={"by_default": condition == by_default}))
+        too_thin |= thin
     return decide_conditions(
         summary,
         checked,
+        settings,
         thin=tuple(too_thin.values()),
-        ungraded_personas=ungraded_personas(results, summary),
-        asked=target,
-        confidence=certainty,
+        lost=ungraded_personas(results, summary),
         blind=blind,
     )
+
+
+def _checked(
+    condition: Condition, results: Results, summary: Summary, settings: Settings, *, thin: bool
+) -> CheckedCondition:
+    """One condition of the target, decided; `thin`: the judges that it takes lack grades."""
+    if condition.name == CERTIFIED:
+        is_certified = bool(summary.standing and summary.standing.certified)
+        return CheckedCondition(
+            condition=condition,
+            decision="passed" if is_certified else "undecided",
+            value=float(is_certified),
+            lack="" if is_certified else "standing",
+        )
+    figure = measure_condition(condition, results, summary)
+    checked = check_condition(condition, figure._replace(thin=thin), settings.confidence)
+    of_score = condition.name in ("score", summary.scores.primary)
+    if summary.scores.corrected and of_score:
+        checked = check_corrected(checked, summary.scores.corrected, settings.confidence)
+    return checked.model_copy(update={"of_score": of_score})
 
 
 def decide_conditions(
     summary: Summary,
     conditions: Sequence[CheckedCondition],
+    settings: Settings,
     *,
     thin: Sequence[Finding] = (),
-    ungraded_personas: Sequence[str] = (),
-    asked: float | str | None = None,
-    confidence: float | None = None,
+    lost: Sequence[str] = (),
     blind: bool = False,
 ) -> Gate:
-    """The gate that passes only when all conditions have, and when nothing is missing.
+    """The gate over conditions that are decided.
 
-    `thin` says which judges lack grades, `ungraded_personas` are those that took part without a graded
-    conversation; `blind` as for `decide`.
+    `thin` says which judges lack grades, `lost` are the personas without a graded conversation.
     """
     missing = missing_findings(summary, blind=blind)
+    is_few = any(checked.lack == "few" and not checked.by_default for checked in conditions)
     findings = [
         *thin,
         *(
-            Finding(problem="condition", message=_condition_message(condition, summary))
-            for condition in conditions
-            # What is thin has been said.
-            if condition.decision != "passed" and condition.lack != "thin"
+            Finding(
+                # The verdict itself says what was plainly missed; of grave answers the sentence says more.
+                problem="condition" if checked.lack or checked.condition.name == MAJOR else "below",
+                message=_condition_message(checked, summary),
+            )
+            for checked in conditions
+            # What is thin has been said, and one sentence about too few questions is enough.
+            if checked.decision != "passed"
+            and checked.lack != "thin"
+            and not (checked.lack == "few" and is_few and checked.by_default)
         ),
     ]
-    if ungraded_personas:
-        findings.append(finding("personas", personas=tuple(ungraded_personas)))
+    if lost:
+        findings.append(finding("personas", personas=tuple(lost)))
     findings += missing
     decision: Decision = "passed" if not findings else "undecided"
-    if not missing and any(condition.decision == "missed" for condition in conditions):
+    if not missing and any(checked.decision == "missed" for checked in conditions):
         decision = "missed"
     # What reports draw as the target on the scale of the score, where there is one.
-    of_score = (
-        e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.scores.primary)
-    )
+    target = next((e.condition.threshold for e in conditions if e.of_score and e.condition.rises), None)
     return Gate(
-        target=next(of_score, None),
+        target=target,
         passed=decision == "passed",
         incomplete=bool(missing),
-        findings=tuple(findings),
-        corrected=summary.scores.corrected,
-        asked=asked,
-        confidence=confidence,
+        findings=(*findings, *_unsure(summary, settings, conditions)),
+        asked=settings.target,
+        confidence=settings.confidence,
         decision=decision,
         conditions=tuple(conditions),
     )
+
+
+def _unsure(
+    summary: Summary, settings: Settings, conditions: Sequence[CheckedCondition]
+) -> Iterator[Finding]:
+    """That the score reaches its target and its interval does not: no confidence was asked for."""
+    interval = summary.scores.interval
+    if interval is None or settings.confidence is not None or summary.scores.corrected:
+        return
+    for checked in conditions:
+        target = checked.condition.threshold
+        if checked.of_score and checked.decision == "passed" and interval[0] < target - SAME:
+            ends = points(checked.value, against=target), points(interval[0], against=target)
+            yield finding("unsure", target=target_points(target), score=ends[0], low=ends[1])
 
 
 def condition_name(condition: Condition) -> Text:
@@ -595,6 +626,10 @@ def percent_up(share: float) -> str:
     return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
 
 
+_GRAVE = _(
+    "{major} of {cases} questions have a serious error ({share} %); the target allows "
+    "{allowed} % (--max-major)."
+)
 # Why a condition that is not missed has not passed, by what it lacks.
 _LACKS: Mapping[Lack, Message] = {
     "repeats": _(
@@ -621,10 +656,14 @@ def _condition_message(checked: CheckedCondition, summary: Summary) -> Message:
     condition = checked.condition
     if condition.name == CERTIFIED:
         return _("The target takes a certified judge. {standing}", standing=standing_text(summary.standing))
-    # The sentence that a plain target has for it, with --max-major in it.
     if checked.decision == "missed" and condition.name == MAJOR:
-        major = round((checked.value or 0.0) * checked.n)
-        return major_finding(major, checked.n, condition.threshold).message
+        value, n = checked.value or 0.0, checked.n
+        return _GRAVE.format(
+            major=str(round(value * n)),
+            cases=str(n),
+            share=f"{100 * value:.1f}" if n else "-",
+            allowed=f"{100 * condition.threshold:g}",
+        )
     text = _("{condition} does not hold: the result is {value}.")
     if checked.lack == "nothing" and condition.measure == "cost":
         text = _("{condition} cannot be decided: a model has no known price.")

@@ -1,7 +1,6 @@
 """What the gate can find in a run, in words, and the verdict that is made of it.
 
-`decide` (results/gate.py) and `conditions_gate` (results/conditions.py) put a `Gate` together of them;
-reports draw it, `--json` prints it.
+`gate_of` (results/gate.py) puts a `Gate` together of them; reports draw it, `--json` prints it.
 """
 
 import math
@@ -12,7 +11,7 @@ from simulator.core.messages import Message, _
 from simulator.core.settings import COVERAGE, MAX_FAILED, MIN_GRADED, Condition
 from simulator.core.titles import title
 from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Value
-from simulator.results.figures import CorrectedScore, Summary, rounded
+from simulator.results.figures import Summary, rounded
 from simulator.results.red import worst_severity
 
 Decision = Literal["passed", "missed", "undecided"]
@@ -28,33 +27,19 @@ UNJUDGED = frozenset({"failed", COVERAGE, "p95_seconds", "first_token_p95_second
 SAME = 1e-9
 # What the gate can find.
 Problem = Literal[
-    "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "unreached", "simulator",
-    "unfinished", "running", "major", "evidence", "condition", "personas", "simulators", "thin", "few",
+    "below", "unsure", "ungraded", "judge", "unreached", "simulator", "unfinished", "running", "evidence",
+    "condition", "personas", "simulators", "thin",
 ]  # fmt: skip
 # What the gate can find, in words; a score, its interval and the target are points of 100.
 _FINDINGS: Mapping[Problem, Message] = {
-    "below": _("The score {score} is below the target {target}: {red} of {turns} answers need review."),
     "ungraded": _("Nothing was graded, so there is no score."),
     "thin": _(
         "{judge} has {n} of {due} grades ({why}), for {cases} of {cases_due} questions; a verdict takes"
         " {share} % of both."
     ),
-    "few": _("A verdict takes at least {least} questions with a grade of {judge}; this run has {cases}."),
     "unsure": _(
         "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
         " would settle it."
-    ),
-    "corrected_below": _(
-        "Corrected by human grades, the score is {score}; even the upper end of its 95 % interval,"
-        " {high}, is below the target {target}."
-    ),
-    "corrected_unsure": _(
-        "Corrected by human grades, the score is {score} and its 95 % interval {low} to {high}; the"
-        " target {target} lies within. More human grades or more questions would settle it."
-    ),
-    "major": _(
-        "{major} of {cases} questions have a serious error ({share} %); the target allows "
-        "{allowed} % (--max-major)."
     ),
     "evidence": _(
         "The judge {judge} had nothing to hold the answers against: no reference, no passages, no"
@@ -96,10 +81,6 @@ class CheckedCondition(Value):
     failed: int = 0
     of_score: bool = False
 
-    def is_score(self, primary: str) -> bool:
-        """Whether it is about the run's score, by that name or that of the deciding judge."""
-        return self.condition.name in ("score", primary)
-
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints of it, figures rounded to 4 decimals."""
         # No answer is slower than any, which JSON has no number for.
@@ -128,9 +109,8 @@ class Gate(Value):
     """The verdict: `passed` is None without a target, and False as long as the run is incomplete.
 
     `incomplete` says that judge, simulator or an interruption left too much ungraded to decide.
-    A passed gate may still have a reason: the interval reaches below the target. Where people's grades
-    corrected the score, `corrected` decided: it passes with the lower end of its interval, and is missed
-    with the upper end; in between it is not settled, which is not passed.
+    A passed gate may still have a reason: the interval of the score reaches below the target. Where people's
+    grades corrected the score, the corrected one decided, by the ends of its interval.
 
     `target` is that of the score (0..1), `asked` what the user wrote: the same, or the text of conditions.
     `confidence` is how sure the gate had to be, `decision` its verdict, `conditions` what it rests on.
@@ -140,7 +120,6 @@ class Gate(Value):
     passed: bool | None
     incomplete: bool = False
     findings: tuple[Finding, ...] = ()
-    corrected: CorrectedScore | None = None
     asked: float | str | None = None
     confidence: float | None = None
     decision: Decision | None = None
@@ -154,7 +133,7 @@ class Gate(Value):
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The one-sided bounds of the score (0..1) that decided with a confidence; None where none did."""
-        for checked in self.conditions:
+        for checked in self.conditions if self.confidence is not None else ():
             if checked.of_score and checked.low is not None and checked.high is not None:
                 return checked.low, checked.high
         return None
@@ -208,20 +187,6 @@ def too_little(summary: Summary, judges: Iterable[str]) -> list[Finding]:
             finding("thin", judge=title("judge", name), why=why, share=f"{100 * MIN_GRADED:g}", **figures)
         )
     return findings
-
-
-def few_questions(summary: Summary, judge: str) -> Finding | None:
-    """What is said where a judge graded answers to fewer questions than a verdict takes; None otherwise."""
-    graded = summary.scores.judges.get(judge)
-    if graded is None or not 0 < graded.cases < MIN_QUESTIONS:
-        return None
-    return finding("few", judge=title("judge", judge), least=MIN_QUESTIONS, cases=graded.cases)
-
-
-def major_finding(major: int, cases: int, allowed: float) -> Finding:
-    """How many of how many questions have a major turn, and which share may."""
-    share = f"{100 * major / cases:.1f}" if cases else "-"
-    return finding("major", major=str(major), cases=str(cases), share=share, allowed=f"{100 * allowed:g}")
 
 
 def missing_findings(summary: Summary, *, blind: bool) -> list[Finding]:

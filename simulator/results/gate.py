@@ -1,12 +1,10 @@
 """Whether a run reached its target, and in words what is missing. The gate advises; people decide.
 
-A plain target is about the score (`decide`); an expression, or a confidence, goes condition by condition
-(`results/conditions.py`). Which of these ways a run goes its settings say (`gate_of`); what is wrong with
-them is told before the run begins (results/target.py).
+A target is a list of conditions (results/conditions.py); a number is one on the score. What is wrong with it
+is told before the run begins (results/target.py).
 
-    --target 80                     decide             the score itself, a warning where its interval is below
-    --target 80 --confidence 0.95   conditions_gate    every condition by its one-sided bound
-    --target "score >= 80"          conditions_gate    every condition by the figure itself, five questions
+    --target 80                     the score itself, a warning where its interval begins below
+    --target 80 --confidence 0.95   the one-sided bound of the score
 
 Three answers are told apart, and each has its exit code: passed (0), missed (1), and nothing that can be
 said. Of the latter a run that was cut short, or whose grading failed, is `incomplete` (3); one that is too
@@ -16,11 +14,8 @@ nobody may take it for a pass.
 
 from typing import Any
 
-from simulator.core.document import points, target_points
 from simulator.core.settings import (
     CERTIFIED,
-    MAJOR,
-    MAX_MAJOR,
     Settings,
     target_conditions,
 )
@@ -34,97 +29,19 @@ from simulator.core.types import (
 from simulator.results.conditions import agreed_gate, conditions_gate
 from simulator.results.figures import Summary, rounded
 from simulator.results.findings import (
-    SAME,
-    Decision,
-    Finding,
     Gate,
-    Problem,
-    few_questions,
-    finding,
-    judges_of,
-    major_cases,
-    major_finding,
     missing_findings,
-    too_little,
 )
 from simulator.results.standing import with_standings
 from simulator.results.summary import figures_of
 from simulator.results.target import depends_on
 
 
-def decide(
-    summary: Summary,
-    target: float | None,
-    max_major: float = MAX_MAJOR,
-    *,
-    blind: bool = False,
-) -> Gate:
-    """The gate at `target` (0..1).
-
-    `max_major` is the largest share of questions with a major turn, `blind` says that the deciding judge had
-    no evidence. With fewer than `MIN_GRADED` of the grades, or of the questions, nothing is passed or missed,
-    but for a share of major turns that no further grade can mend.
-    """
-    missing = missing_findings(summary, blind=blind)
-    # Without a target a log without answers is no failed run: its turns were to be counted.
-    if target is None and 0 < summary.turns == summary.unrecorded:
-        missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
-    thin = [] if target is None else too_little(summary, judges_of(MAJOR, summary))
-    if target is not None and not thin and (few := few_questions(summary, summary.scores.primary)):
-        thin = [few]
-    of_score, cases = _score_findings(summary, target), major_cases(summary)
-    if thin:
-        of_score = []  # what was graded says nothing about the rest
-    hits = sum(cases.values())
-    is_over = target is not None and hits > len(cases) * max_major + SAME
-    major = [major_finding(hits, len(cases), max_major)] if is_over else []
-    # People's grades have a wider interval than the judge's, so their lower end has to reach the target.
-    decisive = summary.scores.corrected.interval[0] if summary.scores.corrected else summary.scores.score
-    reached = target is not None and decisive is not None and decisive >= target - SAME
-    reached = reached and not (major or thin)
-    # A grave share of major turns misses whatever other grades may still say.
-    is_unsettled = bool(thin) or any(f.problem == "corrected_unsure" for f in of_score)
-    open_still = bool(missing) or (not major and is_unsettled)
-    decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
-    return Gate(
-        target=target,
-        passed=None if target is None else reached and not missing,
-        incomplete=bool(missing),
-        findings=(*of_score, *major, *(thin if open_still else ()), *missing),
-        corrected=summary.scores.corrected,
-        asked=target,
-        decision=None if target is None else decision,
-    )
-
-
-def _score_findings(summary: Summary, target: float | None) -> list[Finding]:
-    """What there is to say about the score, as people's grades corrected it, and the target.
-
-    A plain target is missed by the score, but by a corrected one only where even its upper end is below.
-    """
-    if target is None or summary.scores.score is None:
-        return []
-    scored = summary.scores.corrected or summary.scores
-    score, (low, high) = scored.score or 0.0, scored.interval or (None, None)
-    missed = (score if high is None or not summary.scores.corrected else high) < target - SAME
-    if not missed and (low is None or low >= target - SAME):
-        return []
-    problem: Problem = "below" if missed else "unsure"
-    if summary.scores.corrected:
-        problem = "corrected_below" if missed else "corrected_unsure"
-    shown = {"score": score, "low": low, "high": high}
-    ends = {name: points(value, against=target) for name, value in shown.items()}
-    return [
-        finding(problem, target=target_points(target), red=summary.red.count, turns=summary.turns, **ends)
-    ]
-
-
 def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
-    """The gate's verdict: a plain target asks for a score, anything more for every condition.
+    """The gate's verdict: every condition of the target has to hold, and nothing may be missing.
 
-    Of either, the share of questions with a major turn is a condition (`max_major`). With a certainty none
-    may have one, unless the target itself says how many such turns there may be. Where several models play
-    the customers, it is undecided unless they agree.
+    The share of questions with a major turn is one of them (`max_major`). Where several models play the
+    customers, it is undecided unless they agree.
     """
     if summary.standing is None and any(c.name == CERTIFIED for c in target_conditions(settings.target)):
         summary = with_standings(summary, settings, settings.runs)
@@ -143,16 +60,15 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 
 
 def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
-    target, certainty, limit, run = settings.target, settings.confidence, settings.max_major, summary.record
-    named = {condition.name for condition in target_conditions(target)}
-    # 20 % of the questions by default. With a certainty none, unless the target counts such turns itself: two
-    # limits on the same thing would contradict each other.
-    if limit is None:
-        limit = 0.0 if certainty is not None and "severity_major" not in named else MAX_MAJOR
-    blind = depends_on(summary.scores.primary, target) and run.answers and not run.evidence
-    if not isinstance(target, str) and (target is None or certainty is None):
-        return decide(summary, target, limit, blind=blind)
-    return conditions_gate(results, summary, settings, limit, blind=blind)
+    if settings.target is None:
+        missing = missing_findings(summary, blind=False)
+        if 0 < summary.turns == summary.unrecorded:
+            # Of a log that is only to be read nothing was to be graded.
+            missing = [finding for finding in missing if finding.problem != "ungraded"]
+        return Gate(target=None, passed=None, incomplete=bool(missing), findings=tuple(missing))
+    run = summary.record
+    blind = depends_on(summary.scores.primary, settings.target) and run.answers and not run.evidence
+    return conditions_gate(results, summary, settings, blind=blind)
 
 
 def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:

@@ -12,11 +12,10 @@ from simulator.models.pricing import money
 from simulator.report.painters.console import paint
 from simulator.report.run import run_report
 from simulator.report.tables import rules_text
-from simulator.results.gate import decide
 from tests.commands import Command
 from tests.golden_files import compare
 from tests.report.views import context_of
-from tests.sample_runs import rehearsed, summed
+from tests.sample_runs import decide, rehearsed, summed
 from tests.texts import said, terminal
 
 

@@ -9,13 +9,12 @@ import pytest
 
 from simulator.core.types import Answer, Language, Results, Score, ToolCall
 from simulator.report.run_page import Flaw, flaws, marked
-from simulator.results.gate import decide
 from simulator.results.recommendations import improvements_of
 from simulator.sheets.model import answer_key
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
-from tests.sample_runs import JUDGES, hostile, large, rehearsed, summed
+from tests.sample_runs import JUDGES, decide, hostile, large, rehearsed, summed
 
 XSS = (
     "x</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg/onload=alert(1)>"

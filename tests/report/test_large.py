@@ -8,9 +8,8 @@ import pytest
 from simulator.api import outputs
 from simulator.report import run_page
 from simulator.report.files import json_lines, turn_rows
-from simulator.results.gate import decide
 from tests.report.views import context_of, render
-from tests.sample_runs import large, summed
+from tests.sample_runs import decide, large, summed
 
 
 def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.MonkeyPatch) -> None:

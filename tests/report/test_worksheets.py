@@ -11,12 +11,11 @@ from simulator.core.types import Answer, Language, Results, Turn
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes
 from simulator.report.worksheets import worksheets
-from simulator.results.gate import decide
 from simulator.results.red import red_questions
 from simulator.results.review import review_keys
 from simulator.sheets.model import TABS, Worksheet
 from tests.report.views import context_of
-from tests.sample_runs import rehearsed, summed
+from tests.sample_runs import decide, rehearsed, summed
 
 NAMES = tuple(TABS)
 

@@ -7,13 +7,13 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
-from simulator.results.gate import as_json, decide
+from simulator.results.gate import as_json
 from simulator.results.intervals import interval_of_mean
 from simulator.results.red import RANK, worst_severity
 from simulator.results.summary import figures_of
 from tests.diff_runs import a_result
 from tests.golden_files import compare
-from tests.sample_runs import JUDGES, rehearsed
+from tests.sample_runs import JUDGES, decide, rehearsed
 from tests.sample_runs import summed as summary
 
 

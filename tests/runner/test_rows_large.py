@@ -15,13 +15,13 @@ from simulator.core.types import RedRules, Results, Selection
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
 from simulator.results.answerability import answerability, handovers
-from simulator.results.gate import decide
 from simulator.results.summary import figures_of
 from simulator.results.turns import run_turns
 from simulator.runner.masking import masks_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
 from tests.report.views import context_of
+from tests.sample_runs import decide
 
 COUNT = 24
 Seen = TypeVar("Seen")

@@ -14,7 +14,6 @@ from simulator.core.messages import shown
 from simulator.core.types import Answer, Conversation, Dispute, RedRules, Results, Turn
 from simulator.report.review import SavedTests
 from simulator.report.worksheets import worksheets
-from simulator.results.gate import decide
 from simulator.results.history import PastRun
 from simulator.results.review import review_findings
 from simulator.results.review_files import ReviewTarget, Taken, Written
@@ -23,7 +22,7 @@ from simulator.sheets.merge import EditedSheets
 from simulator.sheets.model import CHOICES, COLUMNS, TABS, PulledRow, Worksheet, answer_key
 from simulator.testset.failures import save_tests
 from tests.report.views import context_of
-from tests.sample_runs import rehearsed
+from tests.sample_runs import decide, rehearsed
 from tests.sheets.desk import FIRST, SECOND, THIRD, GoogleSheet, Team, Workbook, team_at
 from tests.sheets_sink import pushed
 

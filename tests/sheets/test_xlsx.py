@@ -17,7 +17,6 @@ from openpyxl.xml.functions import fromstring, localname
 from simulator.core.messages import shown
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
-from simulator.results.gate import decide
 from simulator.results.summary import grading_judges
 from simulator.sheets import excel
 from simulator.sheets.excel import Book, paint, read_edited
@@ -27,7 +26,7 @@ from tests.excel import read
 from tests.golden_files import compare
 from tests.report.test_worksheets import report_context
 from tests.report.views import context_of
-from tests.sample_runs import hostile, large, summed
+from tests.sample_runs import decide, hostile, large, summed
 
 # What spreadsheets have taken for formulas, links, commands or markup of their own.
 ATTACKS = (

@@ -96,7 +96,7 @@ def send(name: str, context: ReportContext, settings: Settings) -> str:
 def notice(context: ReportContext, *, red: bool) -> Notice:
     """What is said of a run, in the language of its report."""
     summary = context.summary
-    shown = context.text(verdict(context.gate, summary.scores.score, trial=summary.trial))
+    shown = context.text(verdict(context.gate, trial=summary.trial))
     lines = [context.text(change_text(context.change))] if context.change else []
     lines.append(
         context.text(_("Answers that need review: {n} of {turns}", n=summary.red.count, turns=summary.turns))

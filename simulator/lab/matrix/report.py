@@ -135,7 +135,7 @@ def _gate(cell: CellFigures) -> Text:
     """The gate's verdict of a cell's own run; empty without a target."""
     if cell.gate is None or cell.passed is None:
         return ""
-    return verdict(cell.gate, cell.score, trial=cell.trial)
+    return verdict(cell.gate, trial=cell.trial)
 
 
 def _notes(matrix: MatrixFigures) -> Iterator[Message]:

@@ -16,11 +16,10 @@ from simulator.lab.datasets.classification import choices
 from simulator.lab.datasets.plugin import PLUGIN
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
-from simulator.results.gate import decide
 from simulator.runner.prompts import PromptRenderer, read_prompt
 from tests.report.views import context_of, markdown
 from tests.run_helpers import a_run_of_rows
-from tests.sample_runs import summed
+from tests.sample_runs import decide, summed
 
 # Subject, right letter, reply: five of eight right, one that states nothing.
 ROWS = [

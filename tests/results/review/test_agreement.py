@@ -8,10 +8,9 @@ import pytest
 from simulator.core.types import Results
 from simulator.report.review import ReviewOutcome, review_report
 from simulator.results.agreement import auroc, quadratic_kappa
-from simulator.results.gate import decide
 from simulator.results.review import BlindAgreement, agreement_json, blind_agreement
 from tests.blind_grades import graded, verdict
-from tests.sample_runs import summed
+from tests.sample_runs import decide, summed
 from tests.texts import terminal
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.report.review import ReadCounts, ReviewOutcome, review_report
-from simulator.results.gate import decide
 from simulator.results.review import blind_agreement, review_findings
 from tests.golden_files import compare
 from tests.reviewed_runs import (
@@ -21,6 +20,7 @@ from tests.reviewed_runs import (
     summary_of,
     vote,
 )
+from tests.sample_runs import decide
 from tests.texts import terminal
 
 SAID = (

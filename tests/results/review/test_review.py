@@ -138,5 +138,5 @@ def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
     assert done.code == 1
     assert shown["passed"] is False
     assert shown["corrected"]["score"] == pytest.approx(0.2)
-    assert "below the target 30" in shown["reasons"][0]
+    assert shown["reasons"][0] == "Score ≥ 30 does not hold: the result is 20."
     assert "補正後 20" in done.err
