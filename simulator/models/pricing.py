@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.util import cache_from_source, find_spec
 from pathlib import Path
@@ -168,10 +168,11 @@ def usage_of(model: str, spent: Spending) -> Usage:
 
 @lru_cache
 def _listed(model: str) -> TokenPrices | None:
-    """What genai-prices has, which loads slowly: kept for the day, as Python keeps compiled modules."""
+    """What genai-prices has, which loads slowly: kept for the hour, as Python keeps compiled modules."""
     source, kept_in = find_spec("genai_prices"), Path(cache_from_source(__file__)).with_name("prices.json")
     table = Path(source.origin) if source and source.origin else Path()
-    state, kept = f"{table} {table.stat().st_mtime_ns} {date.today()}", dict[str, Any]()
+    hour = f"{datetime.now(tz=UTC):%Y-%m-%d %H}"  # some have prices for the night
+    state, kept = f"{table} {table.stat().st_mtime_ns} {hour}", dict[str, Any]()
     with suppress(OSError, ValueError):
         kept = json.loads(kept_in.read_bytes())
     if kept.get("of") != state:
