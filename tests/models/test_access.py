@@ -129,20 +129,6 @@ async def test_a_field_that_is_wanted_or_refused_is_told_with_its_setting(
     assert f"Request fields are set in REHEARSAL_USER_EXTRA='{{\"{told}\": ...}}'." in str(met.value)
 
 
-@pytest.mark.parametrize(
-    "refusal",
-    ["This model's maximum context length is 8192 tokens, you must shorten the messages.", "It was filtered.",
-     "'messages' must contain at least one item", "The model `x-1` does not exist"],
-)  # fmt: skip
-async def test_what_no_field_would_help_names_none(refusal: str) -> None:
-    """A long prompt, a filter, a wrong model."""
-    async with OpenAIServer(lambda _: error(400, refusal)) as server, connected() as made:
-        with pytest.raises(ModelFailure) as met:
-            await model_with(server, made).say(ASKED)
-
-    assert "_EXTRA" not in str(met.value)
-
-
 async def test_a_header_that_is_wanted_is_told_with_its_setting() -> None:
     """Azure's gateway names its own key; and what it repeats of ours is not shown."""
     wanted = error(401, "Access denied due to missing subscription key apim-secret-4711.")
@@ -361,18 +347,6 @@ async def test_a_certificate_of_ones_own_is_trusted_when_told(
         " set SSL_CERT_FILE to the certificate (PEM) of its issuer, usually your company"
     )
     assert server.counts["chat"] == 1
-
-
-async def test_a_certificate_for_another_host_is_told_as_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SSL_CERT_FILE would not help."""
-    async with TlsModelServer(tmp_path) as server, connected() as made:
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca))
-        with pytest.raises(AccessDenied, match="certificate is not valid: Hostname mismatch") as met:
-            await model_at(server.url.replace("127.0.0.1", "localhost"), made).say(ASKED)
-
-    assert "SSL_CERT_FILE" not in str(met.value)
 
 
 async def test_https_where_http_is_spoken_is_told() -> None:

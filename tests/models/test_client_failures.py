@@ -250,20 +250,6 @@ async def test_an_answer_that_is_no_completion_is_malformed(reply: Reply) -> Non
     assert server.counts["chat"] == ledger.roles["judge"].calls == 2
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [(None, ""), ("", ""), ([{"type": "text", "text": "は"}, {"type": "text", "text": "い"}], "はい")],
-)
-async def test_content_may_be_empty_or_in_parts(content: Any, text: str) -> None:
-    """No content is an empty text, which is not kept in the cache; parts are joined."""
-    reply = Reply(body=completion(content))
-    async with OpenAIServer(lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
-        said = [(await model_at(server, made).say(ASKED))[0] for _ in range(2)]
-
-    assert said == [text, text]
-    assert server.counts["chat"] == (1 if text else 2)
-
-
 async def test_an_endpoint_without_base64_is_asked_for_numbers() -> None:
     """The refused encoding is left out from then on; usage is charged to the role, cached calls are free."""
     refused = error(400, "Unknown parameter: 'encoding_format'.", param="encoding_format")

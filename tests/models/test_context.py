@@ -4,14 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import shown
 from simulator.models.cache import ResponseCache
-from simulator.models.context import Prompt
-from tests.properties import examples
 from tests.scripted_models import GOOD, connected, model_at
 from tests.servers.openai import OpenAIServer, Reply
 
@@ -172,12 +168,3 @@ async def test_how_a_model_counts_is_asked_once(tmp_path: Any) -> None:
 
     assert server.counts["chat"] == 11
     assert [request.body.get("max_tokens") for request in server.requests].count(16) == 1
-
-
-@given(text=st.text(max_size=3000))
-@settings(max_examples=examples(60), deadline=None)
-def test_a_third_of_a_text_is_of_the_same_kind(text: str) -> None:
-    """And no more than the text; an empty one has one, too."""
-    prompt = Prompt.of(text)
-    assert prompt.third().size <= prompt.size
-    assert 0 <= prompt.third().wide <= 1

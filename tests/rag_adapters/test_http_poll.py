@@ -58,14 +58,6 @@ async def test_the_address_of_a_job(server: JobServer, accepted: Any, poll: str,
     assert answer.text == "990円です。"
 
 
-async def test_the_plain_shape(server: JobServer) -> None:
-    """The template for a small server of one's own."""
-    server.course = (COURSE[0], {"status": "done", "answer": "990円です。", "passages": ["料金表"]})
-    answer = await answered(connect(url=server.url, template="chat_job", interval=0.01))
-
-    assert (answer.text, [passage.text for passage in answer.passages]) == ("990円です。", ["料金表"])
-
-
 async def test_a_bot_that_is_done_at_once_is_not_asked_again(server: JobServer) -> None:
     """The reply to the question may be the answer."""
     server.accepted = {**COURSE[-1], "id": "{id}"}

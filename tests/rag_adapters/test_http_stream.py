@@ -144,13 +144,6 @@ async def test_failures_say_what_came_instead(
     assert len(found[1]) < 300
 
 
-async def test_a_refusal_is_told_as_such(server: StreamServer) -> None:
-    """The status is looked at before the stream is."""
-    server.status = 429
-
-    assert await failed(server, b"slow down") == ("error", "HTTP 429: slow down")
-
-
 async def test_the_first_words_are_timed(server: StreamServer) -> None:
     """From the question to the first piece with words: what comes before is no answer yet."""
     began = time.perf_counter()
