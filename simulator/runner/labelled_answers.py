@@ -308,13 +308,11 @@ class Dimension(NamedTuple):
         return HumanGrade(sum(votes) / len(votes), votes)
 
 
-def read_dimension(
-    file: LabelFile, name: str, good: str | None = None, *, named_for_answers: bool = True
-) -> Dimension:
+def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimension:
     """The dimension of that name; `good` is the lowest good number, `<=2`, 0 of 0 and 1, or the good text.
 
     Without `good`, numbers that round to the top of their scale are good; for texts, and for the name of a
-    bad thing (`hallucinated`) unless it is that of something else (`named_for_answers`), it is required.
+    bad thing (`hallucinated`), it is required.
     Raises UnknownName for an unknown name or text, InputError for `good` that is missing or does not fit.
     """
     if name not in file.dimensions:
@@ -326,7 +324,7 @@ def read_dimension(
     levels = _levels(file, name, rows)
     votes = {float(vote) for row in rows for vote in row.labels[name]}
     if good is None:
-        if named_for_answers and means_bad(name):
+        if means_bad(name):
             msg = _(
                 "label {name}: is a high one good or bad? Add --good {low} or --good {high:g}.",
                 name=quote(name),

@@ -1,13 +1,11 @@
 """`thresholds suggest FILE`: from which score on an answer is right, by what people called right.
 
-    quantile   the score that all but 5 % (--quantile) of the right answers reach: few right ones are failed
-    balanced   the score that tells right from wrong best (the largest mean of both hit rates)
-
-Grades the answers, unless they were graded before and are in the cache; changes a file only with --write.
+It is the score that all but 5 % of the right answers reach. Answers that were graded before come from the
+cache; a file is changed only with --write.
 """
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from simulator.api.progress import stdout_to_stderr
 from simulator.cases.tables import split_sheet
@@ -15,14 +13,13 @@ from simulator.cli.forecast import judged
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most, ngettext
 from simulator.core.settings import load_settings
 from simulator.lab.datasets import thresholds
 from simulator.lab.datasets.metric_file import metric_file_of, read_metric_file, write_thresholds
 from simulator.lab.datasets.report import ThresholdsOutcome, thresholds_report
-from simulator.lab.datasets.suggested import Method
-from simulator.lab.datasets.thresholds import LabelledAnswers, SuggestionMethod
+from simulator.lab.datasets.thresholds import LabelledAnswers
 
 
 @takes(
@@ -42,22 +39,9 @@ def suggest(  # noqa: PLR0917 - one for each option
     ),
     label: str | None = option(
         "--label NAME",
-        "The label to go by: a key of `labels`. Default: the only one; for an output, that of its name.",
+        "The label to go by: a key of `labels`. Default: the only one.",
     ),
     good: str | None = GOOD,
-    method: str = option(
-        "--method NAME",
-        "quantile: what nearly all good answers reach. balanced: what separates good answers "
-        "from bad ones best.",
-        "quantile",
-    ),
-    quantile: float = option(
-        "--quantile SHARE",
-        "The share of good answers that may stay below the threshold.",
-        0.05,
-        min=0.0,
-        max=0.5,
-    ),
     write: str | None = option(
         "--write FILE",
         "Write the thresholds to this metric file (metric_output_info.json).",
@@ -70,9 +54,6 @@ def suggest(  # noqa: PLR0917 - one for each option
     how many right and wrong answers reach it. Nothing is changed without --write.
     """
     settings = load_settings(flags)
-    if method not in ("quantile", "balanced"):
-        raise UnknownName("--method", method, ("quantile", "balanced"))
-    how = SuggestionMethod(cast("Method", method), quantile, settings.seed)
     target = Path(write) if write else None
     # A run is named as such in most commands, so people name one here: they are told how to get a file of it.
     path, _unused = split_sheet(Path(file))
@@ -96,18 +77,16 @@ def suggest(  # noqa: PLR0917 - one for each option
     if not any(answer.right for answer in evidence.judged):
         msg = _("{source}: no good answer has a score, so no threshold can be suggested.", source=source)
         raise InputError(msg)
-    suggestions = thresholds.suggestions(evidence, how)
+    suggestions = thresholds.suggestions(evidence, settings.seed)
     changes: list[thresholds.ThresholdChange] = []
     if target is not None:
         # Read again: grading may have taken an hour, and somebody may have edited it.
         before = read_metric_file(target) if target.exists() else None
-        if changes := list(thresholds.changes(evidence, how, before)):
+        if changes := list(thresholds.changes(evidence, settings.seed, before)):
             write_thresholds(target, {(change.output, change.judge): change.after for change in changes})
-    outcome = ThresholdsOutcome(source, how, evidence, suggestions, language, target, changes)
+    outcome = ThresholdsOutcome(source, settings.seed, evidence, suggestions, language, target, changes)
     figures = {
         "source": source,
-        "method": how.method,
-        "quantile": how.quantile if how.method == "quantile" else None,
         "suggestions": [suggestion.as_json() for suggestion in suggestions],
         "written": str(target) if changes else None,
         "changes": [change._asdict() for change in changes],

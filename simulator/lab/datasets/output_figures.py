@@ -82,7 +82,7 @@ class OutputFigures(Value):
 class OutputsFigures(Value):
     """All outputs of a run; `passed` are the rows that passed as a whole, None where nothing has a threshold.
 
-    `missing` counts rows by what of their answer could not be extracted; `extra` the keys nobody asked for.
+    `missing` counts rows by what of their answer could not be extracted.
     What can be missing is `json`, no JSON object at all, or `key`, an object without that key. `failed`
     counts rows that are neither passed nor missed, because a judge failed on them.
     """
@@ -91,7 +91,6 @@ class OutputsFigures(Value):
     passed: PassedShare | None
     failed: int
     missing: dict[str, int]
-    extra: dict[str, int]
 
     @property
     def not_extracted(self) -> int:
@@ -104,7 +103,6 @@ class OutputsFigures(Value):
             "passed": self.passed and self.passed.as_json(),
             "failed": self.failed,
             "not_extracted": self.missing,
-            "extra": self.extra,
             "outputs": {
                 output.output: {
                     "passed": output.passed and output.passed.as_json(),
@@ -160,7 +158,7 @@ def outputs_of(results: Results) -> OutputsFigures | None:
     metrics: dict[tuple[str, str], _Metric] = {}
     # Rows that passed (True) or missed: those of each output, and under no name whole rows.
     verdicts: dict[str | None, Counter[bool]] = {}
-    missing, extra, failed = Counter[str](), Counter[str](), 0
+    missing, failed = Counter[str](), 0
     for conversation, by_turn in conversations_with_scores(results) if has_outputs else ():
         for scores in by_turn.values():
             # One row, whose outputs and whole (None) have their verdicts; an output passes by all its judges.
@@ -176,8 +174,6 @@ def outputs_of(results: Results) -> OutputsFigures | None:
                         passed[output] = passed.get(output, True) and bool(verdict)
                 elif score.judge == PASSED:
                     failed += score.state == "failed"
-                    keys: Any = score.detail.get("extra") or ()
-                    extra.update(map(str, keys))
                     if score.state == "scored":
                         passed[None] = score.value == 1
             # What is missing of an answer counts once, and without any JSON all of it is.
@@ -204,5 +200,4 @@ def outputs_of(results: Results) -> OutputsFigures | None:
         passed=shares.get(None),
         failed=failed,
         missing=dict(sorted(missing.items())),
-        extra=dict(extra.most_common()),
     )

@@ -158,14 +158,7 @@ class OutputPart(NamedTuple):
     missing: Missing = ""
 
 
-class Parts(NamedTuple):
-    """All outputs of a row, and the keys of its answer that nobody asked for."""
-
-    parts: tuple[OutputPart, ...]
-    extra: tuple[str, ...] = ()
-
-
-def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
+def parts_of(outputs: MetricFile, context: GradingContext) -> tuple[OutputPart, ...]:
     """The outputs that the references have; without any reference, those that the file names.
 
     References that are no JSON objects make the whole answer one output, `default`.
@@ -182,7 +175,7 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
         # Plain texts, also a number in quotes, are compared in the same form as outputs.
         references = tuple(map(output_text, context.references))
         whole = OutputPart(DEFAULT, outputs.default, output_text(answer.text), references)
-        return Parts((whole,) if whole.metrics else ())
+        return (whole,) if whole.metrics else ()
     keys = {*names, *(name.partition(".")[0] for name in names), *(key for value in objects for key in value)}
     value_of_answer = None if answer.error else object_within(answer.text, keys)
     parts = []
@@ -195,7 +188,7 @@ def parts_of(outputs: MetricFile, context: GradingContext) -> Parts:
             value for reference in objects if (value := text_at(reference, name)) is not None
         )
         parts.append(OutputPart(name, outputs.metrics(name), text or "", tuple(right), missing))
-    return Parts(tuple(parts), tuple(key for key in value_of_answer or () if key not in keys))
+    return tuple(parts)
 
 
 def output_names(outputs: MetricFile, reference: Object) -> list[str]:
@@ -367,7 +360,7 @@ class OutputJudges:
 
     def names(self, context: GradingContext) -> set[str]:
         """The names of the scores that the outputs of this row get."""
-        parts = parts_of(self.file, context).parts
+        parts = parts_of(self.file, context)
         return {f"{part.output}.{metric.score_name}" for part in parts for metric in part.metrics}
 
     def panel(
@@ -413,7 +406,7 @@ class OutputPanel(Panel):
         graded = done if isinstance(done, Mapping) else {}
         split = parts_of(self.outputs, context)
         calls: list[JudgeCall] = []
-        for part, metric in ((output, metric) for output in split.parts for metric in output.metrics):
+        for part, metric in ((output, metric) for output in split for metric in output.metrics):
             inner, by_reference = self.judge_calls_of[metric.judge]
             ruled = _ruled(part, metric, context, by_reference)
             calls += [_ruled_call(ruled)] if ruled else [_of_output(call, part, metric) for call in inner]
@@ -423,18 +416,18 @@ class OutputPanel(Panel):
         if PASSED in done or not self.outputs.decides:
             return scores
         every = {**graded, **{score.judge: score for score in scores}}
-        verdict = self._verdict(context, list(every.values()), split.extra)
+        verdict = self._verdict(context, list(every.values()))
         keep([verdict])
         return [*scores, verdict]
 
-    def _verdict(self, context: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
+    def _verdict(self, context: GradingContext, scores: Sequence[Score]) -> Score:
         """Whether every output reached its thresholds; gate, colour and history go by it."""
         # The grades of further models (--panel) are shown beside, and decide nothing.
         of_outputs = [score for score in scores if "output" in score.detail and "@" not in score.judge]
         missed = [score for score in of_outputs if score.detail.get("passed") is False]
         undecided = [score for score in of_outputs if score.state == "failed" and "threshold" in score.detail]
         decided = [score for score in of_outputs if "passed" in score.detail]
-        detail: dict[str, Any] = {"missed": [score.judge for score in missed], "extra": list(extra)}
+        detail: dict[str, Any] = {"missed": [score.judge for score in missed]}
         fields: dict[str, Any] = {"rubric": self.outputs.fingerprint}
         if missed:
             reason = _("{parts}", parts=tuple(map(_miss, missed)))

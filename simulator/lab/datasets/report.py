@@ -17,16 +17,15 @@ from simulator.lab.datasets.metric_file import DEFAULT
 from simulator.lab.datasets.thresholds import (
     JudgedScores,
     SuggestedThreshold,
-    SuggestionMethod,
     ThresholdChange,
 )
 
 
 class ThresholdsOutcome(NamedTuple):
-    """What is reported: the source, the method, the suggestions, and what was written where."""
+    """What is reported: the source, the suggestions, and what was written where."""
 
     source: str
-    how: SuggestionMethod
+    seed: int
     evidence: JudgedScores
     suggestions: Sequence[SuggestedThreshold]
     language: Language
@@ -36,15 +35,7 @@ class ThresholdsOutcome(NamedTuple):
 
 def thresholds_report(outcome: ThresholdsOutcome) -> Report:
     """The method, the table, notes, and what was written."""
-    how = outcome.how
-    method = _("Method: the value that separates good answers from bad ones best (balanced accuracy).")
-    if how.method == "quantile":
-        method = _(
-            "Method: the highest value that at least {percent:g} % of the good answers reach "
-            "(quantile {quantile:g}).",
-            percent=100 * (1 - how.quantile),
-            quantile=how.quantile,
-        )
+    method = _("The highest value that at least {percent} % of the good answers reach.", percent=95)
     notes = Notes.of(_threshold_notes(outcome))
     return Report(
         title=_("Suggested thresholds  {source}", source=outcome.source),
@@ -100,7 +91,7 @@ def _threshold_notes(outcome: ThresholdsOutcome) -> Iterator[Text | Line]:
     yield _(
         "Intervals by bootstrap (over questions, 2,000 draws, seed {seed:d}). An answer that"
         " is its reference after normalisation always passes.",
-        seed=outcome.how.seed,
+        seed=outcome.seed,
     )
 
 

@@ -31,8 +31,6 @@ from simulator.report.tables import figure_cell, spending_table, with_error
 _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
 # Shares of a row below this have no colour: one row of fifty is no pattern.
 _LEAST_COLOURED = 0.02
-# So many keys that no reference has are named.
-_EXTRA_KEYS_SHOWN = 5
 
 
 # The contest
@@ -170,12 +168,6 @@ def _outputs_notes(outputs: OutputsFigures) -> Iterator[Message]:
         )
     if outputs.failed:
         yield _("Not decided because grading failed, and in no share: {n} rows.", n=outputs.failed)
-    if outputs.extra:
-        named = list(outputs.extra.items())[:_EXTRA_KEYS_SHOWN]
-        yield _(
-            "Keys of answers that no reference has (they cost nothing): {keys}",
-            keys=[_("{key} ({n})", key=key, n=n) for key, n in named],
-        )
 
 
 # Multiple choice

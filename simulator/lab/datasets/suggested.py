@@ -1,24 +1,21 @@
 """From which score on an answer is taken as right, by answers that people called right or wrong.
 
 scores .2 .5 .6 .7 .8 .9, of which the first two are wrong answers
-suggest(quantile, 0.05)  -> 0.6   every right answer passes, no wrong one
-scores .2 .5 .6 .7 .8 .9, of which the first is a wrong answer
-suggest(balanced)        -> 0.5
+suggest   -> 0.6   every right answer passes, no wrong one
 """
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.core.types import Value
-from simulator.results.agreement import best_cut
 from simulator.results.draws import Draws, interval
 from simulator.results.intervals import Floats
 
-Method = Literal["quantile", "balanced"]
+# The share of right answers that may stay below a threshold.
+FAILING = 0.05
 # Below so many right answers a threshold is marked as unreliable: of 20 the lowest 5 % are a single one.
 ENOUGH_RIGHT = 20
 # Thresholds are written with four decimals.
@@ -32,7 +29,6 @@ class Suggestion(Value):
     the shares of the right and of the wrong answers that reach it; `right` and `wrong` count both.
     """
 
-    method: Method
     threshold: float | None
     interval: tuple[float, float] | None
     right: int
@@ -46,28 +42,17 @@ class Suggestion(Value):
         return self.right < ENOUGH_RIGHT
 
 
-def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
-    scores: Sequence[float],
-    right: Sequence[bool],
-    groups: Sequence[str],
-    method: Method,
-    quantile: float,
-    seed: int,
-) -> Suggestion:
-    """The threshold by one of two methods, with a bootstrap interval over `groups` of rows.
-
-    `quantile`: the highest that at least 1 - `quantile` of the right answers reach. `balanced`: the cut with
-    the best balanced accuracy, which needs wrong answers too; None where it is no better than chance.
-    """
+def suggest(scores: Sequence[float], right: Sequence[bool], groups: Sequence[str], seed: int) -> Suggestion:
+    """The highest threshold that 95 % of the right answers reach, with a bootstrap interval over `groups`."""
     values, good = np.asarray(scores, dtype=float), np.asarray(right, dtype=bool)
     rows = np.arange(len(values))
 
     def drawn(weights: Floats) -> Floats:
         """The threshold of each draw, in which every row counts so often."""
         samples = (np.repeat(rows, repeats) for repeats in weights.astype(int))
-        return np.array([_threshold(values[at], good[at], method, quantile) for at in samples])
+        return np.array([_threshold(values[at], good[at]) for at in samples])
 
-    cut = _threshold(values, good, method, quantile)
+    cut = _threshold(values, good)
     threshold = None if math.isnan(cut) else rounded_down(cut)
     between = None if threshold is None else interval(Draws(groups, seed=seed).by_rows(rows, drawn))
 
@@ -77,7 +62,6 @@ def suggest(  # noqa: PLR0917 - the rows in three columns, and how they are read
         return float((values[which] >= threshold - 1e-9).mean())
 
     return Suggestion(
-        method=method,
         threshold=threshold,
         interval=between and (rounded_down(between[0]), rounded_down(between[1])),
         right=int(good.sum()),
@@ -95,12 +79,9 @@ def rounded_down(value: float) -> float:
     return math.floor(value * _DECIMALS + 1e-7) / _DECIMALS
 
 
-def _threshold(values: Floats, good: NDArray[np.bool_], method: Method, quantile: float) -> float:
-    """The threshold of one sample; NaN where the method finds none."""
-    if method == "quantile":
-        # The score that at most this share of the right ones are below.
-        ordered = np.sort(values[good])
-        # The hair is for quantiles such as 0.05 * 20, which is 1 on paper.
-        at = min(len(ordered) - 1, math.floor(quantile * len(ordered) + 1e-9))
-        return float(ordered[at]) if len(ordered) else math.nan
-    return best_cut(values, good)
+def _threshold(values: Floats, good: NDArray[np.bool_]) -> float:
+    """The threshold of one sample; NaN without right answers."""
+    ordered = np.sort(values[good])
+    # The hair is for shares such as 0.05 * 20, which is 1 on paper.
+    at = min(len(ordered) - 1, math.floor(FAILING * len(ordered) + 1e-9))
+    return float(ordered[at]) if len(ordered) else math.nan

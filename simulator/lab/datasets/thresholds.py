@@ -4,8 +4,8 @@
 
 1. `LabelledAnswers` reads the rows and their labels, and splits each answer into outputs as a run would.
 2. `evidence` has every judge of every output grade them: one `LabelledScore` for each, right or wrong.
-3. `SuggestionMethod.of` derives a threshold from those of one judge and output (suggested.py): the
-   highest that 95 % of the right answers reach (quantile), or the cut that parts best (balanced).
+3. `suggestion_of` derives a threshold from those of one judge and output (suggested.py): the highest that
+   95 % of the right answers reach.
 4. `changes` says what `--write` puts into the metric file; judges that say right or wrong keep theirs.
 
     right answers score .5 .6 .7 .8, wrong ones .2 .3 -> 0.5: every right answer passes, no wrong one
@@ -35,7 +35,7 @@ from simulator.lab.datasets.metric_file import (
 from simulator.lab.datasets.outputs import (
     OutputJudges,
 )
-from simulator.lab.datasets.suggested import Method, Suggestion, suggest
+from simulator.lab.datasets.suggested import Suggestion, suggest
 from simulator.models.pricing import Ledger, total_spending
 from simulator.results.figures import rounded
 from simulator.runner.context import RunContext
@@ -89,20 +89,9 @@ class LabelledAnswers:
         `label` says right or wrong; `limit` rows are drawn.
         """
         self.file, self.outputs = read_labels(file), outputs
-        # A label that is called like an output is of that output; any other one is of the whole answer, and
-        # its name may say that it points the other way (`hallucinated`).
-        name = label or self._only_label()
-        self.label = read_dimension(self.file, name, good, named_for_answers=name not in outputs.named)
-        self.labels = {self.label.name: self.label}
-        if label is None:  # labels that are called like an output are about it
-            named = [dimension for dimension in self.file.dimensions if dimension in outputs.named]
-            self.labels |= {
-                dimension: read_dimension(self.file, dimension, good, named_for_answers=False)
-                for dimension in named
-            }
+        self.label = read_dimension(self.file, label or self._only_label(), good)
         # A row that nobody labelled says nothing about any threshold.
-        labels = self.labels.values()
-        labelled = [row for row in self.file.rows if any(label.human_grade(row) for label in labels)]
+        labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows = sample_rows(labelled, limit, settings.seed)
         self.judges = OutputJudges(outputs)
         alone = {"judges": self.judges.judge_names, "judging": "separate", "retest": 0.0}
@@ -113,23 +102,22 @@ class LabelledAnswers:
         self.contexts = [labelled_context(row) for row in self.rows]
 
     def _only_label(self) -> str:
-        """The one label that is not about a single output; raises InputError where there are several."""
-        plain = [name for name in self.file.dimensions if name not in self.outputs.named]
-        if len(plain) > 1:
+        """The one label of the file; raises InputError where there are several."""
+        if len(self.file.dimensions) > 1:
             msg = _(
                 "{file}: several things are labelled ({known}): name one with --label.",
                 file=self.file.path,
                 known=", ".join(self.file.dimensions),
             )
             raise InputError(msg)
-        return (plain or self.file.dimensions)[0]
+        return self.file.dimensions[0]
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most; nothing where no model grades."""
         # Each judge sees only the outputs that the metric file gives it.
         shown: dict[str, list[GradingContext]] = {}
         for context in self.contexts:
-            for part in splitting.parts_of(self.outputs, context).parts:
+            for part in splitting.parts_of(self.outputs, context):
                 for metric in part.metrics:
                     shown.setdefault(metric.judge, []).append(splitting.context_of(part, context))
         return total_spending(
@@ -165,7 +153,7 @@ class LabelledAnswers:
         A label of the whole answer says that something in it is wrong, not what. Of several outputs those
         that equal their reference are certainly not it, and would drag the threshold up.
         """
-        split = splitting.parts_of(self.outputs, context).parts
+        split = splitting.parts_of(self.outputs, context)
         same = {part.output: splitting.is_reference(part) for part in split}
         for score in scores:
             output = score.detail.get("output")
@@ -173,34 +161,24 @@ class LabelledAnswers:
             # decide nothing.
             if not isinstance(output, str) or "@" in score.judge:
                 continue
-            label = self.labels.get(output, self.label)
             judge = score.judge.removeprefix(f"{output}.")
             value = measured(score, judge, same=same.get(output, False))
-            # By the label of this very output where there is one.
-            if value is None or (said := label.human_grade(row)) is None:
+            if value is None or (said := self.label.human_grade(row)) is None:
                 continue
-            right = said.mean >= label.good_from
-            if right or len(split) == 1 or label is not self.label or not same.get(output, False):
+            right = said.mean >= self.label.good_from
+            if right or len(split) == 1 or not same.get(output, False):
                 yield LabelledScore(judge, output, value, score.scale, right, row.group)
 
 
-class SuggestionMethod(NamedTuple):
-    """By which method, and with which seed for the interval."""
-
-    method: Method = "quantile"
-    quantile: float = 0.05
-    seed: int = 42
-
-    def of(self, judged: Sequence[LabelledScore]) -> Suggestion:
-        """What these scores speak for; no threshold at the low end of a scale, which every answer reaches."""
-        values, right = [answer.value for answer in judged], [answer.right for answer in judged]
-        groups = [answer.group for answer in judged]
-        suggestion = suggest(values, right, groups, self.method, self.quantile, self.seed)
-        if suggestion.threshold is None or suggestion.threshold > judged[0].scale[0]:
-            return suggestion
-        # A threshold that everything reaches is none: 0 for a judge of 0 to 1.
-        nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
-        return suggestion.model_copy(update=nothing)
+def suggestion_of(judged: Sequence[LabelledScore], seed: int) -> Suggestion:
+    """What these scores speak for; no threshold at the low end of a scale, which every answer reaches."""
+    values, right = [answer.value for answer in judged], [answer.right for answer in judged]
+    suggestion = suggest(values, right, [answer.group for answer in judged], seed)
+    if suggestion.threshold is None or suggestion.threshold > judged[0].scale[0]:
+        return suggestion
+    # A threshold that everything reaches is none: 0 for a judge of 0 to 1.
+    nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
+    return suggestion.model_copy(update=nothing)
 
 
 class SuggestedThreshold(NamedTuple):
@@ -224,7 +202,7 @@ class SuggestedThreshold(NamedTuple):
             "wrong_passing": rounded(suggestion.wrong_passing),
         }
         about = {"judge": self.judge, "output": self.output}
-        return about | {"scale": list(self.scale)} | suggestion.model_dump(exclude={"method"}) | shares
+        return about | {"scale": list(self.scale)} | suggestion.model_dump() | shares
 
 
 class ThresholdChange(NamedTuple):
@@ -263,7 +241,7 @@ def of_output(
     return [score for score in mine if score.output not in named]
 
 
-def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[SuggestedThreshold]:
+def suggestions(evidence: JudgedScores, seed: int) -> list[SuggestedThreshold]:
     """For every judge of every output; the whole answer first."""
     parts: dict[tuple[str, str], list[LabelledScore]] = {}
     for score in evidence.judged:
@@ -271,14 +249,12 @@ def suggestions(evidence: JudgedScores, how: SuggestionMethod) -> list[Suggested
     # `default`, which is the whole answer or all outputs without a name, leads.
     ordered = sorted(parts.items(), key=lambda part: (part[0][0] != DEFAULT, part[0]))
     return [
-        SuggestedThreshold(judge, output, judged[0].scale, how.of(judged))
+        SuggestedThreshold(judge, output, judged[0].scale, suggestion_of(judged, seed))
         for (output, judge), judged in ordered
     ]
 
 
-def changes(
-    evidence: JudgedScores, how: SuggestionMethod, file: MetricFile | None
-) -> Iterator[ThresholdChange]:
+def changes(evidence: JudgedScores, seed: int, file: MetricFile | None) -> Iterator[ThresholdChange]:
     """What the metric file should say; without a file, every judge and output there is.
 
     Judges that say right or wrong keep their thresholds: there is nothing between 0 and 1 to choose.
@@ -291,7 +267,7 @@ def changes(
         judged = of_output(evidence.judged, output, judge, file)
         if canonical_judge(judge) in BINARY_JUDGES or not judged:
             continue
-        threshold = how.of(judged).threshold
+        threshold = suggestion_of(judged, seed).threshold
         if threshold is not None:
             # As the file is written and read: within the scale, with four decimals at most.
             low, high = judged[0].scale

@@ -53,7 +53,7 @@ def test_a_table_for_every_judge(suggest: Command) -> None:
 
     assert code == 0
     assert out.lstrip().startswith(
-        "基準値の提案  labels.jsonl (correct >= 0.5)\n方法：良い回答の 95% 以上が合格する"
+        "基準値の提案  labels.jsonl (correct >= 0.5)\n良い回答の95%以上が達する、最も高い値です。"
     )
     assert ["rougeL", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
     assert ["meteor", "0.8152", "0.815–0.815", "100.0%/24", "0.0%/24"] in lines
@@ -65,9 +65,7 @@ def test_they_are_written_into_a_metric_file(suggest: Command) -> None:
     """Entries that say right or wrong, and those of other judges, stay as they are."""
     text = '{\n  "default": ["em", "rougeL"],\n  "x": [{"name": "gpt_similarity", "threshold": 1}]\n}\n'
     Path("m.json").write_text(text, encoding="utf-8")
-    code, out, _ = suggest(
-        some_labelled(), "--judges", "em,rougeL", "--method", "balanced", "--write", "m.json"
-    )
+    code, out, _ = suggest(some_labelled(), "--judges", "em,rougeL", "--write", "m.json")
 
     assert code == 0
     assert json.loads(Path("m.json").read_text("utf-8")) == {
@@ -110,7 +108,7 @@ def test_a_models_judgements_are_forecast_and_paid_once(suggest: Command, server
     assert (code, server.counts["chat"], "6" in out.split()) == (0, 0, True)
     suggest(name, "--judges", "gpt_similarity")
     asked = server.counts["chat"]
-    code, _, err = suggest(name, "--judges", "gpt_similarity", "--method", "balanced")
+    code, _, err = suggest(name, "--judges", "gpt_similarity")
 
     assert (code, asked, server.counts["chat"]) == (0, 6, 6)
     assert "At most 6 model calls" in err
@@ -122,7 +120,6 @@ def test_a_models_judgements_are_forecast_and_paid_once(suggest: Command, server
         (["none.csv", "--judges", "em"], "none.csv: no such file"),
         (["labels.jsonl"], "--judges is missing"),
         (["labels.jsonl", "--judges", "nope"], "unknown judge: 'nope'"),
-        (["labels.jsonl", "--judges", "em", "--method", "median"], "unknown --method: 'median'"),
         (["labels.jsonl", "--judges", "em", "--label", "good"], "unknown label in labels.jsonl: 'good'"),
         (["labels.jsonl", "--write", "m.json"], "m.json: a: em: threshold 2 is outside of its scale"),
     ],
