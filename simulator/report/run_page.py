@@ -8,12 +8,8 @@ something on the page links, red ones from the gravest on, then a sample of the 
 What is left out is said above the list; figures are always of all conversations.
 
 Claims that an answer's passages do not bear out are underlined in it. Judges copy the answer's words, but not
-always exactly: both sides are compared after NFKD, without spaces and case. What still cannot be found is
-marked at the sentence nearest to it, or not at all. Answer "解約料は9,800円です。ポイントは翌月に戻ります。":
-
-    judge says                                  underlined                         how
-    contradicted: "解約料は 9,800 円"           解約料は9,800円 (1)                found, spaces left out
-    not_found: "ポイントは翌月に戻る"           ポイントは翌月に戻ります。 (2)     the sentence nearest to it
+always exactly: both sides are compared after NFKD, without spaces and case. What is not in the answer stands
+below it.
 """
 
 import re
@@ -21,7 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
@@ -102,13 +98,6 @@ _NO_FIGURES = {"overall", FEELING, "feeling"}
 # A passage says otherwise, or none says so.
 FlawKind = Literal["contradicted", "not_found"]
 _RANK: Mapping[FlawKind, int] = {"contradicted": 0, "not_found": 1}
-# A sentence that shares less than this of the claim's pairs of characters is not the one that was meant.
-# Pairs, not words: Japanese has no spaces, and endings differ ("戻る", "戻ります") where the rest is the
-# same.
-NEAREST = 0.5
-# Sentences with what ends them. A full stop ends one before a space only: "Fee is 3.5 yen. Yes! そうです。次"
-# is "Fee is 3.5 yen.", " Yes!", " そうです。" and "次".
-_SENTENCE = re.compile(r"[^。！？!?\n]*?(?:[。！？!?\n]+|\.(?=\s)|$)", re.DOTALL)
 
 
 def run_page(context: ReportContext, report: Report, share: float = 1.0, beside: str = "") -> bytes:
@@ -664,16 +653,12 @@ def _listed(score: Score, key: str) -> list[JsonValue]:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Words of an answer that are not borne out; `passage` is the id of what contradicts them, or empty.
-
-    `judge` is the one that said so: `claims`, a model, or `facts`, which compares figures, dates and names by
-    rule, and whose words stand in the answer as they are.
+    """Words of an answer that `claims` calls unsupported; `passage` is the id of what contradicts them.
 
     `number` counts them in the order in which they stand in the answer, from 1.
     """
 
     kind: FlawKind
-    judge: str
     words: str
     passage: str = ""
     number: int = 0
@@ -688,49 +673,33 @@ class Stretch(NamedTuple):
 
 
 def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
-    """What `claims` and `facts` found unsupported in a turn, contradictions first."""
+    """What `claims` called unsupported in a turn, contradictions first."""
     listed = []
     for claim in _findings(scores.get("claims"), "claims"):
         words, passage = claim.get("claim"), claim.get("passage")
         kind = next((kind for kind in _RANK if kind == claim.get("verdict")), None)
         if isinstance(words, str) and words.strip() and kind:
-            listed.append(Flaw(kind, "claims", words, passage if isinstance(passage, str) else ""))
-    for fact in _findings(scores.get("facts"), "facts"):
-        words = fact.get("text")
-        if isinstance(words, str) and words.strip() and fact.get("found") is False:
-            listed.append(Flaw("not_found", "facts", words))
+            listed.append(Flaw(kind, words, passage if isinstance(passage, str) else ""))
     return sorted(dict.fromkeys(listed), key=lambda flaw: _RANK[flaw.kind])
 
 
-def marked(answer: str, unmarked: Iterable[Flaw]) -> tuple[list[Stretch], list[Flaw]]:
+def marked(answer: str, flaws: Sequence[Flaw]) -> tuple[list[Stretch], list[Flaw]]:
     """The answer cut at its flaws, and the flaws numbered as they appear; those not in it come last.
 
-    The texts of the spans, joined, are the answer. Where two flaws overlap, the earlier one in `unmarked`
-    (the graver) keeps its stretch, and the other has what is left of its own. A fact within a claim that is
-    already listed is left out: one wrong figure is one flaw.
+    The texts of the spans, joined, are the answer. Where two flaws overlap, the earlier one of `flaws` (the
+    graver) keeps its stretch, and the other has what is left of its own.
     """
-    flaws = list(unmarked)
     if not flaws:  # as of most answers, which need not be folded
         return [Stretch(answer)] if answer else [], []
     folded, owners, placed = _folded(answer), [-1] * len(answer), []
-    listed: list[Flaw] = []
-    for flaw in flaws:
-        words = _folded(flaw.words)[0]
-        place = _found(words, *folded, owners)
-        # Facts are copied from the answer as they are: one that is not there means no nearby sentence.
-        if place is None and flaw.judge != "facts":
-            place = _nearest(words, answer, owners)
-        if place is None and flaw.judge == "facts" and any(words in _folded(f.words)[0] for f in listed):
-            continue
+    for at, flaw in enumerate(flaws):
+        place = _found(_folded(flaw.words)[0], *folded, owners)
         if place:
-            owners[place[0] : place[1]] = [
-                len(listed) if owner < 0 else owner for owner in owners[slice(*place)]
-            ]
-        placed.append(len(answer) if place is None else place[0])
-        listed.append(flaw)
+            owners[slice(*place)] = [at if owner < 0 else owner for owner in owners[slice(*place)]]
+        placed.append(place[0] if place else len(answer))
     # Numbered as they are read, from the beginning of the answer; those that are not in it stand last.
-    order = sorted(range(len(listed)), key=placed.__getitem__)
-    numbered = {old: replace(listed[old], number=new) for new, old in enumerate(order, 1)}
+    order = sorted(range(len(flaws)), key=placed.__getitem__)
+    numbered = {old: replace(flaws[old], number=new) for new, old in enumerate(order, 1)}
     spans, start, lasts = list[Stretch](), 0, {owner: at for at, owner in enumerate(owners, 1)}
     for owner, stretch in groupby(owners):
         end = start + len(list(stretch))
@@ -758,20 +727,6 @@ def _found(words: str, folded: str, places: Sequence[int], owners: Sequence[int]
         (places[match.start()], places[match.start() + len(words) - 1] + 1) for match in matches
     )
     return next((place for place in places_of_words if owners[place[0]] < 0), None)
-
-
-def _nearest(words: str, text: str, owners: Sequence[int]) -> tuple[int, int] | None:
-    """Start and end of the sentence that shares most pairs of characters with folded words; None if few."""
-    pairs, best, nearest = Counter(pairwise(words)), NEAREST, None
-    for match in _SENTENCE.finditer(text) if pairs else ():
-        share = (pairs & Counter(pairwise(_folded(match[0])[0]))).total() / pairs.total()
-        if share >= best and any(owner < 0 for owner in owners[slice(*match.span())]):
-            # Without the spaces around it.
-            start, sentence = match.start(), match[0]
-            nearest = start + len(sentence) - len(sentence.lstrip()), start + len(sentence.rstrip())
-            # Of sentences that share equally much the first one counts.
-            best = share + 1e-9
-    return nearest
 
 
 def _folded(text: str) -> tuple[str, list[int]]:

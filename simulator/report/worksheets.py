@@ -26,12 +26,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from simulator.core.document import (
-    FactList,
-    Notes,
-    Section,
-    Table,
     Text,
-    Tone,
     excerpt,
     points,
     reader_time,
@@ -53,7 +48,6 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.models.pricing import money
-from simulator.report.conditions import conditions_table, is_tabled
 from simulator.report.context import (
     ReportContext,
     change_text,
@@ -66,7 +60,6 @@ from simulator.report.fixes import rest_text
 from simulator.report.people import decision_text, dispute_text, disputed_count
 from simulator.report.tables import (
     SEVERITIES,
-    anchor,
     answer_text,
     details_text,
     expected_text,
@@ -108,8 +101,6 @@ from simulator.storage.words import WORDS, InDocument, Spoken
 # A row of the summary: its key, what it is about, the figure, and what that rests on, as in
 # "judge.similarity", "Judge: Similarity", 73.3, "graded 6 of 13 · skipped 7".
 _Figure = tuple[str, Text, SheetCell, Text]
-# Tones of other views as marks; red is for figures below their limit alone.
-_MARKS: dict[Tone, CellMark] = {"alarm": "warn", "good": "good"}
 # The columns of the team's decision.
 _DECISION = ("decision", "approver", "decided", "why")
 # Earlier turns and passages of a row are cut to this, in characters.
@@ -255,14 +246,10 @@ def _verdict_cell(context: ReportContext, gate: Gate, *, trial: bool) -> SheetCe
 
 
 def _means(context: ReportContext) -> Iterator[_Figure]:
-    """The conditions of the gate, the score, and the means of judges and customers."""
+    """The score, what needs review, and the means of judges and customers."""
     summary, titles, limit = context.summary, context.titles, context.summary.red.rules.overall
     if notice := trial_notice(summary, rows=summary.rows):
         yield "standin", _("Played by simple versions (no AI)"), SheetCell(text="–", mark="warn"), notice
-    if is_tabled(context.gate):
-        conditions = conditions_table(context.gate, trial=summary.trial)
-        untitled = conditions.model_copy(update={"title": ""})
-        yield from _table_figures(Section("gate", conditions.title), untitled, context)
     basis = [_held(summary.scores.graded, summary.planned)]
     if interval := interval_text(context):
         basis.append(interval)
@@ -304,7 +291,7 @@ def _held(n: int, planned: int) -> Message:
 
 
 def _course(context: ReportContext) -> Iterator[_Figure]:
-    """How the run went: endings, failures, what only some runs have, time and cost."""
+    """How the run went: endings, failures, time and cost."""
     summary, titles = context.summary, context.titles
     if replay := replay_note(context.results.run):
         origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
@@ -319,8 +306,6 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} answers", n=silent, turns=summary.turns)
-    for section in (*context.answerable, *context.sections):
-        yield from _section_figures(section, context)
     minutes, seconds = divmod(round(summary.seconds), 60)
     took = _("{minutes} min {seconds} s") if minutes else _("{seconds} s")
     took = took.format(minutes=minutes, seconds=seconds)
@@ -331,56 +316,6 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
         else _("no model was called for customers or grading")
     )
     yield "cost", _("Cost"), SheetCell(text=context.text(cost)), ""
-
-
-def _section_figures(section: Section, context: ReportContext) -> Iterator[_Figure]:
-    """What a section says; each row of its tables with the figure that counts, the other cells beside it.
-
-    So whatever the page or the terminal shows of a run stands in the summary as well, without code of its
-    own.
-    """
-    yield section.key, section.title, SheetCell(), section.line
-    for block in section.blocks:
-        if isinstance(block, Table) and not block.folded:
-            yield from _table_figures(section, block, context)
-        elif isinstance(block, FactList):
-            for fact in block.facts:
-                names = tuple(filter(None, map(context.text, (block.title, fact.name))))
-                yield ".".join((section.key, *names)), _joined(section.title, *names), SheetCell(), fact.text
-        elif isinstance(block, Notes):
-            alarms = (line.text for line in block.lines if line.tone == "alarm")
-            for number, alarm in enumerate(alarms, 1):
-                yield f"{section.key}.caution.{number}", section.title, SheetCell(mark="warn"), alarm
-
-
-def _joined(*titles: Text) -> Text:
-    """Titles one after the other, without those that are empty."""
-    first, *others = [title for title in titles if title]
-    return _("{first}: {others}", first=first, others=_joined(*others)) if others else first
-
-
-def _table_figures(section: Section, table: Table, context: ReportContext) -> Iterator[_Figure]:
-    """A figure for each row of a table: the one in its column `counts`; the other cells say what it rests on.
-
-    Its key is made of names that never change and of the row's own, so that the next run finds the same row:
-    "answerability.answers.Can be answered". A row's own name is in the language of the report, so a sheet
-    that changes its language has both.
-    """
-    title, counted = _joined(section.title, table.title), table.columns[table.counts]
-    for row in table.rows:
-        name, figure = row[0], row[table.counts]
-        others = (
-            _("{column} {cell}", column=column, cell=cell.text)
-            for place, (column, cell) in enumerate(zip(table.columns, row, strict=True))
-            if cell.text and place not in (0, table.counts)
-        )
-        mark: CellMark = "red" if figure.red else _MARKS.get(figure.tone, "")
-        yield (
-            f"{section.key}.{table.name}.{context.text(name.text)}",
-            _("{title}: {name} ({column})", title=title, name=name.text, column=counted),
-            SheetCell(text=context.text(figure.text), number=figure.number, mark=mark),
-            _("{parts:dots}", parts=tuple(filter(None, (figure.note, *others)))),
-        )
 
 
 def _mean(value: float | None, limit: float | None) -> SheetCell:
@@ -489,14 +424,7 @@ def conversations_sheet(context: ReportContext) -> Worksheet:
     # As many columns as the longest conversation has turns; those that were never begun have nothing to show.
     conversations = context.results.conversations.select("begun")
     longest = max(conversations.lengths(), default=0)
-    # Where the page of a run of usual size has them.
-    ids = context.results.conversations.ids if context.summary.turns <= NOTED_TURNS else ()
-    anchors = {id_: anchor(number) for number, id_ in enumerate(ids, 1)}
-
-    def row(conversation: Conversation) -> SheetRow:
-        return _conversation_row(conversation, anchors.get(conversation.id, ""), context)
-
-    rows = LazyRows(conversations, row)
+    rows = LazyRows(conversations, lambda conversation: _conversation_row(conversation, context))
     return worksheet("conversations", context.text, rows, context.wording, range(1, longest + 1))
 
 
@@ -511,12 +439,11 @@ def _score_cell(conversation: Conversation, whole: Score | None, context: Report
     return _mean(sum(values) / len(values) if values else None, context.summary.red.rules.overall)
 
 
-def _conversation_row(conversation: Conversation, place: str, context: ReportContext) -> SheetRow:
-    """The row of a conversation; `place` is where the page has it."""
+def _conversation_row(conversation: Conversation, context: ReportContext) -> SheetRow:
     last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
     whole = last.get(CONVERSATION)
     about = text_cell("\n".join(_about(conversation, whole, context)), note=whole.reason if whole else "")
-    cells = {"config": replace(about, anchor=place), "score": _score_cell(conversation, whole, context)}
+    cells = {"config": about, "score": _score_cell(conversation, whole, context)}
     if conversation.ended and not context.summary.rows:
         cells["ended"] = text_cell(context.text(context.titles("ended", context.endings[conversation.id])))
     sampled = context.results.is_sampled

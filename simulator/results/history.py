@@ -55,9 +55,9 @@ class RunKind(Value):
 class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
 
-    `customers` are the names of each in both languages, `cases` its questions; `questions` counts those that
-    need review, `limited` says that only some of the file's were asked. `gate` is its verdict, by the run's
-    own settings, `release_decision` what the team made of it.
+    `cases` are its questions; `questions` counts those that need review, `limited` says that only some of the
+    file's were asked. `gate` is its verdict, by the run's own settings, `release_decision` what the team made
+    of it.
     """
 
     run: str
@@ -81,7 +81,6 @@ class PastRun(Value):
     cost_usd: float | None = Field(default=None, exclude=True)
     gate: Gate | None = Field(default=None, exclude=True)
     cases: tuple[CaseSummary, ...] = Field(default=(), exclude=True)
-    customers: dict[str, dict[Language, str]] = Field(default={}, exclude=True)
     release_decision: ReleaseDecision | None = None
 
     @classmethod
@@ -108,7 +107,6 @@ class PastRun(Value):
             cost_usd=summary.money.cost_usd,
             gate=gate,
             cases=summary.scores.cases,
-            customers={person.persona: person.names for person in summary.scores.personas},
             release_decision=results.release_decision,
         )
 

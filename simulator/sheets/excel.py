@@ -303,8 +303,8 @@ LISTS, PRINTED = "rehearsal_lists", "rehearsal_printed"
 # A row of the conversations to which others lead, with a number.
 _ROW = "rehearsal_row_"
 AUTHOR = "Rehearsal"
-# The page of a run, beside its workbook, and the colour of a link.
-PAGE, LINK = "report.html", "0563C1"
+# The colour of a link.
+LINK = "0563C1"
 # The font with which each language is read, and the height of one of its lines in points at `SIZE`.
 FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
 SIZE = 10
@@ -359,7 +359,6 @@ class _WorkbookPainter:
         self._lists: list[list[str]] = []
         # The names of the rows to which links lead, by key; names follow them through moves and renames.
         self._names: dict[str, str] = {}
-        self._has_page = path.with_name(PAGE).is_file()
         import xlsxwriter  # like openpyxl, only where there is a workbook
 
         self._file = xlsxwriter.Workbook(
@@ -559,9 +558,10 @@ class _WorkbookPainter:
             sheet.write_number(*place, cell.number, form)
         elif day:
             sheet.write_datetime(*place, day, self._cell_format(column))
-        elif text and (link := self._link(cell)):
+        elif text and cell.row:
             form = self._cell_format(column, cell.mark, text=text, is_link=True)
-            sheet.write_url(*place, link, form, text)
+            name = self._names.setdefault(cell.row, f"{_ROW}{len(self._names) + 1}")
+            sheet.write_url(*place, f"internal:{name}", form, text)
         elif text.startswith("<r>") and text.endswith("</r>"):
             # xlsxwriter would write this unescaped, as markup of its own; in two pieces it does not.
             form = self._cell_format(column, cell.mark)
@@ -570,12 +570,6 @@ class _WorkbookPainter:
             sheet.write_string(*place, text, self._cell_format(column, cell.mark, text=text))
         elif cell.mark:
             sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
-
-    def _link(self, cell: SheetCell) -> str:
-        """Where a cell leads: to a row here, or a place on the page beside the workbook; empty for none."""
-        if cell.row:
-            return "internal:" + self._names.setdefault(cell.row, f"{_ROW}{len(self._names) + 1}")
-        return f"external:{PAGE}#{cell.anchor}" if cell.anchor and self._has_page else ""
 
     def _note(self, sheet: Any, row: int, column: int, text: str) -> None:
         """A note in a box that is large enough to be read."""

@@ -106,8 +106,6 @@ def worksheet_of(address: str) -> tuple[str, str | None]:
 VARIABLES = ("REHEARSAL_GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
 # Read and write spreadsheets, and nothing else of a Drive.
 SHEETS = "https://www.googleapis.com/auth/spreadsheets"
-# Only to put a new file into a folder that is already there.
-DRIVE = "https://www.googleapis.com/auth/drive"
 
 
 class Account(NamedTuple):
@@ -123,7 +121,7 @@ class Account(NamedTuple):
 
 def account() -> Account:
     """The account that the environment names, without asking Google; InputError when there is none."""
-    return _account_of(_credentials([SHEETS]))
+    return _account_of(_credentials())
 
 
 def _account_of(credentials: Any) -> Account:
@@ -141,11 +139,11 @@ def _variable() -> str:
     return next((name for name in VARIABLES if os.environ.get(name, "").strip()), "")
 
 
-def _credentials(scopes: list[str]) -> Any:
+def _credentials() -> Any:
     """The environment's credentials of google-auth; no error message quotes what is in them."""
     name = _variable()
     if not name:
-        return _of_the_machine(scopes)
+        return _of_the_machine()
     value = os.environ[name].strip()
     try:
         text = value if value.startswith("{") else Path(value).expanduser().read_text(encoding="utf-8")
@@ -159,10 +157,10 @@ def _credentials(scopes: list[str]) -> Any:
             kind=kind,
         )
         raise InputError(msg) from None
-    return _from_json(content if isinstance(content, dict) else {}, name, scopes)
+    return _from_json(content if isinstance(content, dict) else {}, name)
 
 
-def _from_json(content: dict[str, Any], name: str, scopes: list[str]) -> Any:
+def _from_json(content: dict[str, Any], name: str) -> Any:
     """Credentials by what the JSON says it is; `name` is the variable it came from, for messages.
 
     Other kinds (external accounts, impersonation) are left to google-auth, under its own variable alone.
@@ -182,7 +180,7 @@ def _from_json(content: dict[str, Any], name: str, scopes: list[str]) -> Any:
             # Their scopes were settled when they signed in.
             return person.from_authorized_user_info(content)
         if content.get("type") == "service_account":
-            return service.from_service_account_info(content, scopes=scopes)
+            return service.from_service_account_info(content, scopes=[SHEETS])
     except ImportError:
         msg = _("oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3.")
         raise InputError(msg) from None
@@ -193,12 +191,12 @@ def _from_json(content: dict[str, Any], name: str, scopes: list[str]) -> Any:
         )
         raise InputError(msg) from None
     if name == VARIABLES[-1]:
-        return _of_the_machine(scopes)
+        return _of_the_machine()
     msg = _("{name}: neither a service account's key file nor a signed-in user's.", name=name)
     raise InputError(msg)
 
 
-def _of_the_machine(scopes: list[str]) -> Any:
+def _of_the_machine() -> Any:
     """Application default credentials; InputError, which names `sheets connect`, where there are none."""
     import google.auth
     from google.auth.exceptions import DefaultCredentialsError
@@ -207,7 +205,7 @@ def _of_the_machine(scopes: list[str]) -> Any:
         with warnings.catch_warnings():
             # That gcloud's sign-in names no project to be billed: Sheets bills nobody.
             warnings.filterwarnings("ignore", "Your application has authenticated", UserWarning)
-            return google.auth.default(scopes=scopes)[0]
+            return google.auth.default(scopes=[SHEETS])[0]
     except (DefaultCredentialsError, ValueError):
         msg = _(
             "no credentials for Google Sheets: set them up with python run.py sheets connect, or set"
@@ -262,9 +260,7 @@ def _one_line(error: BaseException, name: Message | str, who: str, *, writing: b
     code = 401 if isinstance(error, GoogleAuthError) else code
     body = getattr(error, "error", None)
     body = body if isinstance(body, dict) else {}
-    # Drive lists its reasons under `errors`, Sheets under `details`.
-    listed = [*(body.get("errors") or []), *(body.get("details") or [])]
-    reasons = [str(entry.get("reason")) for entry in listed if isinstance(entry, dict)]
+    reasons = [str(entry.get("reason")) for entry in body.get("details") or () if isinstance(entry, dict)]
     texts = [str(body.get("message", error)), *reasons]
     by_code = _BY_CODE.get((code, writing)) or _BY_CODE.get((code, None)) or _ANSWERED
     reason = next((words for words in _KNOWN if any(words in text for text in texts)), str(code))
@@ -284,18 +280,13 @@ _KNOWN = {
         "the API is switched off in the project of your credentials; enable it at {link}"
         " and try again after some minutes"
     ),
-    "domainPolicy": _(
+    "domain administrators": _(
         "your organisation does not let apps or outside accounts in (外部共有禁止); ask its"
         " administrator to allow {who}, or sign in as a user of the organisation"
     ),
     "ACCESS_TOKEN_SCOPE_INSUFFICIENT": _(
         "the credentials do not cover Google Sheets; sign in again with the"
         " scope https://www.googleapis.com/auth/spreadsheets"
-    ),
-    "storageQuotaExceeded": _(
-        "the Drive of {who} is full, or has no room at all as with service accounts; give "
-        "--folder with a folder of a shared drive (共有ドライブ), or --sheet with a sheet that you "
-        "own"
     ),
     "limit of 10000000 cells": _(
         "the spreadsheet is full (10 million cells); push to a new one with --sheet"
@@ -307,11 +298,6 @@ _KNOWN = {
     "not supported for this document": _(
         "this is an Excel file in Drive; open it and choose File > Save as"
         " Google Sheets (Google スプレッドシートとして保存)"
-    ),
-    "invalidSharingRequest": _("this address cannot be invited; check its spelling"),
-    "File not found": _(
-        "no such folder, or it is not shared; copy the part after /folders/ of its address, "
-        "and add {who} to it as a content manager (コンテンツ管理者)"
     ),
 }
 _BUSY = _("{name}: Google Sheets refused for now ({short}); try again later.")
@@ -353,14 +339,12 @@ class SheetsClient:
     """Reads and writes of the Sheets API, at most one write a second.
 
     Its requests raise what gspread and requests raise; whoever uses it wraps a whole piece of work in
-    `persist`, which tries again and has the last word. `drive` asks for access to Drive as well, which only
-    a new file in a folder needs. `clock` and `sleep` (seconds) are there to be replaced.
+    `persist`, which tries again and has the last word. `clock` and `sleep` (seconds) can be replaced.
     """
 
     def __init__(
         self,
         *,
-        drive: bool = False,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -377,7 +361,7 @@ class SheetsClient:
         # Somebody who tries things out on this machine needs no credentials. Any other address would get a
         # real token, which is why only this machine's are taken.
         nobody = local and not _variable()
-        credentials = None if nobody else _credentials([SHEETS, DRIVE] if drive else [SHEETS])
+        credentials = None if nobody else _credentials()
         self.account = Account("person") if nobody else _account_of(credentials)
         self._http = _http(credentials, local)
 
@@ -395,21 +379,6 @@ class SheetsClient:
         self._wrote = self._clock()
         self._writing = True
         return self._request("post", address, query, body)
-
-    def editors(self, key: str) -> set[str]:
-        """The addresses, in lower case, that may write into the spreadsheet."""
-        self._writing = False
-        held = self._http.list_permissions(key)
-        return {
-            str(permission.get("emailAddress", "")).lower()
-            for permission in held
-            if permission.get("role") in ("writer", "organizer", "fileOrganizer", "owner")
-        }
-
-    def invite(self, key: str, email: str) -> None:
-        """Makes somebody an editor; Google writes to them."""
-        self._writing = True
-        self._http.insert_permission(key, email, perm_type="user", role="writer", notify=True)
 
     def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
         from requests.exceptions import InvalidJSONError

@@ -43,7 +43,6 @@ from simulator.sheets.google_api import (
     SheetsClient,
     SinkUnavailable,
     Target,
-    account,
     worksheet_of,
 )
 from simulator.sheets.merge import (
@@ -789,50 +788,24 @@ class _Push:
             raise MovedCells(", ".join(moved))
 
 
-def new_sheet(title: str, folder: str = "", client: SheetsClient | None = None) -> str:
-    """Makes an empty spreadsheet, shared with nobody, and gives its key.
-
-    It lies in the Drive of the account, or in `folder`. Most service accounts have no room in a Drive of
-    their own, and need a folder of a shared drive.
-    """
-    client = client or SheetsClient(drive=bool(folder) or account().kind == "service")
-
-    def make() -> str:
-        if not folder and client.account.kind != "service":  # a login may cover sheets alone
-            return str(client.write(SPREADSHEETS, {"properties": {"title": title}})["spreadsheetId"])
-        kind = "application/vnd.google-apps.spreadsheet"
-        metadata = {"name": title, "mimeType": kind} | ({"parents": [folder]} if folder else {})
-        address = "https://www.googleapis.com/drive/v3/files"
-        return str(client.write(address, metadata, query={"supportsAllDrives": "true"})["id"])
-
-    try:
-        # Once only: a reply that was lost may have been a sheet that was made.
-        return client.persist(make, _("new sheet {title}", title=title), attempts=1)
-    except SinkUnavailable as error:
-        msg = _(
-            "{error} It may have been made: look for {title} in Drive first, and give it with --sheet.",
-            error=error,
-            title=title,
-        )
-        raise SinkUnavailable(msg) from None
-
-
-def write_test_cell(client: SheetsClient, key: str, text: str = "") -> None:
-    """Writes a cell of a worksheet that is made for it and goes at once.
-
-    With a text, which stays, it is the first cell of the first worksheet: for a spreadsheet that is new.
-    """
+def write_test_cell(client: SheetsClient, key: str) -> None:
+    """Writes a cell of a worksheet that is made for it and goes at once: no cell of people's is touched."""
+    number = _new_id()
+    properties = {"sheetId": number, "title": f"Rehearsal {number}"}
+    put = {"userEnteredValue": {"stringValue": "Rehearsal"}}
+    requests = [
+        {"addSheet": {"properties": properties}},
+        {
+            "updateCells": {
+                "range": box(number, (0, 1), (0, 1)),
+                "rows": [{"values": [put]}],
+                "fields": "userEnteredValue",
+            }
+        },
+        {"deleteSheet": {"sheetId": number}},
+    ]
 
     def write() -> None:
-        tabs = read_spreadsheet(client, key).tabs
-        # Of a spreadsheet that is somebody's, no cell of theirs is touched.
-        number = tabs[0].id if text else secrets.randbelow(2**31)
-        cell = {"userEnteredValue": {"stringValue": text or "Rehearsal"}}
-        area = box(number, (0, 1), (0, 1))
-        put = {"updateCells": {"range": area, "rows": [{"values": [cell]}], "fields": "userEnteredValue"}}
-        size = {"rowCount": 1, "columnCount": 1}
-        properties = {"sheetId": number, "title": f"Rehearsal {number}", "gridProperties": size}
-        added = [{"addSheet": {"properties": properties}}, put, {"deleteSheet": {"sheetId": number}}]
-        client.write(f"{SPREADSHEETS}/{key}:batchUpdate", {"requests": [put] if text else added})
+        client.write(f"{SPREADSHEETS}/{key}:batchUpdate", {"requests": requests})
 
     client.persist(write, _("sheet {key}", key=key), attempts=2)

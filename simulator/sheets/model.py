@@ -82,8 +82,8 @@ class Column(Value):
 class SheetCell:
     """What a cell shows; a `number` makes it numeric, and `text`, its wording, says with how many decimals.
 
-    SheetCell("82.5", 82.51) is a number that reads 82.5; SheetCell("82.5") is a text. It may lead somewhere:
-    to the row of a key among the conversations, or to an `anchor` of the page that stands beside a workbook.
+    SheetCell("82.5", 82.51) is a number that reads 82.5; SheetCell("82.5") is a text. It may lead to the
+    `row` of a key among the conversations.
 
     A dataclass with slots, not a model: there are hundreds of thousands of them.
     """
@@ -93,7 +93,6 @@ class SheetCell:
     mark: CellMark = ""
     note: str = ""
     row: str = ""
-    anchor: str = ""
 
 
 EMPTY = SheetCell()

@@ -31,7 +31,7 @@ class Runs:
         past = history(there, [name for name, run in runs if not run])
         language: Language = there[-1].language if there else "ja"
         report = history_report(past, language, commands=False)
-        block = _table(there, language) if there else Line(_("There are no runs."))
+        block = _table(there) if there else Line(_("There are no runs."))
         return replace(report, title=_("Runs"), sections=(Section("runs", "", (block,)),))
 
     def _run(self, name: str) -> PastRun | None:
@@ -46,7 +46,7 @@ class Runs:
         return self._read[name][1]
 
 
-def _table(runs: Sequence[PastRun], language: Language) -> Table:
+def _table(runs: Sequence[PastRun]) -> Table:
     earlier = {run.run: runs[:at] for at, run in enumerate(runs)}
     return Table.listing(
         "runs",
@@ -59,16 +59,9 @@ def _table(runs: Sequence[PastRun], language: Language) -> Table:
             _("Verdict"): run_verdict,
             _("Release decision"): run_decision,
             _("Since the last run"): lambda run: _beside(run, earlier[run.run]),
-            _("Customers"): lambda run: _("{parts}", parts=_customers(run, language)),
-            _("Bot"): lambda run: run.kind.adapter,
         },
-        words=frozenset({4, 5, 6, 7, 8}),
+        words=frozenset({4, 5, 6}),
     )
-
-
-def _customers(run: PastRun, language: Language) -> tuple[str, ...]:
-    """The names of those who took part."""
-    return tuple(sorted(names.get(language) or persona for persona, names in run.customers.items()))
 
 
 def _address(run: PastRun) -> str:

@@ -32,7 +32,7 @@ def completed(
     [
         ("rehearsal d", ["diff", "doctor"]),
         ("rehearsal sheets ", ["connect"]),
-        ("rehearsal sheets connect --sh", ["--share", "--sheet"]),
+        ("rehearsal sheets connect --sh", ["--sheet"]),
         ("rehearsal --tur", ["--turns"]),
         ("rehearsal --persona angry --see", ["--seed"]),
         ("rehearsal simulate --see", ["--seed"]),

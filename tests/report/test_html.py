@@ -261,17 +261,14 @@ def test_a_bot_that_called_no_tool_is_told_from_one_that_shows_none() -> None:
         ("解約金は ９,８００ 円です。", "解約金は9,800円です", "解約金は ９,８００ 円です"),
         ("ﾊﾞｯｸｱｯﾌﾟは無料です。", "バックアップは無料", "ﾊﾞｯｸｱｯﾌﾟは無料"),
         ("It costs\n 550 Yen.", "it costs 550 yen", "It costs\n 550 Yen"),
-        ("はい。郵送は1通550円で承ります。", "郵送は一通550円で承ります", "郵送は1通550円で承ります。"),
-        ("Yes. You may return the box whenever you like. Bye.", "return box whenever you like",
-         "You may return the box whenever you like."),
         ("240円です。24円です。", "24円", "24円"),
         ("何もありません。", "まったく別の主張である", None),
         ("", "何か", None),
     ],
 )  # fmt: skip
 def test_words_are_found_as_they_stand(answer: str, words: str, shown: str | None) -> None:
-    """Width, spaces and case make no difference; else the nearest sentence, or nothing."""
-    spans, _listed = marked(answer, [Flaw("not_found", "claims", words)])
+    """Width, spaces and case make no difference; what is not in the answer is not underlined."""
+    spans, _listed = marked(answer, [Flaw("not_found", words)])
 
     assert "".join(span.text for span in spans) == answer
     underlined = [(span.flaw.number, span.text) for span in spans if span.flaw]
@@ -280,8 +277,8 @@ def test_words_are_found_as_they_stand(answer: str, words: str, shown: str | Non
 
 def test_flaws_are_numbered_as_they_appear() -> None:
     """Whatever the judge named first; what is nowhere in the answer comes last."""
-    found = [Flaw("not_found", "claims", words) for words in ("何か別のこと", "乙である")]
-    spans, listed = marked("甲である。乙である。", [*found, Flaw("contradicted", "claims", "甲である")])
+    found = [Flaw("not_found", words) for words in ("何か別のこと", "乙である")]
+    spans, listed = marked("甲である。乙である。", [*found, Flaw("contradicted", "甲である")])
 
     assert [flaw.words for flaw in listed] == ["甲である", "乙である", "何か別のこと"]
     assert [span.flaw.number for span in spans if span.flaw] == [1, 2]
@@ -293,11 +290,8 @@ def test_only_what_is_not_supported_is_a_flaw() -> None:
     verdicts = [("a", "supported"), ("b", "not_found"), ("c", "contradicted"), ("", "not_found")]
     known = {"conversation": "c", "turn": 1, "state": "scored"}
     claims = [{"claim": words, "passage": "p", "verdict": verdict} for words, verdict in verdicts]
-    details = {"claims": [*claims, 7, None], "facts": "none"}
-    scores = {
-        name: Score.model_validate({"judge": name, "detail": {name: told}, **known})
-        for name, told in details.items()
-    }
+    detail = {"claims": [*claims, 7, None]}
+    scores = {"claims": Score.model_validate({"judge": "claims", "detail": detail, **known})}
 
     assert [(flaw.kind, flaw.words) for flaw in flaws(scores)] == [("contradicted", "c"), ("not_found", "b")]
     assert flaws({}) == []

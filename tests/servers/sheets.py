@@ -1,8 +1,5 @@
 """Google Sheets v4, as far as the program uses it, over real HTTP on this machine."""
 
-import json
-import re
-import secrets
 import time
 import traceback
 from typing import Any
@@ -48,7 +45,7 @@ class SheetsServer(LoopbackServer):
     """Spreadsheets in `store`; `log`, `troubles` and `accounts` are there to be used by tests.
 
     `sheets` maps a key to its worksheets of text. Without `auth` a request without a token is the owner's.
-    `disabled` names APIs ("sheets", "drive") that are switched off, `domain_policy` switches Drive apps off.
+    `disabled`: the API is switched off; `domain_policy` switches apps off.
     """
 
     path = ""
@@ -59,8 +56,8 @@ class SheetsServer(LoopbackServer):
         self.store, self.accounts = Store(), Accounts()
         self.log = Log()
         self.troubles: list[Trouble] = []
-        self.disabled: set[str] = set()
-        self.domain_policy, self.auth = False, auth
+        self.disabled = self.domain_policy = False
+        self.auth = auth
         for key, tabs in (sheets or {}).items():
             self.add(key, tabs)
 
@@ -89,14 +86,6 @@ class SheetsServer(LoopbackServer):
     def share(self, key: str, email: str = ROBOT, held: str = "writer") -> None:
         """Share a spreadsheet; also with "anyone"."""
         self.person(key).share(email, held)
-
-    def folder(self, *emails: str, shared_drive: bool = False) -> str:
-        """A new folder's id, where these accounts may write; a shared drive's folder owns what lies in it."""
-        number = "0A" + secrets.token_urlsafe(16)[:17]
-        self.store.folders[number] = dict.fromkeys(emails, "writer")
-        if shared_drive:
-            self.store.shared_drives.add(number)
-        return number
 
     @property
     def token_uri(self) -> str:
@@ -137,7 +126,7 @@ class SheetsServer(LoopbackServer):
     def _dispatched(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         if asked.path == "/token":
             return self._token(asked), False
-        return self._drive(asked) if asked.path.startswith("/drive/") else self._sheets(asked)
+        return self._sheets(asked)
 
     def _named(self, asked: LoggedRequest, method: str, access: Access) -> None:
         """Now that it is known what is asked: the first trouble on its way is its own."""
@@ -157,22 +146,20 @@ class SheetsServer(LoopbackServer):
         status, body = self.accounts.exchange(form, self.token_uri)
         return _json(body, status)
 
-    def _admit(
-        self, asked: LoggedRequest, service: str, method: str, access: Access, scopes: frozenset[str]
-    ) -> None:
+    def _admit(self, asked: LoggedRequest, method: str, access: Access, scopes: frozenset[str]) -> None:
         """Who is it, may they call at all, and not too often."""
         self._named(asked, method, access)
         asked.account = self.accounts.caller(asked.header, method, scopes, self.auth)
         project = asked.account.project if asked.account else "123456789012"
-        if service in self.disabled:
-            raise service_disabled(service, project)
+        if self.disabled:
+            raise service_disabled(project)
         if self.domain_policy:
             raise domain_policy()
 
     def _sheets(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         method, parts = _routed(asked)
         access: Access = "read" if api.Call(method.name, {}, {}, {}, None).is_read else "write"
-        self._admit(asked, "sheets", method.name, access, method.scopes)
+        self._admit(asked, method.name, access, method.scopes)
         if trouble := asked.meets("status", "reset"):
             return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
         query = checked_query(method, asked.query)
@@ -183,26 +170,6 @@ class SheetsServer(LoopbackServer):
             made = selected(api.answer(self.store, call), tree)
             answer = _json(made)
         return answer, bool(asked.meets("lost"))
-
-    def _drive(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
-        file = re.fullmatch(r"/drive/v3/files/([^/]+)/permissions", asked.path)
-        names = {("POST", False): "files.create", ("GET", True): "permissions.list",
-                 ("POST", True): "permissions.create"}  # fmt: skip
-        name = names.get((asked.verb, file is not None))
-        if name is None or not (file or asked.path == "/drive/v3/files"):
-            raise ApiError(404, f"This server does not know {asked.verb} {asked.path}.")
-        access: Access = "read" if asked.verb == "GET" else "write"
-        self._admit(asked, "drive", f"drive.{name}", access, api.DRIVE_SCOPES)
-        if trouble := asked.meets("status", "reset"):
-            return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
-        asked.body = json.loads(asked.raw) if asked.raw else None
-        query = {key: values[0] for key, values in asked.query.items()}
-        with self.store.lock:
-            if file:
-                made = api.permissions(self.store, asked.account, file[1], query, asked.body)
-            else:
-                made = api.create_in_drive(self.store, asked.account, query, asked.body)
-        return _json(made), bool(asked.meets("lost"))
 
 
 def _routed(asked: LoggedRequest) -> tuple[Method, dict[str, str]]:
@@ -215,7 +182,7 @@ def _routed(asked: LoggedRequest) -> tuple[Method, dict[str, str]]:
 def _mask(method: Method, query: Json) -> Mask:
     fields = query.get("fields", "")
     # Other answers are small; their masks are left to Google.
-    whole = method.name in ("spreadsheets.get", "spreadsheets.getByDataFilter", "spreadsheets.create")
+    whole = method.name in ("spreadsheets.get", "spreadsheets.getByDataFilter")
     return mask(fields, "Spreadsheet") if fields and whole else {}
 
 

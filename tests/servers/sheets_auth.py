@@ -57,8 +57,6 @@ class Accounts:
         self.known: dict[str, Account] = {}
         self.tokens: dict[str, Token] = {}
         self.refresh_tokens: dict[str, Account] = {}
-        # Refresh tokens and scopes, by the codes that are exchanged for them.
-        self.codes: dict[str, tuple[str, str]] = {}
         self.revoked: set[str] = set()
         self.life = 3600.0
         self.clock: Callable[[], float] = time.time
@@ -83,17 +81,6 @@ class Accounts:
         self.refresh_tokens[token] = account
         return token
 
-    def client(self, token_uri: str) -> Json:
-        """The contents of an OAuth client's file, for a program on a desktop."""
-        told = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "token_uri": token_uri}
-        return {"installed": told | {"auth_uri": "https://accounts.google.com/o/oauth2/auth"}}
-
-    def sign_in(self, email: str, scope: str) -> str:
-        """A code, as the browser brings it back when somebody has signed in and allowed what was asked."""
-        code = "4/" + secrets.token_urlsafe(12)
-        self.codes[code] = self.person(email), scope
-        return code
-
     def revoke(self, email: str) -> None:
         """Take all tokens of an account away; it gets no new ones."""
         self.revoked.add(email)
@@ -103,10 +90,6 @@ class Accounts:
         """The token endpoint: status and body for a form."""
         if form.get("grant_type") == JWT_GRANT:
             return self._by_assertion(form.get("assertion", ""), token_uri)
-        if form.get("grant_type") == "authorization_code":
-            token, scope = self.codes.pop(form.get("code", ""), ("", ""))
-            status, body = self._by_refresh_token(form | {"refresh_token": token, "scope": scope})
-            return status, body | {"refresh_token": token}
         assert form.get("grant_type") == "refresh_token"
         return self._by_refresh_token(form)
 

@@ -91,47 +91,18 @@ def insufficient_scopes(method: str) -> ApiError:
     return ApiError(403, "Request had insufficient authentication scopes.", details=[told])
 
 
-def service_disabled(service: str, project: str) -> ApiError:
-    """403 while the API (`sheets` or `drive`) is switched off in the caller's project."""
-    name = f"Google {service.title()} API"
-    address = f"{_CONSOLE}/{service}.googleapis.com/overview?project={project}"
-    text = (
-        f"{name} has not been used in project {project} before or it is disabled. Enable it by visiting"
-        f" {address} then retry. If you enabled this API recently, wait a few minutes for the action to"
-        " propagate to our systems and retry."
-    )
-    link = {"description": "Google developers console API activation", "url": address}
-    told = _info(
-        "SERVICE_DISABLED",
-        service=f"{service}.googleapis.com",
-        consumer=f"projects/{project}",
-        serviceTitle=name,
-        containerInfo=project,
-        activationUrl=address,
-    )
-    localized = {"@type": _RPC + "LocalizedMessage", "locale": "en-US", "message": text}
-    return ApiError(403, text, details=[told, localized, {"@type": _RPC + "Help", "links": [link]}])
+def service_disabled(project: str) -> ApiError:
+    """403 while the API is switched off in the caller's project."""
+    name = "Google Sheets API"
+    address = f"{_CONSOLE}/sheets.googleapis.com/overview?project={project}"
+    text = f"{name} has not been used in project {project} before or it is disabled. See {address}."
+    details = [_info("SERVICE_DISABLED", service="sheets.googleapis.com", activationUrl=address)]
+    return ApiError(403, text, details=details)
 
 
 def domain_policy() -> ApiError:
-    """403 where the organisation's administrators have switched Drive apps off."""
-    return drive_error(403, "domainPolicy", "The domain administrators have disabled Drive apps.")
-
-
-def storage_quota() -> ApiError:
-    """403 for a file whose owner would be a service account: those have no storage."""
-    text = "The user's Drive storage quota has been exceeded."
-    return drive_error(403, "storageQuotaExceeded", text, domain="usageLimits")
-
-
-def drive_error(code: int, reason: str, message: str, *, domain: str = "global") -> ApiError:
-    """An error of the Drive API, with its older `errors` list."""
-    return ApiError(code, message, errors=[{"message": message, "domain": domain, "reason": reason}])
-
-
-def file_not_found(key: str) -> ApiError:
-    """404 of the Drive API."""
-    return drive_error(404, "notFound", f"File not found: {key}.")
+    """403 where the organisation's administrators have switched apps off."""
+    return ApiError(403, "The domain administrators have disabled Drive apps.")
 
 
 def _info(reason: str, **metadata: str) -> Json:

@@ -65,7 +65,6 @@ class Spreadsheet:
         # Each with "project" beside the API's fields: PROJECT metadata is seen by its own project only.
         self.metadata: list[Json] = []
         self.permissions: dict[str, str] = {}
-        self.parents: list[str] = []
         self.revision = 0
 
     @property
@@ -79,7 +78,7 @@ class Spreadsheet:
         made.properties = dict(self.properties)
         made.sheets = [sheet.copy() for sheet in self.sheets]
         made.metadata = list(self.metadata)
-        made.permissions, made.parents = dict(self.permissions), list(self.parents)
+        made.permissions = dict(self.permissions)
         return made
 
     def restore(self, earlier: "Spreadsheet") -> None:
@@ -186,15 +185,4 @@ class Store:
 
     def __init__(self) -> None:
         self.books: dict[str, Spreadsheet] = {}
-        # Folders by id, with the accounts that may write there; a shared drive owns what lies in it.
-        self.folders: dict[str, dict[str, str]] = {}
-        self.shared_drives: set[str] = set()
-        # Whether service accounts have a Drive of their own, as those of earlier years.
-        self.service_drives = False
-        # Whom Google wrote to, and about which file.
-        self.mails: list[tuple[str, str]] = []
         self.lock = threading.RLock()
-
-    def new_key(self) -> str:
-        """A key as long as Google's."""
-        return "1" + secrets.token_urlsafe(33)[:43]

@@ -13,7 +13,7 @@ import requests
 from simulator.core.errors import InputError
 from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import Account, SinkUnavailable, Target, account, target
-from simulator.sheets.google_sheets import new_sheet, pull, worksheet_values
+from simulator.sheets.google_sheets import pull, worksheet_values
 from simulator.sheets.model import SheetCell, SheetRow
 from tests.report.test_worksheets import report_context
 from tests.servers.malformed import ok, serve
@@ -103,16 +103,8 @@ def full(server: SheetsServer) -> None:
     server.book(KEY).sheets[0].grid.columns = 10_000
 
 
-def guarded(server: SheetsServer) -> None:
-    lock(server)
-
-
 def guarded_in_part(server: SheetsServer) -> None:
     lock(server, startRowIndex=0, endRowIndex=9, startColumnIndex=1, endColumnIndex=3)
-
-
-def guarded_columns(server: SheetsServer) -> None:
-    lock(server, startColumnIndex=1, endColumnIndex=3)
 
 
 def lock(server: SheetsServer, **area: int) -> None:
@@ -129,16 +121,14 @@ def lock(server: SheetsServer, **area: int) -> None:
         (lambda server: server.share(KEY, ROBOT, ""), ("no access", "共有", ROBOT, "編集者")),
         (lambda server: server.share(KEY, ROBOT, "reader"), ("reading only", "編集者", ROBOT)),
         (
-            lambda server: server.disabled.add("sheets"),
+            lambda server: setattr(server, "disabled", True),
             ("switched off", "https://console.cloud.google.com/flows/enableapi"),
         ),
         (policy, ("外部共有禁止", "administrator", ROBOT)),
         (lambda server: server.store.books.pop(KEY), ("no such sheet", "/d/")),
         (lambda server: server.accounts.revoke(ROBOT), ("refused the credentials", "invalid_grant")),
         (full, ("10 million cells",)),
-        (guarded, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}")),
         (guarded_in_part, ("シートと範囲を保護", ROBOT, f"Protected: {TITLE}!B1:C9")),
-        (guarded_columns, (f"Protected: {TITLE}!B1:C104",)),
     ],
 )
 def test_what_people_can_mend_is_one_line(
@@ -273,37 +263,6 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer, monkeypatch
 
     assert account() == Account("service", ROBOT)
     assert pushed(review()).rows == 3
-
-
-def test_a_new_sheet_in_a_shared_drive(server: SheetsServer) -> None:
-    """A service account puts it into a folder that is owned by the drive."""
-    folder = server.folder(ROBOT, shared_drive=True)
-    key = new_sheet("リハーサル", folder, client=Counting(drive=True))
-
-    assert server.book(key).parents == [folder]
-    assert TITLE in pushed(review(), to=Target(key=key)).worksheets
-
-
-def test_a_service_account_owns_no_files(server: SheetsServer) -> None:
-    """A folder in somebody's own Drive has no room for its files either."""
-    for folder in ("", server.folder(ROBOT)):
-        with pytest.raises(InputError, match=r"no room at all .* --folder with a folder of a shared drive"):
-            new_sheet("x", folder, client=Counting(drive=True))
-    with pytest.raises(InputError, match="/folders/"):
-        new_sheet("x", "no-such-folder", client=Counting(drive=True))
-    server.disabled = {"drive"}
-    with pytest.raises(InputError, match=r"drive\.googleapis\.com"):
-        new_sheet("x", server.folder(ROBOT, shared_drive=True), client=Counting(drive=True))
-
-
-def test_a_file_is_never_made_twice(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the reply is lost there is one file, and the line says to look for it."""
-    monkeypatch.setenv(GIVEN, json.dumps(person(server)))
-    server.troubles = [Trouble.lost_reply()]
-    with pytest.raises(SinkUnavailable, match="look for リハーサル in Drive"):
-        new_sheet("リハーサル", client=Counting())
-
-    assert [book.properties["title"] for book in server.store.books.values()].count("リハーサル") == 1
 
 
 def test_reading_is_tried_again_and_told_in_one_line(server: SheetsServer) -> None:
