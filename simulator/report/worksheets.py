@@ -66,7 +66,6 @@ from simulator.report.tables import (
     failure_text,
     grade_text,
     mark_text,
-    replay_note,
 )
 from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.results.causes import standing_name
@@ -95,7 +94,6 @@ from simulator.sheets.model import (
     worksheet,
 )
 from simulator.storage.results import select_conversations
-from simulator.storage.run_file import replay_of
 from simulator.storage.words import WORDS, InDocument, Spoken
 
 # A row of the summary: its key, what it is about, the figure, and what that rests on, as in
@@ -293,16 +291,9 @@ def _held(n: int, planned: int) -> Message:
 def _course(context: ReportContext) -> Iterator[_Figure]:
     """How the run went: endings, failures, time and cost."""
     summary, titles = context.summary, context.titles
-    if replay := replay_note(context.results.run):
-        origin = SheetCell(text=safe_text(replay_of(context.results.run) or ""))
-        yield "replay_of", _("replay"), origin, replay
     # Rows of a data set are asked once, and all end alike.
     for how, count in () if summary.rows else summary.ended.items():
         yield f"ended.{how}", _("Ended: {how}", how=titles("ended", how)), number_cell(count), ""
-    for name, judge in summary.scores.judges.items():
-        if judge.failed:
-            title = _("Could not be graded: {judge}", judge=titles("judge", name))
-            yield f"failed.{name}", title, number_cell(judge.failed), ""
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} answers", n=silent, turns=summary.turns)

@@ -2,8 +2,7 @@
 
 A worksheet and its columns are found by developer metadata, which follows them through renames, moves and
 insertions. Rows are found by their key cell, which moves along when people sort; Google does not promise that
-for metadata of rows. A copy of a worksheet has lost its metadata: it is recognised by its titles, and its
-columns by theirs.
+for metadata of rows.
 
 A push goes in rounds: it reads the sheet, writes what is missing, and reads again, for people may sort or
 insert in between. Text is never a formula. One round:
@@ -56,7 +55,6 @@ from simulator.sheets.merge import (
     day_of,
     edited_sheet,
     merge_all,
-    recognised,
     replaced_lines,
 )
 from simulator.sheets.model import (
@@ -208,24 +206,9 @@ def read_sheets(
     layouts: Mapping[str, Layout],
     parts: Callable[[str, Tab], Iterable[Json]],
 ) -> dict[str, tuple[Tab, EditedSheet]]:
-    """Our worksheets of these names that are there: one read, or two where there are copies.
-
-    `parts` are the areas that are read of each; copies, which have lost their metadata, are read whole. Whose
-    copy it is titles do not tell, so there are none where teams share the spreadsheet.
-    """
+    """Our worksheets of these names that are there: one read; `parts` are the areas that are read of each."""
     tabs = {name: tab for name in layouts if (tab := spreadsheet.tab(identity(name, target.suffix)))}
-    # Only worksheets without any metadata can be copies that lost it: others are known to be something else.
-    lost = [] if target.suffix else [name for name in layouts if name not in tabs]
-    free = {tab.id: tab for tab in spreadsheet.tabs if lost and WORKSHEET not in tab.tags}
-    areas = [part for name, tab in tabs.items() for part in parts(name, tab)]
-    cells = read_cells(client, target.key, [*areas, *map(head, free.values())], _SHOWN)
-    lines = {number: _lines(cells.get(number, {})) for number in free}
-    for name in lost:
-        if (copy := recognised(lines, layouts[name])) is not None:
-            tabs[name] = free[copy]
-            # One worksheet is a copy of one only.
-            del lines[copy]
-    cells |= read_cells(client, target.key, [box(tabs[name].id) for name in lost if name in tabs], _SHOWN)
+    cells = read_cells(client, target.key, [part for item in tabs.items() for part in parts(*item)], _SHOWN)
     return {name: (tab, _edited(tab, cells.get(tab.id, {}), layouts[name])) for name, tab in tabs.items()}
 
 
@@ -279,10 +262,8 @@ def worksheet_values(
 
     def read() -> tuple[str, dict[int, Mapping[int, str]]]:
         tabs = read_spreadsheet(client, key).tabs
-        # The very name first: a sheet may have "FAQ" and "faq".
-        exact = [tab for tab in tabs if name in (None, tab.title)]
-        alike = [tab for tab in tabs if name and folded(tab.title) == folded(name)]
-        if not (tab := next(iter(exact or alike), None)):
+        named = (tab for tab in tabs if name is None or folded(tab.title) == folded(name))
+        if (tab := next(named, None)) is None:
             what = _("no worksheet {name}", name=name or "with cells")
             msg = _(
                 "{address}: {what}; its name is on the tab at the bottom of the sheet.",
@@ -453,22 +434,20 @@ class Changes:
         return body | ({"userEnteredFormat": look} if look else {})
 
     def _structure(self, tab: Tab | None, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
-        """A new worksheet, new columns, and the metadata by which both are known; a copy has lost its own."""
+        """A new worksheet, new columns, and the metadata by which both are known."""
         sheet, whole = self.sheet, {"sheetId": self.sheet_id}
         added = [*merged.added] if tab else [(sheet.columns[0], 1), *merged.added]
-        columns_there = edited.columns if tab else {}
         if tab is None:
             grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
             grid["columnCount"] = len(added) + SPARE_COLUMNS
             grid["frozenColumnCount"] = min(sheet.frozen_columns, len(added) - 1)
             yield {"addSheet": {"properties": {**whole, "title": self.title, "gridProperties": grid}}}
-            filtered = box(self.sheet_id, columns=(0, len(added)))
-            yield {"setBasicFilter": {"filter": {"range": filtered}}}
-        # Of a copy that lost its metadata: from now on it is the worksheet of that name.
-        if tab is None or WORKSHEET not in tab.tags:
             yield _tag(_new_id(), WORKSHEET, self.called, whole)
             yield _tag(_new_id(), OWN_ID, str(self.sheet_id), whole)
-        for key, place in columns_there.items():
+            filtered = box(self.sheet_id, columns=(0, len(added)))
+            yield {"setBasicFilter": {"filter": {"range": filtered}}}
+        # A column that lost its mark, as one that was cut and pasted, gets it again.
+        for key, place in edited.columns.items():
             if tab and key not in tab.tag_ids:
                 yield self._tag_column(key, place - 1)
         for column, place in added:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from simulator.cases.cases import dataset_of_worksheet
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, listed, ngettext, printable, say, shown
+from simulator.core.messages import Message, _, listed, printable, say, shown
 from simulator.core.types import Case, Language
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
@@ -103,22 +103,12 @@ def approved(
     cases = tuple(dataset_of_worksheet(source, title, table, language).rows())
     answers = _right_answers(rows.get(REVIEW, ()), cases)
     if left:
-        reasons = tuple(
-            ngettext(
-                "{n} {why} (row {rows})",
-                "{n} {why} (rows {rows})",
-                n=len(numbers),
-                why=why,
-                rows=listed(list(map(str, numbers)), _LISTED),
-            )
-            for why, numbers in left.items()
-        )
         note = _(
             "{source}: {asked} of {all} questions; left out: {reasons}.",
             source=source,
             asked=len(asked),
-            all=len(asked) + sum(map(len, left.values())),
-            reasons=reasons,
+            all=len(asked) + len(left),
+            reasons=listed([_("{why} (row {n})", why=why, n=str(n)) for n, why in left.items()], _LISTED),
         )
         say(note)
     # Said, because it changes what the bot is held against without anybody having touched the question.
@@ -153,14 +143,14 @@ def _ours(address: str, client: SheetsClient, suffix: str) -> Target | None:
     return Target(key=key, suffix=suffix if suffix in suffixes or not suffixes else next(iter(suffixes)))
 
 
-def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[Message, list[int]]]:
-    """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong.
+def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[int, Message]]:
+    """The rows to ask by the ids of their cases, and what is wrong with the others by their numbers.
 
     A row that people added has no key: its id comes of its text, "q-" and ten digits, so that runs can be
     compared however the sheet is sorted. Reworded, it is another question.
     """
     asked: dict[str, PulledRow] = {}
-    left: dict[Message, list[int]] = {}
+    left: dict[int, Message] = {}
     for row in rows:
         why = None
         if not row.cells.get("question", "").strip():
@@ -173,7 +163,7 @@ def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[
         text = folded(row.cells.get("question", ""))
         key = row.key or "q-" + hashlib.blake2s(text.encode(), digest_size=5).hexdigest()
         if why or key in asked:
-            left.setdefault(why or _("there already"), []).append(row.number)
+            left[row.number] = why or _("there already")
         else:
             asked[key] = row
     return asked, left

@@ -75,12 +75,11 @@ def compared(language: Language = "ja") -> str:
     return side_by_side(painted(full(language)), painted(better(language)), language)
 
 
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_it_looks_as_it_is_meant_to(language: Language) -> None:
+def test_it_looks_as_it_is_meant_to() -> None:
     """The whole page, but for style and script, which stand in files of their own."""
-    whole = rendered(full(language), language)
+    whole = rendered(full("ja"), "ja")
     page = re.sub(r"(<(style|script)>).*?(</\2>)", r"\1\3", whole, flags=re.DOTALL)
-    compare(f"report_{language}.html", re.sub(r"'sha256-[^']+'|&#39;sha256-.+?&#39;", "'sha256-'", page))
+    compare("report_ja.html", re.sub(r"'sha256-[^']+'|&#39;sha256-.+?&#39;", "'sha256-'", page))
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -1,13 +1,13 @@
-"""Cells: writing and merging them on request, sorting them as people do."""
+"""Cells: writing them on request, sorting them as people do."""
 
 from typing import Any
 
 from tests.servers.sheets_a1 import Box
-from tests.servers.sheets_edit import Edit, fields_of, fits, overlaps, rows_of, updated
-from tests.servers.sheets_errors import Json, invalid
+from tests.servers.sheets_edit import Edit, fields_of, fits, rows_of, updated
+from tests.servers.sheets_errors import Json
 from tests.servers.sheets_grid import Cell
 from tests.servers.sheets_schema import Mask
-from tests.servers.sheets_state import Sheet, grid_area, grid_range
+from tests.servers.sheets_state import Sheet
 from tests.servers.sheets_typing import displayed, effective
 
 
@@ -83,16 +83,3 @@ def _sort_key(edit: Edit, sheet: Sheet, row: int, column: int) -> Any:
     if "numberValue" in value:
         return 0, value["numberValue"], ""
     return 1, 0, displayed(value, None).casefold()
-
-
-def merge_cells(edit: Edit, told: Json) -> Json:
-    """mergeCells, all into one; what lies under the first cell is lost."""
-    sheet, box = edit.box(told.get("range") or {})
-    edit.guard(sheet, box)
-    if any(overlaps(grid_area(known), box) for known in sheet.lists["merges"]):
-        raise invalid("You must select all cells in a merged range to merge or unmerge them.")
-    sheet.lists["merges"].append(grid_range(sheet, box))
-    for row, column in box.cells[1:]:
-        cell = {k: v for k, v in sheet.grid.get(row, column).items() if k != "userEnteredValue"}
-        edit.put(sheet, row, column, cell)
-    return {}

@@ -79,7 +79,6 @@ HANDLERS: dict[str, Handler] = {
     "deleteSheet": _delete_sheet,
     "updateCells": cells.update_cells,
     "repeatCell": cells.repeat_cell,
-    "mergeCells": cells.merge_cells,
     "insertDimension": dimensions.insert_dimension,
     "deleteDimension": dimensions.delete_dimension,
     "updateDimensionProperties": dimensions.update_dimension_properties,

@@ -11,7 +11,7 @@ from tests.servers.sheets_grid import Axis, Grid, Shift, shifted
 MOST_CELLS = 10_000_000
 LONGEST_CELL = 50_000
 # What a worksheet has lists of, named as in the Sheet resource.
-KEPT_LISTS = ("protectedRanges", "merges")
+KEPT_LISTS = ("protectedRanges",)
 
 
 class Sheet:

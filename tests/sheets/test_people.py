@@ -5,10 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.report.worksheets import worksheets
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
-from tests.report.test_worksheets import report_context
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
 from tests.sheets_sink import KEY, TITLE, Counting, Meddled, at, cell, column, letter, pushed, review
@@ -107,22 +105,6 @@ def test_a_formula_in_a_cell_that_should_be_empty_goes(server: SheetsServer) -> 
     pushed(review(question=""))
 
     assert not cell(server, place).get("userEnteredValue")
-
-
-def test_a_copy_without_metadata_is_known_by_its_titles(server: SheetsServer) -> None:
-    """A worksheet copied from another file is adopted, with all that people wrote in it."""
-    sheet = next(sheet for sheet in worksheets(report_context()) if sheet.name == "review")
-    key, mari = sheet.rows[0].key, server.person(KEY)
-    pushed(sheet.model_copy(update={"rows": sheet.rows[:2]}))
-    mari.type(sheet.title, at(server, key, "comment", sheet.title), "私見")
-    server.book(KEY).metadata.clear()
-    done = pushed(sheet)
-
-    assert (done.worksheets, done.rows) == ((), len(sheet.rows) - 2)
-    assert comments()[key] == "私見"
-    mari.rename_header(sheet.title, "コメント", "メモ")
-    assert comments()[key] == "私見", "it has its metadata again"
-    assert pushed(sheet).writes == 0
 
 
 @pytest.mark.parametrize("deed", ["sort", "insert rows", "rename", "hide rows", "add rows"])

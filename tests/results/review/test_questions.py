@@ -80,8 +80,8 @@ def test_only_what_is_in_use_and_approved_is_asked(capsys: pytest.CaptureFixture
 
     assert [case.id for case in found] == ["a"]
     assert capsys.readouterr().err == (
-        "S: 1 of 7 questions; left out: 2 not in use (rows 3, 6), 2 not approved (rows 4, 5),"
-        " 1 without a question (row 7), 1 there already (row 8).\n"
+        "S: 1 of 7 questions; left out: not in use (row 3), not approved (row 4), not approved (row 5),"
+        " not in use (row 6), without a question (row 7), there already (row 8).\n"
     )
     with pytest.raises(InputError, match=r"S: none of its test questions .*使用する.*承認"):
         asked(("a", {"question": "x"}))
