@@ -152,4 +152,4 @@ def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest
 
     assert "送料は" in [case.question for case in found.values()]
     assert len(found) == len(report_context().results.conversations) - 2
-    assert "2 not approved (rows 2," in capsys.readouterr().err
+    assert "not approved (row 2), not approved (row" in capsys.readouterr().err
