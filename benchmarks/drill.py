@@ -67,7 +67,7 @@ def play(language: Language, folder: Path) -> Iterator[tuple[str, int]]:
 def _rehearsed(runs: Path, *words: str) -> str:
     """The id of a new run with these options."""
     earlier = set(runs.iterdir()) if runs.is_dir() else set[Path]()
-    code, said = _printed(*words, "--adapter", "demo", "--offline", "--runs", str(runs), "--quiet")
+    code, said = _printed(*words, "--adapter", "demo", "--offline", "--runs", str(runs))
     if code:
         raise RuntimeError(said)
     (made,) = set(runs.iterdir()) - earlier

@@ -283,7 +283,7 @@ def figures(language: Language, folder: Path, desk: Desk) -> Iterator[dict[str, 
         writer.writeheader()
         writer.writerows(desk.questions)
     plain = (
-        "--adapter", "demo", "--offline", "--runs", str(runs), "--quiet", "--persona", "calm",
+        "--adapter", "demo", "--offline", "--runs", str(runs), "--persona", "calm",
         "--turns", "1", "--seed", "1", "--cases", str(cases), "--language", language,
     )  # fmt: skip
     _printed(*plain, "--knowledge", str(old), "--set", f"knowledge={old}")

@@ -26,7 +26,7 @@ from simulator.sheets.model import TABS
 from simulator.web.server import Pages
 
 DOCS, STORY = ROOT / "docs", ROOT / "demo" / "story"
-RUN = "--set version=v1 --knowledge articles --target 80 --confidence off --offline --quiet --to xlsx"
+RUN = "--set version=v1 --knowledge articles --target 80 --confidence off --offline --to xlsx"
 SIZE = ViewportSize(width=1280, height=1200)
 # The columns and rows of a worksheet that are shown.
 SHEETS = {"sheet": ("review", "B1:K6"), "workbook": ("summary", "B1:H12")}

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / ".mypy_cache"
 # What a command does with the run, and the parts of a run that a call takes as arguments.
 COMMAND_LINE = {
-    "protocol", "cases", "dry_run", "json_output", "verbose", "quiet", "to", "sheet",
+    "protocol", "cases", "dry_run", "json_output", "verbose", "to", "sheet",
     "worksheet", "tests",
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack
 
 from simulator import plugins
-from simulator.api.progress import only_the_verdict
+from simulator.api.progress import silent
 from simulator.core.errors import UnknownName
 from simulator.core.messages import Message, _, shown
 from simulator.core.run_options import RehearsalOptions, RowOptions, RunOptions
@@ -320,16 +320,16 @@ def _quietly(work: Callable[[], Returned]) -> Returned:
     """
     plugins.offer()
 
-    def silent() -> Returned:
-        with only_the_verdict(quiet=True):
+    def quiet() -> Returned:
+        with silent():
             return work()
 
     if not _has_loop():
-        return silent()
+        return quiet()
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:
-        return thread.submit(silent).result()
+        return thread.submit(quiet).result()
 
 
 def _has_loop() -> bool:

@@ -75,9 +75,9 @@ def _without_traceback(record: logging.LogRecord) -> bool:
 
 
 @contextlib.contextmanager
-def only_the_verdict(quiet: bool) -> Iterator[None]:
-    """While a run is made and its reports are written: with --quiet nothing goes to stderr but errors."""
-    with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext():
+def silent() -> Iterator[None]:
+    """While a Python call works: nothing goes to stderr."""
+    with contextlib.redirect_stderr(io.StringIO()):
         yield
 
 

@@ -29,7 +29,7 @@ from simulator.storage.results import conversations_with_scores
 from simulator.storage.run_file import RunFile, find_run, read_run
 
 # What only today's call decides.
-TODAYS = ("to", "json_output", "verbose", "quiet", "runs", "offline")
+TODAYS = ("to", "json_output", "verbose", "runs", "offline")
 
 
 class GradedRun(NamedTuple):

@@ -36,7 +36,6 @@ from simulator.cases.structured import object_rows
 from simulator.cases.workbooks import WorkbookSheet, worksheet_rows
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, ngettext, quote, restored, sentences, stored
-from simulator.core.settings import Sample
 from simulator.core.types import Case, Language
 
 # What an evaluation takes for a label in an answer: {"1": ("wrong", "1")}, the label itself included.
@@ -329,13 +328,12 @@ class DataSet:
         self.finish()
 
     def rows(
-        self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
+        self, language: str | None = None, sample: int | None = None, limit: int | None = None
     ) -> KeptCases:
         """The valid rows in a language (None and "all": any): a random sample, if any, cut to `limit`.
 
-        The sample is `random.Random(seed).sample` over the rows in their order, as simple-evals draws it, so
-        the same seed gives the same rows here and there. Raises CaseFileError where no row is in the
-        language.
+        The sample is `random.Random(0).sample` over the rows in their order, as simple-evals draws it.
+        Raises CaseFileError where no row is in the language.
         """
         rows = self._in(language)
         if not rows:
@@ -345,8 +343,8 @@ class DataSet:
                 language=language,
             )
             raise CaseFileError(msg)
-        if sample is not None and sample.size < len(rows):
-            rows = random.Random(sample.seed).sample(rows, sample.size)  # noqa: S311 - a sample
+        if sample is not None and sample < len(rows):
+            rows = random.Random(0).sample(rows, sample)  # noqa: S311 - a sample
         return KeptCases(rows[:limit], self._name)
 
     def _in(self, language: str | None) -> Sequence[_KeptRow]:

@@ -5,7 +5,6 @@ From words to a command:
     --persona angry          simulate --persona angry      without a command, a rehearsal starts
     -c mine.toml list        list                          with REHEARSAL_CONFIG=mine.toml meanwhile
     --redact --cases x.csv   simulate --redact=on ...      alone, --redact means on
-    purge latest --cache     purge latest --replies        an earlier spelling, with a note
 
 From an error to an exit code, each with one line on stderr:
 

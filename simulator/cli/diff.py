@@ -19,7 +19,7 @@ from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown as as_markdown
 
 
-@takes("runs", "json_output", "verbose", "quiet")
+@takes("runs", "json_output", "verbose")
 def command(
     flags: dict[str, Any],
     before: str = argument("RUN", "The earlier run: id, start of an id, or path.", ...),

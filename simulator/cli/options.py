@@ -35,7 +35,7 @@ from simulator.core.settings import (
 USUAL = frozenset({
     "adapter", "set", "cases", "language", "limit", "persona", "turns", "user_model", "replay", "judges",
     "judge_model", "knowledge", "target", "max_major", "confidence", "offline", "dry_run", "resume", "runs",
-    "to", "sheet", "json_output", "verbose", "quiet", *GROUPS["Rows"],
+    "to", "sheet", "json_output", "verbose", *GROUPS["Rows"],
 })  # fmt: skip
 # What every command takes that has models grade or write, and keeps nothing but their answers.
 MODEL_WORK = (
@@ -43,7 +43,7 @@ MODEL_WORK = (
 )  # fmt: skip
 # How a finished run is reported; all else stays as the run was held, but for what the command line names.
 REPORTING = (
-    "to", "sheet", "worksheet", "json_output", "verbose", "quiet", "runs",
+    "to", "sheet", "worksheet", "json_output", "verbose", "runs",
 )  # fmt: skip
 # What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
 # in `--turns N`, `--cases FILE`.
@@ -61,10 +61,9 @@ _SHAPES = {
     "HOW": "judging causes",
     "PATH": "knowledge",
     "AMOUNT": "budget",
-    "N[:SEED]": "sample",
     "SECONDS": "timeout patience",
     "MODEL": "user_model judge_model embed_model demo_model",
-    "N": "limit turns repeats seed concurrency calls rpm tpm shots",
+    "N": "limit sample turns repeats seed concurrency calls rpm tpm",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from simulator import plugins
 from simulator.api.destinations import check_destinations, write_reports
 from simulator.api.outputs import RunOutputs
-from simulator.api.progress import only_the_verdict
 from simulator.api.run import FinishedRun
 from simulator.cli.terminal import ExitCode, print_json, say, say_stopped
 from simulator.core.errors import RehearsalError, Unforeseen
@@ -58,15 +57,14 @@ def publish(
     whatever the gate would say. Raises RunFileError and others where the reports of a run that did not stop
     fail.
     """
-    with only_the_verdict(settings.quiet):
-        if stopped is None:
-            try:
-                return _publish(path, settings)
-            except KeyboardInterrupt:
-                raise RehearsalError(sentences(_("interrupted."), REPORT_AGAIN)) from None
-        # That the run stopped matters more than a full disk, or a sheet that cannot be reached.
-        with contextlib.suppress(RehearsalError, KeyboardInterrupt):
-            _publish(path, settings)
+    if stopped is None:
+        try:
+            return _publish(path, settings)
+        except KeyboardInterrupt:
+            raise RehearsalError(sentences(_("interrupted."), REPORT_AGAIN)) from None
+    # That the run stopped matters more than a full disk, or a sheet that cannot be reached.
+    with contextlib.suppress(RehearsalError, KeyboardInterrupt):
+        _publish(path, settings)
     say_stopped(path, stopped, resume)
     return ExitCode.INCOMPLETE
 

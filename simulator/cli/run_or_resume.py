@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from simulator.api.make import make
-from simulator.api.progress import only_the_verdict
 from simulator.api.run import FinishedRun, Interrupted
 from simulator.cli.forecast import show_forecast
 from simulator.cli.terminal import ExitCode, print_json, say_stopped
@@ -30,8 +29,7 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
         check, _publish = _reports()
         check(settings)
     try:
-        with only_the_verdict(settings.quiet):
-            done = make(settings, protocol, given_flags(flags))
+        done = make(settings, protocol, given_flags(flags))
     except Interrupted as ended:
         say_stopped(ended.path, _("interrupted"))
         return ExitCode.INCOMPLETE

@@ -34,8 +34,8 @@ Tone = Literal["", "alarm", "good", "strong", "soft"]
 Text = Message | str
 """What we say, which a painter shows in the language of the report; or what others said, word for word."""
 
-View = Literal["verdict", "brief", "terminal", "markdown", "page"]
-"""Where a report is shown: after a run a terminal has `brief`, with --verbose all, with --quiet `verdict`."""
+View = Literal["brief", "terminal", "markdown", "page"]
+"""Where a report is shown: after a run a terminal has `brief`, with --verbose all."""
 # `markdown` is also what is posted to a pull request, and `page` is report.html.
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
 TERMINAL: frozenset[View] = frozenset({"terminal"})

@@ -81,6 +81,5 @@ class RowOptions(RunOptions, total=False):
     """Options of `evaluate`: those of all runs, and how rows of a data set are asked."""
 
     prompt: str
-    shots: int
+    sample: int
     labels: Names
-    sample: int | str

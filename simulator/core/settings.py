@@ -409,25 +409,6 @@ def missing_price(role: str, model: str) -> Message:
     )
 
 
-# "200" and "200:7".
-_SAMPLE = re.compile(r"(\d{1,9})(?:\s*:\s*(\d{1,18}))?")
-
-
-class Sample(NamedTuple):
-    """So many rows by lot, as `random.Random(seed).sample` draws them."""
-
-    size: int
-    seed: int = 0
-
-
-def read_sample(text: str) -> Sample:
-    """Size and seed of `200` (seed 0) or `200:7`; ValueError says what is wrong with it."""
-    match = _SAMPLE.fullmatch(text.strip())
-    if match is None or not int(match[1]):
-        raise ValueError(_("write 200 for 200 rows, or 200:7 to set the seed, too"))
-    return Sample(int(match[1]), int(match[2] or 0))
-
-
 def read_patterns(value: Any) -> Any:
     """One regular expression or several; ValueError names an invalid one.
 
@@ -470,10 +451,6 @@ def _reports(names: tuple[str, ...]) -> tuple[str, ...]:
     """By our names for those that people use for a report; the page is written anyway."""
     called = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
     return tuple(dict.fromkeys(called.get(name, name) for name in names if name != "html"))
-
-
-def _read_sample(value: Any) -> str | None:
-    return None if value is None or read_sample(str(value)) is None else str(value).strip()
 
 
 def _read_labels(value: Any) -> Any:
@@ -551,6 +528,7 @@ def setting(text: str, default: Any = None) -> Any:
 
 
 Protocol = Literal["dialogue", "single_turn"]
+Positive = Annotated[int, Field(ge=1)]
 
 
 class RowSettings(BaseModel):
@@ -563,12 +541,7 @@ class RowSettings(BaseModel):
 
     protocol: Protocol = setting("Whether customers talk, or each row is asked once.", "dialogue")
     prompt: str | None = setting("Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
-    sample: Annotated[str | None, BeforeValidator(_read_sample)] = setting(
-        "Only N random rows: N, or N:SEED (default seed: 0)."
-    )
-    shots: Annotated[int, Field(ge=0, le=100)] | None = setting(
-        "Examples shown before each row, instead of the prompt's own number."
-    )
+    sample: Positive | None = setting("Only N random rows.")
     labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = setting(
         "All labels (default: of the prompt or data).", {}
     )
@@ -581,12 +554,11 @@ SETTINGS_FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it. Whoever resumes it
 # or paints it again says so anew.
 NOT_STORED = frozenset({
-    "resume", "dry_run", "to", "json_output", "verbose", "quiet", "runs", "sheet", "worksheet",
+    "resume", "dry_run", "to", "json_output", "verbose", "runs", "sheet", "worksheet",
     "tests",
 })  # fmt: skip
 
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
-Positive = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -719,7 +691,6 @@ class Settings(RowSettings):
     dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
     json_output: bool = setting("Print exactly one JSON object on stdout.", False)
     verbose: bool = setting("Print every figure, not only what to read first.", False)
-    quiet: bool = setting("Print only the verdict.", False)
     # What plug-ins add (`AddedSettings`), by its name: no option itself.
     added: dict[str, JsonValue] = {}
 
@@ -751,9 +722,9 @@ class Settings(RowSettings):
         return self.language if self.language in ("ja", "en") else None
 
     @property
-    def view(self) -> Literal["verdict", "brief", "terminal"]:
+    def view(self) -> Literal["brief", "terminal"]:
         """How much a terminal is shown of a result."""
-        return "verdict" if self.quiet else "terminal" if self.verbose else "brief"
+        return "terminal" if self.verbose else "brief"
 
     def stored_values(self) -> dict[str, Any]:
         """The values that are stored with a run, without secrets, and what `--resume` continues with.
@@ -798,9 +769,9 @@ GROUPS = {
         "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
         "cache", "prices",
     ),
-    "Rows": ("prompt", "shots", "labels", "sample"),
+    "Rows": ("prompt", "labels", "sample"),
     "Output": (
-        "runs", "to", "sheet", "worksheet", "tests", "json_output", "verbose", "quiet",
+        "runs", "to", "sheet", "worksheet", "tests", "json_output", "verbose",
     ),
 }  # fmt: skip
 

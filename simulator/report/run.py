@@ -7,7 +7,7 @@ Which sections a view has, of a run with customers and without anything special:
     markdown   means, fix, gravest                for a comment on a pull request
     page       before, latency, heat, endings, reddest, mends, talks, shelf, technical
 
-Lead (score, verdict, notes) is in all of them; `--quiet` prints its first two lines. The page's sections
+Lead (score, verdict, notes) is in all of them. The page's sections
 without blocks here are drawn by its own template, from what `report/run_page.py` makes.
 """
 

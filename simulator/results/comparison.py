@@ -450,9 +450,7 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
     # In a replay nobody plays the customer.
     roles = [role for role in _NOT_THE_BOT if not (replayed and role == "user")]
     settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
-    # If the number of examples differs, that alone changes the text of a prompt.
-    same_shots = before.settings.get("shots") == after.settings.get("shots")
-    first, second = (_prompts(run) if same_shots else {} for run in (before, after))
+    first, second = map(_prompts, (before, after))
     changed = [name for name in first if name in second and first[name] != second[name]]
     names: tuple[tuple[Kind, Iterable[str]], ...] = (
         ("same_run", [after.id] if before.id == after.id else []),

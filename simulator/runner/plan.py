@@ -41,7 +41,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import Message, _, language_of, listed
 from simulator.core.roles import check_one_player, endpoints
-from simulator.core.settings import SMALL_JUDGES, Settings, read_sample
+from simulator.core.settings import SMALL_JUDGES, Settings
 from simulator.core.types import EXPECTATIONS, PASSED, RISK, TOOLS, Case, Conversation, Persona
 from simulator.grading.offered import outputs_of
 from simulator.grading.rubric import Judge, Rubric, grades_whole, load_judge
@@ -221,15 +221,13 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     if language is None and (settings.cases is None or attacker):
         language = language_of(os.environ)
         settings = settings.model_copy(update={"language": language})
-    sample = read_sample(settings.sample) if settings.sample else None
     message: Message | str = ""
-    cases = data.rows(language, sample, settings.limit)
-    if sample:  # before --limit is applied
+    cases = data.rows(language, settings.sample, settings.limit)
+    if size := settings.sample:  # before --limit is applied
         rows = data.count_in(language)
-        message = _("All {rows} rows are used: the sample asks for {size}.", rows=rows, size=sample.size)
-        if sample.size < rows:
-            figures: dict[str, int] = {"size": sample.size, "rows": rows, "seed": sample.seed}
-            message = _("{size} of {rows} rows at random (seed {seed:d}).", **figures)
+        message = _("All {rows} rows are used: the sample asks for {size}.", rows=rows, size=size)
+        if size < rows:
+            message = _("{size} of {rows} rows at random.", size=size, rows=rows)
     message = _others_questions(settings, given, attacker) or message
     plan, personas, unfit = _played(settings, cases)
     return PlannedRun(plan, personas, settings, data.skipped, data.columns, chosen_for, message, unfit)

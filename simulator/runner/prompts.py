@@ -203,8 +203,8 @@ class _PromptFile(Value):
         return tuple(language for language in LANGUAGES if getattr(self, language) is not None)
 
 
-def read_prompt(name: str, shots: int | None = None) -> PromptVariant:
-    """Reads the prompt `choose`, `choose:expert` or `./mine.toml:expert`; `shots` replaces its own number.
+def read_prompt(name: str) -> PromptVariant:
+    """Reads the prompt `choose`, `choose:expert` or `./mine.toml:expert`.
 
     Raises PromptError for an invalid file and UnknownName for an unknown variant.
     """
@@ -224,7 +224,7 @@ def read_prompt(name: str, shots: int | None = None) -> PromptVariant:
         wordings={language: _wording(path, file, language, variant) for language in file.languages},
         labels=_labels(path, file),
         choosing=file.choose or "nothing",
-        examples={language: _examples(path, file, language, shots) for language in file.languages},
+        examples={language: _examples(path, file, language) for language in file.languages},
     )
     # First, for what follows from the variables in use needs them to be valid.
     _check_variables(prompt)
@@ -307,7 +307,7 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
     return labels
 
 
-def _examples(path: Path, file: _PromptFile, language: Language, shots: int | None) -> Examples:
+def _examples(path: Path, file: _PromptFile, language: Language) -> Examples:
     source = getattr(file.examples, language) or file.examples
     rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
     try:
@@ -317,8 +317,8 @@ def _examples(path: Path, file: _PromptFile, language: Language, shots: int | No
         )
     except InputError as error:
         raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
-    # The nearest that says a number: --shots, the language's table, the common one.
-    counts = (shots, source.shots, file.examples.shots, len(rows))
+    # The nearest that says a number: the language's table, the common one.
+    counts = (source.shots, file.examples.shots, len(rows))
     number = next(count for count in counts if count is not None)
     if number > len(rows):
         msg = _(
@@ -604,7 +604,7 @@ class AppliedPrompt:
                 _("prompt: only `evaluate` applies a prompt; simulated customers have their own.")
             )
         self.settings = settings
-        self.prompt = read_prompt(settings.prompt or "", settings.shots)
+        self.prompt = read_prompt(settings.prompt or "")
         # The labels are known only when all rows have been read; to check a row, any label will do.
         self.row_check = PromptRenderer(self.prompt, ("-",)).lack
 

@@ -206,7 +206,7 @@ def test_a_later_run_that_was_cut_short_cannot_tell(capsys: pytest.CaptureFixtur
     stored(a_result(grades_of([1.0] * 20), "1-before", tags=GUARDS))
     stored(held_until(a_result(grades_of([1.0] * 20), "2-after", days=1, tags=GUARDS), 4))
     found = shown(capsys, "1", "2", code=3)
-    text = diff(capsys, "1", "2", "--quiet", code=3)
+    text = diff(capsys, "1", "2", code=3)
 
     assert (found["cannot_tell"], found["regression"]) == (True, False)
     assert found["cut_short"] == [{"run": "2-after", "finished": 4, "planned": 20}]

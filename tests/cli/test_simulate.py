@@ -76,7 +76,7 @@ def test_what_a_bot_does_beside_its_answers_costs_nothing(command: Any, tmp_path
 def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:
     """Two lines, though a log was read and reports were written; a mistake is still said."""
     log = str(root / "tests" / "fixtures" / "logs" / "langfuse.jsonl")
-    usual = ["--adapter", "recorded", "--persona", "calm", "--offline", "--to", "csv", "--quiet"]
+    usual = ["--adapter", "recorded", "--persona", "calm", "--offline", "--to", "csv"]
     options = ("--cases", log, *usual)
     done, wrong = command(*options), command(*options, "--judges", "turm")
 

@@ -114,7 +114,6 @@ def views(command: Command) -> dict[str, str]:
     compared = command("diff", "0-run", "1-run")
     return {
         "terminal": done.out,
-        "quiet": command("report", "1-run", "--quiet").out,
         "page": bare(source),
         "markdown": re.sub(r"\\(.)", r"\1", (folder / "report.md").read_text(encoding="utf-8")),
         "sheet": "\n".join(cells),

@@ -22,7 +22,7 @@ _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "knowledge", "shard", "scheduler",
     "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
     "rules", "tokenizer", "columns", "worksheet",
-    *(own_settings()["single_turn"] - {"shots"}),
+    *own_settings()["single_turn"],
     *(own_settings()["dialogue"] - {"turns", "user_model"}),
 })  # fmt: skip
 _OPTIONS = tuple(name for names in groups().values() for name in names if name not in _WITHOUT)
@@ -36,6 +36,9 @@ def command(
     ),
     include: list[str] | None = option(
         "--include FOLDER", "A folder of task files, which --tasks can then name."
+    ),
+    shots: int | None = option(
+        "--shots N", "Examples before each question, instead of the task's number.", min=0
     ),
 ) -> int:
     """Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.
@@ -53,7 +56,7 @@ def command(
     if "adapter" not in settings.model_fields_set and not all(map(is_bundled, names)):
         # Else they would go to the demo bot, and be taken for results of the user's.
         raise unknown_bot_error(", ".join(names))
-    return _evaluate(settings, TaskRequest.of(names, include or (), settings))
+    return _evaluate(settings, TaskRequest.of(names, include or (), settings.limit, shots))
 
 
 def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = None) -> int:

@@ -231,7 +231,7 @@ class TaskRequest(Value):
     shots: int | None = None
 
     @classmethod
-    def of(cls, tasks: Iterable[str], include: Iterable[str], settings: Settings) -> Self:
+    def of(cls, tasks: Iterable[str], include: Iterable[str], limit: int | None, shots: int | None) -> Self:
         """A request with whole file names, so that a run can be resumed from any folder."""
 
         def whole(name: str) -> str:
@@ -242,8 +242,8 @@ class TaskRequest(Value):
         return cls(
             tasks=tuple(map(whole, tasks)),
             include=tuple(map(whole, include)),
-            limit=settings.limit,
-            shots=settings.shots,
+            limit=limit,
+            shots=shots,
         )
 
     @property

@@ -71,12 +71,8 @@ def print_report(report: Report, *, as_json: bool = False, view: View = "termina
 
 
 def paint(report: Report, console: Console, view: View = "terminal") -> None:
-    """Prints a report; in brief only the warnings among its first remarks, of the verdict not even these."""
+    """Prints a report; in brief only the warnings among its first remarks."""
     painter = _TerminalPainter(report, console)
-    if view == "verdict":
-        first = report.lead or (Line(report.sections[0].line),)
-        painter.blocks([block for block in first if isinstance(block, Line)])
-        return
     painter.title("  ".join(report.text(text) for text in (report.title, report.about) if text))
     if report.notice:
         painter.line(Line(report.notice), "yellow")
