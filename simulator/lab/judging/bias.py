@@ -8,7 +8,6 @@ Both are graded, and the grades compared, judge by judge and kind by kind:
     angry          the same answer to an angry customer          moves by 0.2 at most
     twin           the same question in the other language       moves by 0.2 at most
     shuffled       the passages in another order                 moves by 0.1 at most
-    longer         the right answer at greater length            only reported
 
 What falls has to do so in 90 % of the pairs, what stays has to on average. A bound that is broken stands
 beside the judge's mean in every later report.
@@ -25,15 +24,14 @@ from simulator.lab.judging.stored import SAME, BiasRow, Expectation, Kind
 from simulator.results.draws import interval_of_difference
 from simulator.results.red import red_marks
 
-KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled", "longer")
+KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "angry", "twin", "shuffled")
 # What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.
-EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
+EXPECTED: Mapping[Kind, tuple[Expectation, float]] = {
     "flipped_fact": ("falls", 2.0),
     "padding": ("stays", 0.2),
     "angry": ("stays", 0.2),
     "twin": ("stays", 0.2),
     "shuffled": ("stays", 0.1),
-    "longer": ("reported", None),
 }
 # `ja`, `jp` or `en` that is not part of a word: of "fees-01-ja", not of "japan-01".
 _LANGUAGE_MARK = re.compile(r"(?<![a-z])(?:ja|jp|en)(?![a-z])", re.IGNORECASE)
@@ -58,7 +56,7 @@ class Probe(Value):
 
     `sort` is what was changed within its kind (amount, date, ability ...). `expects` falls: `changed` must
     lose at least `bound` grades of 1..5 and turn red; stays: the mean over all pairs of its kind may move by
-    `bound` at most; reported: nothing is asked of it. `cluster` is shared by the pairs of one question.
+    `bound` at most. `cluster` is shared by the pairs of one question.
     """
 
     kind: Kind
@@ -68,7 +66,7 @@ class Probe(Value):
     base: GradingContext
     changed: GradingContext
     expects: Expectation
-    bound: float | None
+    bound: float
     note: str
 
 
@@ -158,7 +156,7 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
             continue
         grades.append((was, now))
         # By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied.
-        limit = -(probe.bound or 0.0) + SAME if other.scale == FIFTHS else -SAME
+        limit = -probe.bound + SAME if other.scale == FIFTHS else -SAME
         fell.append(now - was <= limit if other.scale == FIFTHS else now - was < limit)
         red.append((_is_red([base], rules, judge), _is_red([other], rules, judge)))
         clusters.append(pair.cluster)

@@ -25,7 +25,6 @@ _KINDS: Mapping[Kind, Message] = {
     "angry": pgettext("bias", "angry customer"),
     "twin": pgettext("bias", "Japanese and English"),
     "shuffled": pgettext("bias", "passages shuffled"),
-    "longer": pgettext("bias", "longer, still right"),
 }
 _BOUNDS: Mapping[Expectation, Message] = {
     "falls": pgettext("bias", "{kind}  (falls by {bound})"),

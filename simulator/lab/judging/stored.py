@@ -27,8 +27,8 @@ from simulator.results.judge_records import (
 # The source of probes that were made of the bundled questions.
 BUNDLED = "bundled"
 # What was changed in an answer, and what has to happen to its grade.
-Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled", "longer"]
-Expectation = Literal["falls", "stays", "reported"]
+Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled"]
+Expectation = Literal["falls", "stays"]
 # Sums of grades in floating point: what is as near as this is the same.
 SAME = 1e-9
 

@@ -81,7 +81,6 @@ _CHANGES: dict[str, Message] = {
     "angry": _("an angry customer"),
     "twin": _("the same in the other language"),
     "shuffled": _("another order of passages"),
-    "longer": _("one more correct sentence"),
 }
 
 

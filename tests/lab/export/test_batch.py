@@ -233,13 +233,16 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(
 def test_a_batch_of_another_endpoint_is_left_alone(
     command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The judge elsewhere gets a batch of its own; that which goes on here is not asked for there."""
+    """The judge elsewhere gets a batch of its own; what goes on here is neither ended nor used there."""
     interrupt_at(server, "batch_1", monkeypatch)
     command(*GRADE, "--batch")
     with on_thread(BatchServer()) as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        cancelled = command("grade", "latest", "--cancel-batch", "--judge-model", "gpt-4.1-mini")
         done = command(*GRADE, "--batch")
 
+    assert (cancelled.code, server.batches["batch_1"]["status"]) == (2, "in_progress")
+    assert "no batch of this run is under way at the judge's endpoint" in cancelled.err
     assert done.code == 0, done.err
     assert "is under way" not in done.err
     assert (len(server.batches), len(other.batches)) == (1, 1)
