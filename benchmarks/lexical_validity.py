@@ -145,9 +145,9 @@ KNOWN = {"exact match": 0.596, "gold answer contained": 0.900, "ROUGE-L recall":
 
 
 def text_metrics(row: Row) -> dict[str, float]:
-    """The values of these metrics, each for the reference that gives the most; ROUGE-L of English words."""
+    """The values of these metrics, each for the reference that gives the most."""
     answer, accepted = row["answer"], references(row)
-    recalls = (metrics.rouge_l(answer, [each], "ascii-words").parts.recall for each in accepted)
+    recalls = (metrics.rouge_l(answer, [each]).parts.recall for each in accepted)
     values = (
         metrics.exact_match(answer, accepted).value,
         metrics.contains(answer, accepted).value,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import DATA
 from benchmarks.lexical_validity import read, references
-from simulator.text.normalise import tokenizer
+from simulator.text.normalise import words
 
 EVOUNA = DATA / "evouna" / "judge_labels_evouna_dev.jsonl.gz"
 TOKENS = 60
@@ -70,7 +70,7 @@ def _japanese(kind: str, phrases: Pairs, lots: Random) -> Row:
 
 def _cut(text: str) -> str:
     """Its beginning, as far as the sixtieth token."""
-    cut, end = tokenizer().cut, TOKENS
+    cut, end = words, TOKENS
     while len(cut(text[:end])) < TOKENS:
         end += 1
     return text[:end]

@@ -1,6 +1,6 @@
 """One text metric over a file of rows, ours or another package's, in a process of its own: its memory counts.
 
-`python -m benchmarks.metric_speed ours rouge_l cjk-char rows.jsonl` prints JSON. CPU seconds of the process,
+`python -m benchmarks.metric_speed ours rouge_l rows.jsonl` prints JSON. CPU seconds of the process,
 the best of three passes: other work on the machine takes time, but hardly any of this.
 """
 
@@ -26,14 +26,14 @@ Measure = Callable[[str, Sequence[str]], float]
 
 def main(arguments: Sequence[str]) -> None:
     """Speed (rows a second), memory (MB at most) and values; of ours also as a judge and as a run has it."""
-    package, metric, cutting, file = arguments
+    package, metric, file = arguments
     rows: Rows = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
     alone = peak_memory()
-    name, measure = ours(metric, cutting) if package == OURS else PEERS[metric](cutting)
+    name, measure = ours(metric) if package == OURS else PEERS[metric]()
     measured: dict[str, Any] = {"name": name, "rows_memory": alone, "values": [measure(*row) for row in rows]}
     measured |= {"speed": speed(rows, lambda: _all(rows, measure)), "memory": peak_memory()}
     if package == OURS:
-        measured |= {"judge": as_judge(metric, cutting, rows), "run": as_a_run_does(metric, cutting, rows)}
+        measured |= {"judge": as_judge(metric, rows), "run": as_a_run_does(metric, rows)}
         measured["run_memory"] = peak_memory()
     measured["beside"] = [each for each in ("sklearn", "pandas") if each in sys.modules]
     print(json.dumps(measured))
@@ -64,30 +64,28 @@ def peak_memory() -> float:
     return used * (1 if sys.platform == "darwin" else 1024) / 1e6
 
 
-def ours(metric: str, cutting: str) -> tuple[str, Measure]:
+def ours(metric: str) -> tuple[str, Measure]:
     """The function of `simulator.metrics`."""
     from simulator.extending import metrics
 
-    more: dict[str, Any] = {} if metric in ("exact_match", "chrf") else {"tokenizer": cutting}
     measure = getattr(metrics, metric)
-    return "", lambda answer, references: float(measure(answer, references, **more).value)
+    return "", lambda answer, references: float(measure(answer, references).value)
 
 
-def as_judge(metric: str, cutting: str, rows: Rows) -> float:
+def as_judge(metric: str, rows: Rows) -> float:
     """The same by the judge: from texts to Case, Turn and GradingContext, and to a Score with its reason."""
     from simulator.grading.rubric import load_judge
 
     judge: Any = load_judge(metric)
-    options = _options(judge, cutting)
 
     def work() -> None:
         for at, row in enumerate(rows):
-            judge(an_exhibit(at, *row), **options)
+            judge(an_exhibit(at, *row))
 
     return speed(rows, work)
 
 
-def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
+def as_a_run_does(metric: str, rows: Rows) -> float:
     """The same through the panel of a run, which checks what it is told; so many rows at a time as there."""
     import asyncio
 
@@ -97,7 +95,7 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
 
     judge: Any = load_judge(metric)
     frame = PromptFrame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
-    panel = Panel([FunctionJudge(metric, judge, _options(judge, cutting), frame, "")])
+    panel = Panel([FunctionJudge(metric, judge, {}, frame, "")])
 
     async def every(first: int) -> None:
         for at in range(first, len(rows), AT_A_TIME):
@@ -107,10 +105,6 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
         await asyncio.gather(*map(every, range(AT_A_TIME)))
 
     return speed(rows, lambda: asyncio.run(work()))
-
-
-def _options(judge: Any, cutting: str) -> dict[str, str]:
-    return {"tokenizer": cutting} if "tokenizer" in judge.__annotations__ else {}
 
 
 def an_exhibit(at: int, answer: str, references: Sequence[str]) -> Any:
@@ -123,23 +117,24 @@ def an_exhibit(at: int, answer: str, references: Sequence[str]) -> Any:
 
 
 class Cut:
-    """Our tokenizer in the form that rouge_score takes."""
+    """Our words in the form that rouge_score takes."""
 
-    def __init__(self, name: str) -> None:
-        from simulator.text.normalise import tokenizer
+    def tokenize(self, text: str) -> list[str]:
+        """What a text is cut into."""
+        from simulator.text.normalise import words
 
-        self.tokenize = tokenizer(name).cut
+        return words(text)
 
 
-def rouge_score(kind: str, cutting: str) -> tuple[str, Measure]:
-    """F of rouge_score: by its own tokenizer in English, by ours in Japanese, which its own deletes."""
+def rouge_score(kind: str) -> tuple[str, Measure]:
+    """F of rouge_score by our words: its own lose Japanese."""
     scorer: Any = import_module("rouge_score.rouge_scorer").RougeScorer
-    own = scorer([kind]) if cutting == "ascii-words" else scorer([kind], tokenizer=Cut(cutting))
+    own = scorer([kind], tokenizer=Cut())
     name = f"rouge_score {version('rouge-score')}"
     return name, lambda answer, references: float(own.score_multi(references, answer)[kind].fmeasure)
 
 
-def sacrebleu(_: str) -> tuple[str, Measure]:
+def sacrebleu() -> tuple[str, Measure]:
     """chrF2 of sacrebleu, as a share, after NFKC as ours."""
     own: Any = import_module("sacrebleu.metrics.chrf").CHRF()
 
@@ -150,9 +145,9 @@ def sacrebleu(_: str) -> tuple[str, Measure]:
     return f"sacrebleu {version('sacrebleu')}", measure
 
 
-PEERS: dict[str, Callable[[str], tuple[str, Measure]]] = {
-    "rouge_l": lambda cutting: rouge_score("rougeL", cutting),
-    "token_f1": lambda cutting: rouge_score("rouge1", cutting),
+PEERS: dict[str, Callable[[], tuple[str, Measure]]] = {
+    "rouge_l": lambda: rouge_score("rougeL"),
+    "token_f1": lambda: rouge_score("rouge1"),
     "chrf": sacrebleu,
 }
 

@@ -37,24 +37,24 @@ def main() -> None:
     )
     print(f"ratio: function to function; equal: rows on which both give the same value, to {EQUAL:g}.\n")
     name, rows = english()
-    ours = table("Japanese answers of 60 tokens", japanese(ROWS), "cjk-char")
-    sound = [ours, table(f"English answers, {name}", rows, "ascii-words")]
+    ours = table("Japanese answers of 60 tokens", japanese(ROWS))
+    sound = [ours, table(f"English answers, {name}", rows)]
     missed = list(reached(ours))
     if missed or not all(agrees(each) for found in sound for each in found.values()):
         sys.exit(1)
 
 
-def table(title: str, rows: Sequence[Row], cutting: str) -> dict[str, tuple[Measurement, Measurement]]:
+def table(title: str, rows: Sequence[Row]) -> dict[str, tuple[Measurement, Measurement]]:
     """The lines of one set of rows, printed as they are measured."""
-    print(f"### {title} ({len(rows):,} rows, tokenizer {cutting})\n", *HEAD, sep="\n")
+    print(f"### {title} ({len(rows):,} rows)\n", *HEAD, sep="\n")
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "rows.jsonl")
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         file.write_text("".join(lines), encoding="utf-8")
         for metric in METRICS:
-            peer = measured(PEER, metric, cutting, file) if metric in PEERS else {}
-            found[metric] = measured(OURS, metric, cutting, file), peer
+            peer = measured(PEER, metric, file) if metric in PEERS else {}
+            found[metric] = measured(OURS, metric, file), peer
             print(line(metric, *found[metric]), flush=True)
     least = min(own["rows_memory"] for own, _ in found.values())
     print(f"\nPython with the rows and nothing else: {least:.0f} MB.")
@@ -64,9 +64,9 @@ def table(title: str, rows: Sequence[Row], cutting: str) -> dict[str, tuple[Meas
     return found
 
 
-def measured(package: str, metric: str, cutting: str, file: Path) -> Measurement:
+def measured(package: str, metric: str, file: Path) -> Measurement:
     """What the process found out; nothing where the other package is not installed."""
-    arguments = ["-m", "benchmarks.metric_speed", package, metric, cutting, str(file)]
+    arguments = ["-m", "benchmarks.metric_speed", package, metric, str(file)]
     done = measure(arguments, environment={"PYTHONPATH": str(ROOT)})
     if done.code and package == PEER and "ModuleNotFoundError" in done.stderr:
         return {}

@@ -178,16 +178,12 @@ def functions() -> dict[str, Use]:
         "phrases.is_courtesy": lambda text: phrases.is_courtesy(text, "en"),
         "phrases.without_courtesies": lambda text: phrases.without_courtesies(text, "ja"),
         "language_match.languages_of": languages_of,
+        "normalise.words": normalise.words,
         "normalise.folded": normalise.folded,
         "normalise.is_quoted_from": lambda text: normalise.is_quoted_from(
             f"{text}…{text}", f"{_HELD} {text}"
         ),
         "normalise.plain_form": normalise.plain_form,
-        "normalise.squad_form": normalise.squad_form,
-        "normalise.ascii_words": normalise.ascii_words,
-        "normalise.tokenizer": normalise.tokenizer().cut,
-        "normalise.tokenizer blank": normalise.tokenizer("blank").cut,
-        "normalise.tokenizer squad": normalise.tokenizer("squad").cut,
         "numerals.number_text": numerals.number_text,
         "numerals.value_of": numerals.value_of,
         "metrics.exact_match": lambda text: metrics.exact_match(text, [text]),

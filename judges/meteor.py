@@ -5,7 +5,7 @@ words are paired when they are the same, have the same stem (Porter), or are syn
 data is installed. It is not METEOR 1.5, which knows paraphrases and function words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
@@ -21,21 +21,23 @@ if find_spec("nltk") is None:
 SCALE = (0, 1)
 
 
-def meteor(context: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
+def meteor(context: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """METEOR (0..1) against the nearest reference (Lavie and Agarwal, 2007); the detail names the variant.
 
     Identical texts of n tokens have 1 - 0.5 / n³, not 1.
     """
-    return graded("meteor", context, references, lambda a, r: compared(a, r, tokenizer))
+    return graded("meteor", context, references, compared)
 
 
-def compared(answer: str, references: Sequence[str], tokenizer: str) -> metrics.Measured:
-    """The METEOR with the reference that gives the most, and what it is made of."""
+def compared(
+    answer: str, references: Sequence[str], cut: Callable[[str], list[str]] = metrics.words
+) -> metrics.Measured:
+    """The METEOR with the reference that gives the most, and what it is made of; `cut` gives the words."""
     # Takes a second or two, so not before it is needed.
     from nltk.translate.meteor_score import align_words, single_meteor_score
 
-    used, (variant, wordnet) = metrics.tokenizer(tokenizer), synonyms()
-    ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
+    variant, wordnet = synonyms()
+    ours, theirs = cut(answer), [cut(reference) for reference in references]
     values = [single_meteor_score(words_of_reference, ours, wordnet=wordnet) for words_of_reference in theirs]
     at = max(range(len(values)), key=values.__getitem__)
     pairs, _ours, _theirs = align_words(ours, theirs[at], wordnet=wordnet)
@@ -46,7 +48,9 @@ def compared(answer: str, references: Sequence[str], tokenizer: str) -> metrics.
     precision, recall = len(pairs) / max(1, len(ours)), len(pairs) / max(1, len(theirs[at]))
     mean = precision * recall / (0.9 * precision + 0.1 * recall) if pairs else 0.0
     parts = metrics.Overlap(precision, recall, mean, len(pairs))
-    return metrics.Measured(values[at], at, parts, variant, used.name, len(ours), len(theirs[at]), chunks)
+    return metrics.Measured(
+        values[at], at, parts, variant, metrics.TOKENIZER, len(ours), len(theirs[at]), chunks
+    )
 
 
 class NoSynonyms:

@@ -7,6 +7,6 @@ from ._text_metrics import graded
 SCALE = (0, 1)
 
 
-def rouge_l(context: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
+def rouge_l(context: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """F (0..1) of the longest common subsequence with the nearest reference (Lin, 2004)."""
-    return graded("rouge_l", context, references, lambda a, r: metrics.rouge_l(a, r, tokenizer))
+    return graded("rouge_l", context, references, metrics.rouge_l)

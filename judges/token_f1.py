@@ -7,6 +7,6 @@ from ._text_metrics import graded
 SCALE = (0, 1)
 
 
-def token_f1(context: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
+def token_f1(context: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """F1 (0..1) of the tokens in common with the nearest reference, in any order (SQuAD)."""
-    return graded("token_f1", context, references, lambda a, r: metrics.token_f1(a, r, tokenizer))
+    return graded("token_f1", context, references, metrics.token_f1)

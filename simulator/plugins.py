@@ -366,8 +366,7 @@ LAB: Mapping[str, Room] = {
     ),
     "datasets": Room(
         commands={"thresholds": "Find out from which score on an answer is right."},
-        settings=("outputs", "scoring", "choosing", "positive", "tokenizer"),
-        arguments=("tokenizer",),
+        settings=("outputs", "scoring", "choosing", "positive"),
         judges=("choice", "label"),
         graded=("choice", "label"),
     ),

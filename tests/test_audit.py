@@ -28,7 +28,7 @@ OPEN = re.compile(
     re.IGNORECASE,
 )
 # Those of which the package itself says nothing; read from their files.
-TOLD_ELSEWHERE = {"ipadic": "permissive (NAIST)", "axe-playwright-python": "MIT"}
+TOLD_ELSEWHERE = {"axe-playwright-python": "MIT"}
 
 
 def requirements() -> Iterator[tuple[str, str]]:

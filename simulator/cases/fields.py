@@ -8,7 +8,7 @@ Two kinds of cells are read: those of a table, where every value is text and a l
     references   "a|b" in a table            -> (("a", "b"),), both right answers to turn 1
     references   [["x"], [], ["y"]] in JSON  -> (("x",), (), ("y",)), by turn
     facts        "I moved.|unknown: my number" -> knows I moved., unknown my number
-    answerable   ○, yes, 可, partial         -> True (partial with a tag)
+    answerable   ○, yes, 可, partial         -> True
     error        "Timed out after 30 s"      -> a timeout; "none" -> no error
 
 A column `turns` holds a whole dialogue, which is how conversations of logs come here, too:
@@ -157,11 +157,7 @@ def language(cell: FileCell) -> Language:
 
 
 def answerable(cell: FileCell) -> bool | None:
-    """Whether the knowledge holds an answer, if only a partial one; None for an unclear question.
-
-    "partial" is True with the tag `partial`, "underspecified" None with the tag `underspecified`
-    (`answerability_tags`).
-    """
+    """Whether the knowledge holds an answer, if only a partial one; None for an unclear question."""
     word = _word(cell.value)
     if word in _UNKNOWN | _OPEN:
         return None
@@ -172,12 +168,6 @@ def answerable(cell: FileCell) -> bool | None:
         )
         raise ValueError(msg)
     return word not in _NO
-
-
-def answerability_tags(cell: FileCell) -> tuple[str, ...]:
-    """A tag for an answerability between yes and no: `partial` or `underspecified`."""
-    word = _word(cell.value)
-    return ("partial",) if word in _PARTLY else ("underspecified",) if word in _OPEN else ()
 
 
 def handover(cell: FileCell) -> Handover:
@@ -727,10 +717,7 @@ def _fields(path: Path, row: Row, columns: Mapping[str, str]) -> dict[str, Any]:
         if not is_empty(written := implied.pop("answerable", None)):
             cells.setdefault("answerable", FileCell("answerable", written))
         implied = {name: value for name, value in implied.items() if value}
-    fields = implied | {name: read_cell(path, row, cell, READERS[name]) for name, cell in cells.items()}
-    if "answerable" in cells:
-        fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
-    return fields
+    return implied | {name: read_cell(path, row, cell, READERS[name]) for name, cell in cells.items()}
 
 
 def _check_question(path: Path, row: Row, names: Collection[str]) -> None:

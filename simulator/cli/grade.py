@@ -18,7 +18,7 @@ from simulator.storage.run_file import find_run
 
 @takes(
     "judges", "outputs", "judging", "causes", "retest", "panel", "guidelines", "contacts", "ng_words",
-    "rules", "tokenizer", "target", "max_major", "confidence", "offline", "judge_model",
+    "rules", "target", "max_major", "confidence", "offline", "judge_model",
     "embed_model", "cache", "budget", "prices", "calls",
     "timeout", "dry_run", "to", "sheet", "worksheet", "runs", "json_output", "verbose",
 )  # fmt: skip

@@ -47,7 +47,7 @@ Kind = Literal[
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language", "greeting")
 _OF_THE_GRADING = (
     "judging", "retest", "guidelines", "contacts", "ng_words", "rules",
-    "tokenizer", "seed",
+    "seed",
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]

@@ -3,7 +3,7 @@
     cases make --from-logs chats.jsonl
         each dialogue, masked         -> its goal, facts, wording, how the customer told things and left
         the ways of speaking in all   -> one to six kinds of customers, a persona file each
-        who belongs to which kind     -> mix.toml: how often each comes, and how long they write
+        who belongs to which kind     -> mix.toml: how often each comes, and how they leave
 
 Nothing of a dialogue leaves this module unmasked: redaction comes before the first request, and ids of logs,
 which are often customers' numbers, become the place in the file (log-0001). Personas are written for a person
@@ -29,13 +29,11 @@ from simulator.core.types import Case, ChatMessage, Facts, Language, Persona, Pe
 from simulator.models.client import Model
 from simulator.privacy.patterns import masks
 from simulator.privacy.redactor import Redactor, redacted_case
-from simulator.results.lines import FEATURES, people_of
 from simulator.testset.checks import TestSet, bare
 from simulator.testset.plan import MADE
 from simulator.testset.prompts import DialogueSummary, QuestionPrompts, Speaker, Speakers
 from simulator.text.overlap import coverage
 from simulator.text.phrases import is_courtesy
-from simulator.users.rules import SHARES
 
 FROM_LOGS = "from-logs"
 _GREETING = re.compile(
@@ -56,10 +54,6 @@ MIX_HEADER = (
     "# How often each kind of customer comes, in {n} recorded dialogues: --persona draws from it by --seed.\n"
     "# A row may set what a persona can (docs/personas.md); that goes before what the persona's file says."
 )
-# Shares are written where so many lines were said after the first ones.
-ENOUGH_LINES = 20
-# What is usual in a language, as a multiple of what a persona sets.
-UsualShares = Callable[[Language], Mapping[str, float]]
 
 
 class Dialogue(NamedTuple):
@@ -220,9 +214,7 @@ class SavedPersonas(NamedTuple):
     mix: Path | None = None
 
 
-def save_personas(
-    kinds: Sequence[Kind], folder: Path, shelf: Mapping[str, Persona], usual: UsualShares
-) -> SavedPersonas:
+def save_personas(kinds: Sequence[Kind], folder: Path, shelf: Mapping[str, Persona]) -> SavedPersonas:
     """Writes a file for each, never over another; the most similar persona lends its phrases, or `calm`.
 
     Beside them stands the mix of them. A file with the same text is taken for the one that would be written,
@@ -238,7 +230,7 @@ def save_personas(
             )
             for kind in kinds
         ]
-        text = mix_of(list(zip(kinds, paths, strict=True)), usual)
+        text = mix_of(list(zip(kinds, paths, strict=True)))
         return SavedPersonas(paths, _save(folder, MIX, text) if text else None)
     except OSError as error:
         msg = _(
@@ -294,7 +286,7 @@ def _lent(wording: PersonaText) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield situation, general
 
 
-def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:
+def mix_of(kinds: Sequence[tuple[Kind, Path]]) -> str:
     """The text of the mix file; empty where nothing is known of who comes how often.
 
     A row for each kind with its share of the dialogues that were told apart; `--persona mix.toml` draws from
@@ -302,16 +294,16 @@ def mix_of(kinds: Sequence[tuple[Kind, Path]], usual: UsualShares) -> str:
     """
     with_talks = [(kind, path) for kind, path in kinds if kind.talks]
     total = sum(len(kind.talks) for kind, _path in with_talks)
-    rows = [_row(kind, path, len(kind.talks) / total, usual) for kind, path in with_talks]
+    rows = [_row(kind, path, len(kind.talks) / total) for kind, path in with_talks]
     return "\n".join([MIX_HEADER.format(n=total), *rows]) if rows else ""
 
 
-def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
+def _row(kind: Kind, path: Path, frequency: float) -> str:
     left = Counter(talk.summary.left for talk in kind.talks)
     manners = Counter(talk.summary.told for talk in kind.talks if talk.summary.told != "none")
     # Patience is how many useless answers those who gave up had taken.
     useless = [t.summary.useless for t in kind.talks if t.summary.left == "gave_up" and t.summary.useless]
-    settings: dict[str, Any] = lengths(kind, usual)
+    settings: dict[str, Any] = {}
     if manners:
         settings["discloses"] = max(manners, key=lambda manner: manners[manner])
     if useless:
@@ -325,36 +317,6 @@ def _row(kind: Kind, path: Path, frequency: float, usual: UsualShares) -> str:
     return "\n".join(
         ["", f"# Dialogues: {len(kind.talks)}. How they ended: {ends}.", "[[customers]]", *rows, ""]
     )
-
-
-def lengths(kind: Kind, usual: UsualShares) -> dict[str, float]:
-    """The shares of short and long lines, questions and thanks in what they said after the first line.
-
-    As a persona sets them: `SHARES` are multiples of what is usual in the language, at most 1. Who never says
-    "I" or "that" writes in fragments, where people do. Empty where fewer than `ENOUGH_LINES` lines were said:
-    a share of ten lines is a coin.
-    """
-    languages = Counter(talk.dialogue.language for talk in kind.talks)
-    language = max(languages, key=lambda spoken: languages[spoken])
-    talks = [
-        [line.content for line in talk.dialogue.lines if line.role == "user"]
-        for talk in kind.talks
-        if talk.dialogue.language == language
-    ]
-    people = people_of(talks, language)
-    if len(people.rows) < ENOUGH_LINES:
-        return {}
-    shares = dict(zip(FEATURES, people.rows.mean(axis=0).tolist(), strict=True))
-    named = {"brevity": "short", "detail": "long", "questions": "asks", "politeness": "thanks"}
-    figures = {
-        key: round(min(1.0, shares[feature] / (usual(language)[key] if key in SHARES else 1)), 2)
-        for key, feature in named.items()
-    }
-    if of_all := usual(language)["fragments"]:
-        in_sentences = people.rows[:, [FEATURES.index("self"), FEATURES.index("refers")]].any(axis=1)
-        bare = 1 - len(set(people.talks[in_sentences])) / len(set(people.talks))
-        figures["fragments"] = round(min(1.0, bare / of_all), 2)
-    return figures
 
 
 def _text(text: str) -> str:

@@ -57,7 +57,6 @@ from simulator.testset.prompts import (
     check_form,
     draft_form,
 )
-from simulator.users.base import UserPrompts
 
 # An out-of-scope question is checked against its own article and so many of the nearest others.
 NEAREST = 4
@@ -189,8 +188,7 @@ class TestSetRun:
             return SavedPersonas([]), error.failure.kind
         if not kinds:
             return SavedPersonas([]), _("nothing is known of how they speak")
-        usual = UserPrompts(shelves.PERSONAS / "_user.toml").usual
-        return save_personas(kinds, folder, shelf, usual), ""
+        return save_personas(kinds, folder, shelf), ""
 
     async def close(self) -> None:
         """Closes the models' connections."""

@@ -18,22 +18,14 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from simulator.text.normalise import (
-    DEFAULT_TOKENIZER,
-    PLAIN_FORM_VERSION,
-    Tokenizer,
-    folded,
-    plain_form,
-    tokenizer,
-)
-from simulator.text.normalise import tokenizer as tokenizer_called
+from simulator.text.normalise import PLAIN_FORM_VERSION, TOKENIZER, folded, plain_form, words
 from simulator.text.segments import CJK
 from simulator.text.typography import nfkc
 
 __all__ = [
+    "TOKENIZER",
     "Measured",
     "Overlap",
-    "Tokenizer",
     "chrf",
     "contains",
     "exact_match",
@@ -41,7 +33,7 @@ __all__ = [
     "plain_form",
     "rouge_l",
     "token_f1",
-    "tokenizer",
+    "words",
 ]
 
 
@@ -208,21 +200,21 @@ def contains(answer: str, references: Sequence[str]) -> Measured:
     return _found([bool(each) and each in given and _cut(each) in _cut(given) for each in plain])
 
 
-def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER) -> Measured:
+def token_f1(answer: str, references: Sequence[str]) -> Measured:
     """F1 of the tokens that answer and reference share, in any order (SQuAD; Rajpurkar et al., 2016).
 
-    Two texts without any token are equal (1), as in SQuAD. Articles count, but for the tokenizer squad.
+    Two texts without any token are equal (1), as in SQuAD. Articles count.
     """
 
     def compare(ours: Sequence[str], theirs: Sequence[str]) -> Overlap:
         return ngram_overlap(ours, theirs) if ours or theirs else Overlap(1.0, 1.0, 1.0)
 
-    return _nearest(answer, references, tokenizer, compare, "f1")
+    return _nearest(answer, references, compare, "f1")
 
 
-def rouge_l(answer: str, references: Sequence[str], tokenizer: str = DEFAULT_TOKENIZER) -> Measured:
+def rouge_l(answer: str, references: Sequence[str]) -> Measured:
     """F of the longest common subsequence (Lin, 2004); 0 for a text without any token."""
-    return _nearest(answer, references, tokenizer, lcs_overlap, "rouge-l")
+    return _nearest(answer, references, lcs_overlap, "rouge-l")
 
 
 def chrf(answer: str, references: Sequence[str]) -> Measured:
@@ -243,16 +235,14 @@ def _found(matches: Sequence[bool]) -> Measured:
 def _nearest(
     answer: str,
     references: Sequence[str],
-    tokenizer: str,
     compare: Callable[[Sequence[str], Sequence[str]], Overlap],
     name: str,
 ) -> Measured:
     """The overlap with the reference that gives the best F; the first of equals."""
-    used = tokenizer_called(tokenizer)
-    ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
+    ours, theirs = words(answer), [words(reference) for reference in references]
     overlaps = [compare(ours, tokens) for tokens in theirs]
     at = max(range(len(overlaps)), key=lambda place: overlaps[place].f)
-    return Measured(overlaps[at].f, at, overlaps[at], name, used.name, len(ours), len(theirs[at]))
+    return Measured(overlaps[at].f, at, overlaps[at], name, TOKENIZER, len(ours), len(theirs[at]))
 
 
 def _cut(text: str) -> str:

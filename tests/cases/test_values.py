@@ -152,8 +152,8 @@ YES, NO = ("TRUE", "可", "○"), ("0", "回答不可", "×")
         # Yes and no are understood as people write them; what is neither becomes a tag.
         *(("回答可否", word, {"answerable": True, "tags": ()}) for word in YES),
         *(("回答可否", word, {"answerable": False, "tags": ()}) for word in NO),
-        ("回答可否", "partial", {"answerable": True, "tags": ("partial",)}),
-        ("回答可否", "underspecified", {"answerable": None, "tags": ("underspecified",)}),
+        ("回答可否", "partial", {"answerable": True}),
+        ("回答可否", "underspecified", {"answerable": None}),
         ("回答可否", "不明", {"answerable": None, "tags": ()}),
         ("回答可否", "", {"answerable": None, "tags": ()}),
         # Earlier turns are lines that begin with who speaks, or a JSON list.

@@ -288,7 +288,7 @@ def talk(lines: list[str]) -> dict[str, Any]:
 
 
 def test_logs_become_a_mix(make: Any, author: Author) -> None:
-    """How often each kind comes, how long its lines are, when it tells of itself, how it leaves."""
+    """How often each kind comes, when it tells of itself, how it leaves."""
     calm = [talk([f"{n}番の件でお願いします", "それはいつからですか？", "了解"]) for n in range(15)]
     loud = [talk([f"{n}番の件、怒鳴りますよ", "まだですか"]) for n in range(5)]
     Path("logs.jsonl").write_text(
@@ -304,8 +304,7 @@ def test_logs_become_a_mix(make: Any, author: Author) -> None:
 
     assert done.json["mix"] == str(Path("own/mix-2.toml"))
     assert mix["customers"] == [
-        {"persona": "calm.toml", "frequency": 0.75, "brevity": 1.0, "detail": 0.0, "questions": 0.62,
-         "politeness": 0.0, "discloses": "at_once", "patience": 2},
+        {"persona": "calm.toml", "frequency": 0.75, "discloses": "at_once", "patience": 2},
         {"persona": "mix.toml", "frequency": 0.25, "discloses": "when_asked", "asks_for_person": True},
     ]  # fmt: skip
     plan, personas, *_ = read_plan(

@@ -21,8 +21,7 @@ from simulator.testset.checks import (
     says_the_same,
 )
 from simulator.testset.files import content_of
-from simulator.testset.logs import FROM_LOGS, Dialogue, Talk, lengths
-from simulator.testset.logs import Kind as Customers
+from simulator.testset.logs import FROM_LOGS
 from simulator.testset.plan import (
     KINDS,
     Article,
@@ -214,17 +213,3 @@ def test_files_read_back_as_they_are(
     path.write_bytes(content_of([case], path))
 
     assert read_cases(path) == (case,)
-
-
-def test_logs_tell_how_many_customers_write_bare_words_to_the_end() -> None:
-    """Two of three here, and half of all where people do; a language without them learns no such share."""
-    nobody: Any = None
-    bare, said = ("still no refund", "order 12", "which form"), ("I want it", "that form", "refund")
-    talks = [
-        Talk(Dialogue(str(at), "en", tuple(ChatMessage(role="user", content=line) for line in lines)), nobody)
-        for at, lines in enumerate((("refund please", *(bare * 3)), ("hi", *(bare * 3)), ("hi", *(said * 3))))
-    ]
-    usual = dict.fromkeys(("brevity", "questions", "politeness"), 1.0)
-
-    assert lengths(Customers(nobody, talks), lambda _en: usual | {"fragments": 0.8})["fragments"] == 0.83
-    assert "fragments" not in lengths(Customers(nobody, talks), lambda _en: usual | {"fragments": 0.0})

@@ -24,7 +24,7 @@ from simulator.lab.datasets.thresholds import LabelledAnswers
 
 @takes(
     "offline", "judge_model", "embed_model", "guidelines",
-    "tokenizer", "contacts", "ng_words", "rules", *MODEL_WORK, "runs", "json_output",
+    "contacts", "ng_words", "rules", *MODEL_WORK, "runs", "json_output",
 )  # fmt: skip
 def suggest(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],

@@ -19,7 +19,6 @@ from simulator.lab.datasets.sections import choices_section, classes_section, co
 from simulator.lab.datasets.settings import DatasetSettings
 from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
 from simulator.results.figures import Summary
-from simulator.text.normalise import tokenizer
 
 
 def printed(results: Results) -> Printed | None:
@@ -41,16 +40,8 @@ def choosing(settings: Settings) -> Choosing | None:
     )
 
 
-def cutting(settings: Settings) -> str:
-    """The name of the tokenizer. Raises InputError for one that is unknown, or not installed."""
-    name = DatasetSettings.of(settings).tokenizer
-    tokenizer(name)
-    return name
-
-
 def check(settings: Settings) -> None:
-    """Raises InputError for an unknown tokenizer, and for choosing without a prompt."""
-    cutting(settings)
+    """Raises InputError for choosing without a prompt."""
     choice = choosing(settings)
     if choice and choice.refusal and not settings.prompt:
         raise InputError(choice.refusal)
@@ -75,6 +66,5 @@ PLUGIN = Plugin(
     outputs=OutputJudges.of,
     choosing=choosing,
     choice_rows=CHOICE_ROWS,
-    arguments={"tokenizer": cutting},
     printed=printed,
 )

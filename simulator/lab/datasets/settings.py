@@ -21,9 +21,6 @@ class DatasetSettings(AddedSettings):
     outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).")
     positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.")
     scoring: Literal["contest"] | None = setting("contest: five metrics, 1-5, and a total.")
-    tokenizer: str = setting(
-        "Tokenizer for ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ...", "cjk-char"
-    )
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:

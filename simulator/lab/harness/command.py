@@ -21,7 +21,7 @@ from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
 _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "knowledge", "shard", "scheduler",
     "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
-    "rules", "tokenizer", "columns", "worksheet",
+    "rules", "columns", "worksheet",
     *own_settings()["single_turn"],
     *(own_settings()["dialogue"] - {"turns", "user_model"}),
 })  # fmt: skip
