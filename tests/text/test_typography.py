@@ -12,7 +12,6 @@ from simulator.core.types import Language
 from simulator.privacy.redactor import Redactor
 from simulator.text import phrases
 from simulator.text.figures import figures
-from simulator.text.normalise import plain_form
 from simulator.text.typography import codes, half_width, language_of, straight
 from simulator.users.guard import Guard
 from tests.paths import FIXTURES, fixture_rows
@@ -49,7 +48,6 @@ Detector = Callable[[str, Language], object]
 DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     "refusal": (phrases.turns_away, acts),
     "handover": (phrases.hands_over, acts),
-    "apology": (phrases.apologises, acts),
     "pieces": (lambda text, language: [piece.kind for piece in phrases.pieces(text, language)], acts),
     "figures": (
         lambda text, _: [figure.value for figure in figures(text)],
@@ -61,7 +59,6 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
         lambda language: rows(f"guard_lines_{language}.jsonl", "text"),
     ),
     "personal data": (masked, personal),
-    "word for word": (lambda text, _: plain_form(text), acts),
 }
 
 
@@ -95,19 +92,6 @@ def test_every_sign_keeps_its_place(text: str) -> None:
     assert straight(plain) == plain
     kept = [(a, b) for a, b in zip(text, plain, strict=True) if a not in "’‘“”‐—―−"]
     assert all(a == b for a, b in kept)
-
-
-def test_long_vowels_and_ranges_stay() -> None:
-    """Neither ー nor 〜 nor ～ is a dash; half-width ｰ is a long vowel, too."""
-    assert straight("ルーター、10〜20分、9時～18時、ﾙｰﾀｰ") == "ルーター、10〜20分、9時～18時、ﾙｰﾀｰ"
-
-
-def test_a_teams_pattern_with_a_curly_apostrophe_still_matches() -> None:
-    """Whatever the customer's line has."""
-    guard = Guard("en", desk_phrases=["we’ll ring you back"])
-
-    assert guard.broken_rule("We'll ring you back, she said", ()) == "desk"
-    assert guard.broken_rule("We’ll ring you back, she said", ()) == "desk"
 
 
 def test_width_keeps_every_place() -> None:
