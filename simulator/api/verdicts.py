@@ -2,7 +2,7 @@
 
     sheet, workbook, file or rows of grades -> verdicts, one for each turn with that answer
     verdicts                                -> the run file; those that are there already count as known
-    all verdicts of the run                 -> shares, agreement, the corrected score, and a new page
+    all verdicts of the run                 -> shares, agreement, and a new page
     those that make an answer a test        -> a line of the question file of tests
 
 The first is done by `results/review_files.py`, the last two by `results/review.py` and `testset/failures.py`.
@@ -85,7 +85,7 @@ def read_verdicts(path: Path, source: Source, sheet: SheetOptions) -> tuple[Read
     kinds = [verdict.source for verdict in taken.verdicts]
     counts = ReadCounts(
         name, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
-        review=kinds.count("review"), blind=kinds.count("blind"), answers=taken.answers,
+        review=kinds.count("review"), blind=kinds.count("blind"),
     )  # fmt: skip
     return counts, taken.closed
 
@@ -132,9 +132,6 @@ def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
         "tests": outcome.tests and outcome.tests._asdict() | {"path": str(outcome.tests.path)},
         "release_decision": outcome.decision and outcome.decision.model_dump(),
         "score": None if summary.scores.score is None else round(summary.scores.score, 4),
-        "corrected": summary.scores.corrected and summary.scores.corrected.as_json(),
-        "labels": summary.scores.labels,
-        "labels_missing": summary.scores.shortage.more if summary.scores.shortage else 0,
         "target": outcome.gate.asked,
         "passed": outcome.gate.passed,
         "reasons": list(outcome.gate.reasons),

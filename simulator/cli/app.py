@@ -68,7 +68,7 @@ COMMANDS = {
     "simulate": "Rehearse the bot: customers talk with it, every answer is graded, a report is written.",
     "evaluate": "Evaluate a data set: each row is asked once, answers are graded, a report is written.",
     "grade": "Grade a finished run with more judges, without any new conversation.",
-    "review": "Read the team's reviews, compare the judge with people's blind grades, and correct the score.",
+    "review": "Read the team's reviews, and compare the judge with people's blind grades.",
     "open": "Open runs in the browser, to review answers, compare runs and decide, by mouse or keys.",
     "learn": "Learn unwritten rules of the desk from people's labels, to grade by them.",
     "report": "Write the reports of a run again: report.html, the summary, and what --to names.",

@@ -33,12 +33,11 @@ def command(
         "--export FILE", "Write all blind grades to FILE, as labels for `calibrate`."
     ),
 ) -> int:
-    """Read the team's reviews, compare the judge with people's blind grades, and correct the score.
+    """Read the team's reviews, and compare the judge with people's blind grades.
 
     Reviews of the marked answers show how often a mark is right, what to fix first, and who still has
-    something to do. Blind grades, given without seeing any score, show how far people and judge agree. From
-    50 of them on, the score is corrected to what people would have given, and a target applies to the
-    corrected score. Questions that the team made a test are written to --tests, masked. Everything is
+    something to do. Blind grades, given without seeing any score, show how far people and judge agree.
+    Questions that the team made a test are written to --tests, masked. Everything is
     stored in the run; reading it twice adds nothing.
     """
     today = load_settings(flags)

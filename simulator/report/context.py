@@ -34,7 +34,7 @@ from simulator.grading.desk import DESK
 from simulator.privacy.patterns import mask
 from simulator.report.conditions import count_notes
 from simulator.report.judges import by_rule, family_notes
-from simulator.report.people import corrected_line, correction_texts, dispute_text, words_text
+from simulator.report.people import dispute_text, words_text
 from simulator.report.sections import answerable_sections, sections
 from simulator.report.tables import replay_note
 from simulator.results.answerability import answerability, handovers, unjudged_reason
@@ -151,8 +151,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         (alarms if outcomes["unmet"] else remarked).append(expectations_text(outcomes))
     elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
         alarms.append(_("What the questions expect was not judged: that takes a model."))
-    people = correction_texts(summary) if summary.scores.labels else ()
-    remarks = (*remarked, *count_notes(gate), *people, *_remarks(summary))
+    remarks = (*remarked, *count_notes(gate), *_remarks(summary))
     first = [Line(text, "alarm") for text in alarms]
     return (*first, *(Line(text, "soft") for text in remarks))
 
@@ -555,15 +554,12 @@ def interval_text(context: ReportContext) -> Message | None:
 
 
 def score_lines(context: ReportContext) -> Iterator[Message]:
-    """The score with its interval, the corrected one where people's grades made it, and its coverage.
+    """The score with its interval and its coverage.
 
     "Score 70 / 100", "95 % interval 52–86", "6 of 6 conversations graded": each a phrase of one line.
     """
     summary, target = context.summary, context.gate.target
-    if summary.scores.corrected:
-        yield _("Score {score}", score=corrected_line(summary, target, context.gate.bounds))
-        yield _("by {n} human grades", n=summary.scores.corrected.n)
-    elif summary.scores.score is None:
+    if summary.scores.score is None:
         yield _("Score {score}", score=_("No grade"))
     else:
         yield _("Score {score} / 100", score=points(summary.scores.score, against=target))

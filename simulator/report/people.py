@@ -1,11 +1,8 @@
-"""What people say of a run, in words: what they decided, and what their blind grades correct the score to."""
+"""What people say of a run, in words: what they decided, and what they wrote of its answers."""
 
-from collections.abc import Iterator
-
-from simulator.core.document import points
 from simulator.core.messages import Message, _, ngettext, safe_text
 from simulator.core.types import Disputed, HumanVerdict, ReleaseDecision
-from simulator.results.figures import ENOUGH_GRADES, Shortage, Stratum, Summary
+from simulator.results.figures import Summary
 from simulator.results.review import ReviewFindings
 from simulator.sheets.model import CHOICES
 
@@ -57,66 +54,3 @@ def disputed_count(summary: Summary) -> Message | None:
     """How many of the red answers are disputed; None where none is."""
     n = summary.red.disputed
     return ngettext("{n} of them disputed", "{n} of them disputed", n=n) if n else None
-
-
-def corrected_line(
-    summary: Summary, target: float | None, bounds: tuple[float, float] | None = None
-) -> Message | None:
-    """'自動 87 → 補正後 82（78〜86）', or the same in English; None where nothing was corrected.
-
-    `bounds` are those that decided, where these are not the 95 % interval.
-    """
-    if summary.scores.corrected is None:
-        return None
-    figures = (summary.scores.corrected.score, *(bounds or summary.scores.corrected.interval))
-    score, low, high = (points(value, against=target) for value in figures)
-    auto = points(summary.scores.score)
-    return _("automatic {auto}, corrected {score} ({low}–{high})", auto=auto, score=score, low=low, high=high)
-
-
-def correction_texts(summary: Summary) -> Iterator[Message]:
-    """How people's blind grades corrected the score, or how many more grades that takes."""
-    if corrected := summary.scores.corrected:
-        strata: dict[Stratum, Message] = {
-            "red": _("{how} on answers to review"),
-            "not_red": _("{how} on the others"),
-        }
-        by_stratum = ((text, corrected.bias.get(name)) for name, text in strata.items())
-        biases = [text.format(how=_bias_text(bias)) for text, bias in by_stratum if bias is not None]
-        yield ngettext(
-            "On the {n} answer that people graded, the judge is {biases}; the corrected score "
-            "leaves that out.",
-            "On the {n} answers that people graded, the judge is {biases}; the corrected score "
-            "leaves that out.",
-            n=corrected.n,
-            biases=biases,
-        )
-    elif summary.scores.shortage:
-        yield _shortage_text(summary.scores.shortage)
-
-
-def _bias_text(bias: float) -> Message:
-    """Whether the judge is lenient or strict, and by how many points out of 100."""
-    # What rounds to nothing is neither mild nor strict.
-    text, size = _("{points} points stricter than people"), points(abs(bias))
-    if bias > 0:
-        text = _("{points} points more lenient than people")
-    return _("level with people") if size == "0" else text.format(points=size)
-
-
-def _shortage_text(shortage: Shortage) -> Message:
-    """How many more grades a correction takes, and of which turns."""
-    # Told apart by what would help: more questions, any second question, or more grades.
-    if shortage.turns < ENOUGH_GRADES:
-        text = _(
-            "Answers graded by people: {n}. A correction takes {enough}, and this run has "
-            "{turns} to grade: add questions to make it possible."
-        )
-    elif not shortage.more:
-        text = _("Answers graded by people: {n}. With a single question the score cannot be corrected.")
-    else:
-        text = _(
-            "Answers graded by people: {n}. With {more} more (to review {red}, others {not_red}) "
-            "the automatic score can be corrected by them."
-        )
-    return text.format(n=shortage.labels, enough=ENOUGH_GRADES, **shortage.model_dump())

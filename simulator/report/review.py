@@ -1,26 +1,22 @@
 """The report of a review: what the team says of a run, how far people's blind grades agree with the judge.
 
 In words first, then the figures, then what to look at. Where people reviewed on sight of the grade, no
-agreement is claimed; where they graded blind, it is. At the end the score, corrected by blind grades or with
-how many more it takes.
+agreement is claimed; where they graded blind, it is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.document import (
     TERMINAL,
-    Block,
     Fact,
     FactList,
     Item,
     Items,
     Line,
-    Notes,
     Report,
     Section,
-    Table,
     Text,
     Tone,
     excerpt,
@@ -29,27 +25,13 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.types import Language, ReleaseDecision
 from simulator.core.writing import shown_path
-from simulator.report.people import corrected_line, correction_texts, decision_text
+from simulator.report.people import decision_text
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
-from simulator.results.review import (
-    PENDING,
-    TOP_GRADE,
-    BlindAgreement,
-    ComparedTurn,
-    PendingReviews,
-    Point,
-    ReviewedTurn,
-    ReviewFindings,
-)
-from simulator.sheets.model import CHOICES
+from simulator.results.review import TOP_GRADE, BlindAgreement, ComparedTurn, ReviewedTurn, ReviewFindings
 
-# What people pick in a dropdown, by id.
-Titles = Mapping[str, Text]
 # Shown of each list; the rest is in `--json`.
 SHOWN = 5
-# Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
-GOOD, FAIR = 0.6, 0.4
 # From so many judged marks on their share is put into words, from so many answers how far they agree with
 # people; from these shares on it is good, or fair. Of nine marks even 100 % may really be 70 (Wilson).
 ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
@@ -58,9 +40,8 @@ ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
 class ReadCounts(NamedTuple):
     """The name of a source, and how many of its verdicts were new, and stored already (`known`).
 
-    `empty`, `other_runs` and `answers` (those of the review in which something is written) count rows,
-    `skipped` rows and cells that could not be used. `review` and `blind` count the verdicts of either kind,
-    one for each turn; a file of grades has blind ones only.
+    `empty` and `other_runs` count rows, `skipped` rows and cells that could not be used. `review` and `blind`
+    count the verdicts of either kind, one for each turn; a file of grades has blind ones only.
     """
 
     name: str
@@ -71,7 +52,6 @@ class ReadCounts(NamedTuple):
     other_runs: int = 0
     review: int = 0
     blind: int = 0
-    answers: int = 0
 
 
 class SavedTests(NamedTuple):
@@ -101,65 +81,37 @@ class ReviewOutcome(NamedTuple):
 
 
 def review_report(outcome: ReviewOutcome) -> Report:
-    """What was read, what the team says, how far people and judge agree, what was missed, the score.
+    """What was read, what the team says, how far people and judge agree, and what was missed.
 
-    Only what goes into a meeting's minutes is in Markdown: what was read and the score are the terminal's
-    alone.
+    Only what goes into a meeting's minutes is in Markdown: what was read is the terminal's alone.
     """
-    # The team's words come first: they say what to do, blind grades how far to trust the judge.
+    read = Section("read", "", tuple(map(Line, _read(outcome))), views=TERMINAL)
+    decided = outcome.decision and Line(decision_text(outcome.decision), "strong")
     sections = [
-        Section("read", "", tuple(map(Line, (*_read(outcome.read), *_tests(outcome.tests)))), views=TERMINAL),
-        *([_decided(outcome.decision)] if outcome.decision else []),
+        read,
+        *([Section("decision", _("Release decision"), (decided,))] if decided else []),
+        # The team's words come first: they say what to do, blind grades how far to trust the judge.
         *(_team_sections(outcome.findings) if outcome.findings else ()),
         *_blind_sections(outcome.review),
-        *([_score(outcome)] if outcome.review else ()),
     ]
     title = _("People and the judge  {run}", run=outcome.summary.run)
     return Report(title=title, language=outcome.language, sections=tuple(sections))
 
 
-def _decided(decision: ReleaseDecision) -> Section:
-    """What the team decided: the first thing that a meeting's minutes say."""
-    return Section("decision", _("Release decision"), (Line(decision_text(decision), "strong"),))
-
-
-def _tests(tests: SavedTests | None) -> Iterator[Message]:
-    """What became of the answers that the team made tests."""
-    if tests:
+def _read(outcome: ReviewOutcome) -> Iterator[Message]:
+    """What was read, what of it was not used, and what became of the answers that the team made tests."""
+    if read := outcome.read:
+        yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
+        if read.other_runs:
+            yield _("Rows of other runs, skipped: {n}.", n=read.other_runs)
+        if read.skipped:
+            yield _("What could not be used: {n} (see above; all else was stored).", n=read.skipped)
+    if tests := outcome.tests:
         yield _(
             "Tests in {path}: {added} added, {known} there already, {guarded} marked must-not-break.",
             **tests._asdict(),
         )
-
-
-def _read(read: ReadCounts | None) -> Iterator[Message]:
-    """What was read, and what of it was not used."""
-    if read is None:
-        return
-    yield _("Read {name}: review {review}, blind {blind}. New among them: {new}.", **read._asdict())
-    # A row of the review stands for several turns; without that the counts would look wrong.
-    if 0 < read.answers < read.review:
-        yield _(
-            "Rows of the review: {answers}. Each counts for every time the same answer was given.",
-            answers=read.answers,
-        )
-    if read.empty:
-        yield _("Rows still empty: {n}.", n=read.empty)
-    if read.other_runs:
-        yield _("Rows of other runs, skipped: {n}.", n=read.other_runs)
-    if read.skipped:
-        yield _("What could not be used: {n} (see above; all else was stored).", n=read.skipped)
-
-
-def _score(outcome: ReviewOutcome) -> Section:
-    """The corrected score, or how many more grades it takes."""
-    summary = outcome.summary
-    score = _("{score} / 100", score=points(summary.scores.score))
-    if (line := corrected_line(summary, outcome.gate.target)) and summary.scores.corrected:
-        score = _("{line}   by {n} human grades", line=line, n=summary.scores.corrected.n)
-    notes = tuple(map(Line, correction_texts(summary)))
-    page = Line(_("The report shows it, too: {path}", path=shown_path(outcome.page)))
-    return Section("score", _("Score"), (Line(score, "strong"), Notes(notes), page), views=TERMINAL)
+    yield _("The report shows it, too: {path}", path=shown_path(outcome.page))
 
 
 # --- Blind grades ---
@@ -171,85 +123,31 @@ def _blind_sections(review: BlindAgreement | None) -> Iterator[Section]:
     if review is None:
         yield Section("blind", title, (Line(_("There are no grades to compare yet.")),))
         return
-    blocks: list[Block] = [Line(_agreement(review), "strong"), FactList(tuple(_agreement_facts(review)))]
-    # With equal rates, or unknown ones, shares are those of the sample.
-    if review.weighted:
-        note = _("Sampling rates are known, so these are shares of the whole run.")
-        blocks.append(Line(note, "soft"))
-    yield Section("blind", title, tuple(blocks))
+    yield Section("blind", title, (FactList(tuple(_agreement_facts(review))),))
     if review.missed:
         yield _listed("missed", _("Missed answers"), map(_missed, review.missed))
 
 
-def _agreement(review: BlindAgreement) -> Message:
-    """The strength of agreement in a sentence, or how many answers it takes to say it."""
-    if review.turns < ENOUGH:
-        return _(
-            "Too few to tell whether people and the judge agree ({n} answers; it takes {enough}).",
-            n=review.turns,
-            enough=ENOUGH,
-        )
-    if (kappa := review.kappa) is None:
-        return _("People's grades do not vary, so the strength of agreement is not known yet.")
-    if kappa >= GOOD:
-        return _("People and the judge agree well.")
-    if kappa >= FAIR:
-        return _("People and the judge agree to some degree.")
-    return _("People and the judge do not agree much: do not decide by the automatic score alone.")
-
-
 def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
-    within, side = 100 * review.within_one, 100 * review.same_side
-    agreement = _(
-        "within one grade {within:.0f} %, agree on needing review {side:.0f} %", within=within, side=side
-    )
-    yield Fact(_("Agreement"), agreement)
-    yield Fact(_("Kappa (quadratic)"), _figure(review.kappa))
-    auroc = _figure(review.auroc)
-    yield Fact(
-        _("AUROC"),
-        _(
-            "{value} (how well the judge finds the answers that people would review; 0.5 is chance)",
-            value=auroc,
-        ),
-    )
-    # Leniency moves every score; the sign says which way.
-    by = 100 * review.difference
-    way = _("the judge is more lenient") if by > 0 else _("the judge is stricter")
-    yield Fact(_("Mean difference"), _("judge − people = {points:+.0f} points ({way})", points=by, way=way))
-    if n := len(review.missed):
-        about = _(" (about {n} in the whole run)", n=round(review.missed_in_run)) if review.weighted else ""
-        yield Fact(
-            _("Missed"),
-            _("{n} not marked for review{about}, although people gave 2 or less.", n=n, about=about),
-        )
-    if n := len(review.overcalled):
-        yield Fact(_("Overcalled"), _("{n} marked for review, although people gave 4 or more.", n=n))
-    if between := review.between:
-        line = ngettext(
-            "{n} answer graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
-            "{n} answers graded by two or more: within one grade {within:.0f} %, kappa {kappa}",
-            n=between.turns,
-            within=100 * between.within_one,
-            kappa=_figure(between.kappa),
-        )
-        yield Fact(_("Between people"), line)
+    """How many answers were compared, and what came of it; shares of few answers say nothing."""
     given = {"n": review.turns, "grades": review.grades}
     compared = ngettext("{n} answer, {grades} human grades", "{n} answers, {grades} human grades", **given)
-    names = tuple(map(_reviewer, review.reviewers, review.reviewers.values()))
-    yield Fact(_("Compared"), _("{compared} ({names})", compared=compared, names=names))
-
-
-def _reviewer(name: str, n: int) -> Message:
-    """A reviewer and how many grades they gave; those of a worksheet are numbered."""
-    # In a worksheet reviewers have no names: they are the first and the second column.
-    if name.isdecimal():
-        return _("reviewer {number}: {n}", number=name, n=n)
-    return _("{name} {n}", name=name or _("unnamed"), n=n)
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    yield Fact(_("Compared"), compared)
+    if review.turns < ENOUGH:
+        few = _("too few to tell ({n} answers; it takes {enough})", n=review.turns, enough=ENOUGH)
+        yield Fact(_("Agreement"), few)
+    else:
+        side = _("agree on needing review: {side:.0f} %", side=100 * review.same_side)
+        yield Fact(_("Agreement"), side)
+        # Leniency moves every score; the sign says which way.
+        by = points(abs(review.difference))
+        lenient = _("{points} points more lenient than people", points=by)
+        strict = _("{points} points stricter than people", points=by)
+        yield Fact(_("The judge is"), lenient if review.difference > 0 else strict)
+    if n := len(review.missed):
+        yield Fact(_("Missed"), _("{n} not marked for review, although people gave 2 or less.", n=n))
+    if n := len(review.overcalled):
+        yield Fact(_("Overcalled"), _("{n} marked for review, although people gave 4 or more.", n=n))
 
 
 def _missed(turn: ComparedTurn) -> Item:
@@ -286,19 +184,12 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
         "These were given with the score in view, and only for the rows that people looked"
         " at, so no agreement is calculated from them."
     )
-    blocks = (
-        Line(_verdict(findings), "strong"),
-        FactList(tuple(_team_facts(findings))),
-        Line(on_sight, "soft"),
-    )
+    facts = FactList(tuple(_team_facts(findings)))
+    blocks = (Line(_verdict(findings), "strong"), facts, Line(on_sight, "soft"))
     yield Section("team", _("Review (what the team says)"), blocks)
-    causes: Titles = {**CHOICES["cause"], "": _("no cause")}
-    statuses: Titles = {**CHOICES["status"], "": _("no status")}
-    if findings.points:
-        table = _points(findings.points, causes, statuses)
-        yield Section("points", _("Points to improve (cause by status)"), (table,))
     if findings.pending:
-        pending = (_pending(point, statuses) for point in findings.pending)
+        nobody = _("no owner")
+        pending = (Item(_("{who}: {n}", who=row.assignee or nobody, n=row.n)) for row in findings.pending)
         yield _listed("pending", _("Open work by assignee"), pending)
     # Whoever writes nothing but a comment wants it to be read.
     remarks = [turn for turn in findings.answers if turn.comment and not (turn.judge_is or turn.point)]
@@ -323,15 +214,12 @@ def _verdict(findings: ReviewFindings) -> Message:
 
 
 def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
-    if findings.precision is not None and findings.interval:
-        low, high = findings.interval
+    if findings.precision is not None:
         line = _(
-            "{share:.0f} % ({right} of {n} answers, 95 % interval {low:.0f}-{high:.0f} %); unsure: {unsure}",
+            "{share:.0f} % ({right} of {n} answers); unsure: {unsure}",
             share=100 * findings.precision,
             right=findings.right,
             n=findings.right + findings.wrong,
-            low=100 * low,
-            high=100 * high,
             unsure=findings.unsure,
         )
         yield Fact(_("Marks that are right"), line)
@@ -340,34 +228,6 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
     if n := findings.missed:
         missing = _("{n} not marked for review, where the team says that the judge is wrong.", n=n)
         yield Fact(_("Marks missing"), missing)
-
-
-def _points(points: Sequence[Point], causes: Titles, statuses: Titles) -> Table:
-    """Causes by status, in the order of the dropdowns, without empty columns."""
-    # By the ids of the dropdowns, or by what people wrote instead.
-    counts = {(point.cause, point.status): point.n for point in points}
-    columns = _in_order(statuses, (status for _cause, status in counts))
-    rows = []
-    for cause in _in_order(causes, (cause for cause, _status in counts)):
-        row = [counts.get((cause, status), 0) for status in columns]
-        rows.append((causes.get(cause, cause), *(n or "" for n in row), sum(row)))
-    return Table.of("points", ("", *(statuses.get(status, status) for status in columns), _("Total")), rows)
-
-
-def _in_order(titles: Titles, ids: Iterable[str]) -> list[str]:
-    """Ids as the dropdown has them, then what people typed themselves, then what they left empty.
-
-    Ids that nobody used are left out, so that a table has no empty row or column.
-    """
-    used = set(ids)
-    return [*(i for i in titles if i in used - {""}), *sorted(used - titles.keys()), *({""} & used)]
-
-
-def _pending(pending: PendingReviews, statuses: Titles) -> Item:
-    counts = zip(PENDING, (pending.open, pending.doing, pending.unset), strict=True)
-    kinds = tuple(_("{name} {n}", name=statuses[status], n=n) for status, n in counts if n)
-    who = pending.assignee or _("no owner")
-    return Item(_("{who}   {n} ({kinds})", who=who, n=pending.n, kinds=kinds))
 
 
 def _wrong(turn: ReviewedTurn) -> Item:

@@ -215,10 +215,8 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     What it takes to check a figure, or to repeat the run; nobody has to read it to use the report.
     """
     summary, run, none = context.summary, context.results.run, _("none")
-    interval, corrected = (
-        f"{100 * ends[0]:.1f} – {100 * ends[1]:.1f}" if ends else none
-        for ends in (summary.scores.interval, summary.scores.corrected and summary.scores.corrected.interval)
-    )
+    low_high = summary.scores.interval
+    interval = f"{100 * low_high[0]:.1f} – {100 * low_high[1]:.1f}" if low_high else none
     lists: dict[Text, Mapping[Any, Text]] = {
         _("Run"): {
             _("Run"): run.id,
@@ -243,8 +241,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
     spent = usage if usage.rows else Line(_NO_CALLS)
     # Where a confidence was asked for, the range that decided stands beside the score, and is the only one.
-    ends = {_("95 % interval of the score"): interval, _("95 % interval, corrected"): corrected}
-    ranges = () if context.gate.bounds else (FactList(tuple(map(Fact, ends, ends.values()))),)
+    ranges = () if context.gate.bounds else (FactList((Fact(_("95 % interval of the score"), interval),)),)
     totals = (_statistics(summary), Line(note, "soft"), *ranges, spent)
     # The sum of the RAG metrics stands below the means on the page.
     first, total = list[Block](), summary.scores.total

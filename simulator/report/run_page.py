@@ -42,7 +42,7 @@ from simulator.core.types import (
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
 from simulator.report.painters.html import render
-from simulator.report.people import corrected_line, decision_text, disputed_count, hit_rate
+from simulator.report.people import decision_text, disputed_count, hit_rate
 from simulator.report.tables import FEELING, signed
 from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
@@ -148,8 +148,6 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         (section for section in there if section.key in _FRONT), key=lambda section: _FRONT.index(section.key)
     )
     figures = [section for section in there if section not in ahead]
-    # Where people's grades corrected the score, that is the score; the automatic one stands beside it.
-    best = summary.scores.corrected or summary.scores
     return render(
         "run_page.html.j2",
         report,
@@ -174,13 +172,11 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         if any(s.state in {"certified", "checked"} for s in summary.standings.values())
         else {},
         notes=context.notes,
-        score=points(best.score, against=gate.target),
-        best=best,
+        score=points(summary.scores.score, against=gate.target),
         verdict=verdict(gate, trial=summary.trial),
         verdict_tone=verdict_tone(gate, trial=summary.trial),
         undecided=decision_of(gate) == "undecided",
         lowest=lowest_score(summary),
-        corrected=corrected_line(summary, gate.target, gate.bounds),
         score_lines=list(score_lines(context))[1:],
         decision=decision_text(decided) if (decided := results.release_decision) else "",
         change=change_text(context.change) if context.change else "",

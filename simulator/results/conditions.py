@@ -22,7 +22,6 @@ What no figure can be had of is never passed.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +48,7 @@ from simulator.results.answerability import answer_place, handover_place
 from simulator.results.attacks import attacks_of
 from simulator.results.certificate import standing_text
 from simulator.results.coverage import coverage_of
-from simulator.results.figures import CorrectedScore, ScoreFigures, Summary
+from simulator.results.figures import ScoreFigures, Summary
 from simulator.results.findings import (
     MIN_QUESTIONS,
     SAME,
@@ -408,25 +407,6 @@ def _decided_by_bound(condition: Condition, figure: MeasuredFigure, alpha: float
     return "missed" if p_below(bad, 1 - target) <= alpha else "undecided"
 
 
-def check_corrected(
-    checked: CheckedCondition, corrected: CorrectedScore, level: float | None
-) -> CheckedCondition:
-    """The condition decided by the score as people's blind grades correct it.
-
-    Its interval of 95 % has more than 95 % on one side; for a higher level it is widened as a normal one, and
-    never narrowed for a lower one.
-    """
-    quantile = NormalDist().inv_cdf
-    wider = 1.0 if level is None else max(1.0, quantile(level) / quantile(0.975))
-    low, high = (corrected.score + wider * (end - corrected.score) for end in corrected.interval)
-    goal = checked.condition.threshold - SAME
-    decision: Decision = "passed" if low >= goal else "missed" if high < goal else "undecided"
-    changes: dict[str, object] = {"value": corrected.score, "low": max(0.0, low), "high": min(1.0, high)}
-    if checked.lack in ("", "close"):
-        changes |= {"decision": decision, "lack": "close" if decision == "undecided" else ""}
-    return checked.model_copy(update=changes)
-
-
 def asked_conditions(settings: Settings) -> tuple[tuple[Condition, ...], Condition | None]:
     """The conditions of a target, and of these the limit on major turns where nobody asked for it.
 
@@ -485,8 +465,6 @@ def _checked(
     figure = measure_condition(condition, results, summary)
     checked = check_condition(condition, figure._replace(thin=thin), settings.confidence)
     of_score = condition.name in ("score", summary.scores.primary)
-    if summary.scores.corrected and of_score:
-        checked = check_corrected(checked, summary.scores.corrected, settings.confidence)
     return checked.model_copy(update={"of_score": of_score})
 
 
@@ -545,7 +523,7 @@ def _unsure(
 ) -> Iterator[Finding]:
     """That the score reaches its target and its interval does not: no confidence was asked for."""
     interval = summary.scores.interval
-    if interval is None or settings.confidence is not None or summary.scores.corrected:
+    if interval is None or settings.confidence is not None:
         return
     for checked in conditions:
         target = checked.condition.threshold

@@ -9,7 +9,7 @@ A mean never travels alone. Beside it stand `n`, the grades that made it, and `p
 should have been; the rest was skipped, failed or left out, each counted by itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import comb
 from statistics import fmean
@@ -27,8 +27,6 @@ from simulator.results.rows import Key, Mark, RunTurns
 Stratum = Literal["red", "not_red"]
 # From so many answers with one and the same grade on, a judge is warned about.
 ENOUGH_ALIKE = 30
-# So many grades by people correct a score, counting those of a second reviewer of the same turn.
-ENOUGH_GRADES = 50
 
 
 class Mean(Value):
@@ -204,36 +202,6 @@ class SimulatorScore(Value):
     n: int
 
 
-class CorrectedScore(Value):
-    """The score (0..1) as people would have given it, with a 95 % interval, from `n` turns they graded.
-
-    `bias` is judge less people on those turns, by stratum (red, not_red): positive is lenient.
-    """
-
-    score: float
-    interval: tuple[float, float]
-    n: int
-    # A stratum that nobody graded has no entry.
-    bias: Mapping[Stratum, float]
-
-    def as_json(self) -> dict[str, Any]:
-        """What `--json` prints of it, rounded to 4 decimals."""
-        return rounded(self.model_dump(mode="json"))  # type: ignore[no-any-return]
-
-
-class Shortage(Value):
-    """Why `labels` grades do not correct a score: how many more it takes, `red` and `not_red` ones.
-
-    `turns` is how many there are to be graded; with too few, or of one question only, none can be corrected.
-    """
-
-    labels: int
-    more: int
-    red: int
-    not_red: int
-    turns: int
-
-
 def pass_hat(passed: int, finished: int, k: int) -> float:
     """The chance that `k` of the `finished` repeats of a question, drawn without replacement, all passed.
 
@@ -324,8 +292,7 @@ class ScoreFigures(Value):
     id, and `missing` counts conversations that were held but have no grade. `noise` is the variance of a
     conversation's score that another grading would bring. `simulators` are the models that played the
     customers; of several the `interval` holds that of each. `reliability` is known where questions were asked
-    several times. `labels` are the turns that people graded blind: enough of them make `corrected`, too few
-    leave a `shortage`.
+    several times.
     """
 
     primary: str
@@ -343,9 +310,6 @@ class ScoreFigures(Value):
     # Empty of data sets and logs, which nobody plays; under the name of its model otherwise.
     simulators: dict[str, SimulatorScore] = Field(default={})
     reliability: Reliability | None = None
-    corrected: CorrectedScore | None = None
-    labels: int = 0
-    shortage: Shortage | None = None
 
     @property
     def spread(self) -> float | None:

@@ -109,8 +109,7 @@ class Gate(Value):
     """The verdict: `passed` is None without a target, and False as long as the run is incomplete.
 
     `incomplete` says that judge, simulator or an interruption left too much ungraded to decide.
-    A passed gate may still have a reason: the interval of the score reaches below the target. Where people's
-    grades corrected the score, the corrected one decided, by the ends of its interval.
+    A passed gate may still have a reason: the interval of the score reaches below the target.
 
     `target` is that of the score (0..1), `asked` what the user wrote: the same, or the text of conditions.
     `confidence` is how sure the gate had to be, `decision` its verdict, `conditions` what it rests on.

@@ -84,7 +84,6 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             for model, mean in summary.scores.simulators.items()
         },
         "simulator_spread": rounded(summary.scores.spread),
-        "corrected": summary.scores.corrected and summary.scores.corrected.as_json(),
         "target": gate.asked if isinstance(gate.asked, str) else rounded(gate.asked),
         "passed": gate.passed,
         "decision": gate.decision,

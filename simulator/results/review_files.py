@@ -85,11 +85,10 @@ _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
 class Taken:
     """The verdicts of a source that fit the run; `faults` are the places of the others, and why not.
 
-    `answers` counts the rows of the review, each of which stands for all turns with its answer; `empty` those
-    in which nobody wrote, `other_runs` rows about other runs; `notes` are about the source as a whole.
-    `decision` is what the team decided about the run, None where nobody wrote that down. `closed` are the
-    keys of rows of the review that were made tests, and went to the archive because they are right now.
-    `document` names the sheet or workbook, `read` is when its rows were read.
+    `empty` counts the rows in which nobody wrote, `other_runs` rows about other runs; `notes` are about the
+    source as a whole. `decision` is what the team decided about the run, None where nobody wrote that down.
+    `closed` are the keys of rows of the review that were made tests, and went to the archive because they are
+    right now. `document` names the sheet or workbook, `read` is when its rows were read.
     """
 
     def __init__(self, results: Results, document: str = "") -> None:
@@ -98,7 +97,7 @@ class Taken:
         self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
         self._places: dict[tuple[str, int, str, str], Text] = {}
         self.verdicts: list[HumanVerdict] = []
-        self.answers = self.empty = self.other_runs = 0
+        self.empty = self.other_runs = 0
         self.decision: ReleaseDecision | None = None
         self.closed = frozenset[str]()
         self.faults: list[tuple[Text, Text]] = []
@@ -501,7 +500,6 @@ class Written(NamedTuple):
         make_test, is_red = picked["make_test"] == "yes", row.key.strip().endswith(RED)
         # A cell that cannot be read says nothing.
         silent = self.silent | {column for column, text in choices.items() if text and not picked[column]}
-        taken.answers += bool(texts or picked["judge_is"] or make_test)
         taken.empty += not (texts or any(choices.values()))
         for at, has_mark in turns.items():
             words: dict[str, Any] = {**texts, "judge_is": picked["judge_is"] if has_mark else None}

@@ -46,7 +46,6 @@ from simulator.results.intervals import (
     joint_interval,
     retest_variance,
 )
-from simulator.results.review import by_people
 from simulator.results.rows import UNREACHED, ConversationRow, Grade, GradedTurn, RunTurns
 
 Item = TypeVar("Item")
@@ -87,7 +86,6 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
     intervals = [simulator.interval for simulator in simulators.values()]
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
-    people = by_people(results.verdicts, spoken, seed=seed) if results.verdicts else {}
     # Logs without a single answer are read, not graded: they are not missing.
     nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
         s.conversation for s in spoken if not s.unrecorded
@@ -108,7 +106,6 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
         total=Total(value=fsum(total) if total else None, of=5 * len(total)),
         simulators=simulators,
         reliability=_reliability(counted, means),
-        **people,
     )
 
 

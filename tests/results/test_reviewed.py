@@ -4,7 +4,7 @@ import pytest
 
 from simulator.core.types import HumanVerdict
 from simulator.results.intervals import wilson
-from simulator.results.review import Point, ReviewFindings, blind_agreement, findings_json, review_findings
+from simulator.results.review import ReviewFindings, blind_agreement, findings_json, review_findings
 from tests.reviewed_runs import (
     AGAIN,
     CAMPAIGN,
@@ -36,7 +36,6 @@ def test_precision_is_of_red_marks_only() -> None:
 
     assert (known.right, known.wrong, known.unsure, known.judged) == (2, 1, 1, 4)
     assert known.precision == pytest.approx(2 / 3)
-    assert known.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
     assert (known.missed, found(vote(GOOD, "wrong")).missed) == (1, 1)
     assert [(t.conversation, t.turn) for t in known.wrong_turns] == [CAMPAIGN, GOOD]
     assert len(known.turns) == 6
@@ -49,25 +48,6 @@ def test_wilson_as_published() -> None:
     assert wilson(0, 0) is None
 
 
-def test_points_are_counted_by_cause_and_status() -> None:
-    """A false alarm is no point; a missing mark with a cause is one, and a confirmed mark without."""
-    known = found(
-        vote(FEE, "right", "knowledge", status="open"),
-        vote(AGAIN, "right", "knowledge", status="open"),
-        vote(CAMPAIGN, "wrong", "invented", status="wontfix"),
-        vote(RETURN, "right"),
-        vote(GOOD, "wrong", "invented", status="mended"),
-        vote(INVOICE, comment="口調が硬い"),
-    )
-
-    assert set(known.points) == {
-        Point(cause="knowledge", status="open", n=2),
-        Point(cause="", status="", n=1),
-        Point(cause="invented", status="mended", n=1),
-    }
-    assert known.points[0].n == 2
-
-
 def test_who_has_something_left_to_do() -> None:
     """Open, in progress or without a status; what is done, false or nobody's point is not left."""
     known = found(
@@ -78,9 +58,8 @@ def test_who_has_something_left_to_do() -> None:
         vote(INVOICE, "right", status="doing", assignee="鈴木"),
         vote(TIMEOUT, "right", "other"),
     )
-    left = [(each.assignee, each.open, each.doing, each.unset, each.n) for each in known.pending]
 
-    assert left == [("佐藤", 1, 0, 1, 2), ("鈴木", 0, 1, 0, 1), ("", 0, 0, 1, 1)]
+    assert [(row.assignee, row.n) for row in known.pending] == [("佐藤", 2), ("鈴木", 1), ("", 1)]
 
 
 def test_nothing_said_is_nothing_found() -> None:
@@ -95,20 +74,18 @@ def test_nothing_said_is_nothing_found() -> None:
     assert findings_json(None) is None
     on_sight = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
     assert blind_agreement(on_sight, summary_of(on_sight)) is None
-    assert summary_of(on_sight).scores.labels == 0
 
 
 def test_json_has_all_of_it() -> None:
-    """Counts, interval, points, who has what left, and wrong turns."""
+    """Counts, who has how much left, and wrong turns."""
     wrong = vote(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい")
     shown = findings_json(found(vote(FEE, "right", "ignored"), wrong))
 
     assert shown
     assert shown["precision_of_red"] == {
-        "precision": 0.5, "interval": [0.0945, 0.9055], "n": 2, "right": 1, "wrong": 1, "unsure": 0,
+        "precision": 0.5, "n": 2, "right": 1, "wrong": 1, "unsure": 0,
     }  # fmt: skip
     assert (shown["turns"], shown["red_judged"], shown["red"] > 2) == (2, 2, True)
-    assert shown["points"] == [{"cause": "ignored", "status": "", "n": 1}]
-    assert shown["pending"] == [{"assignee": "", "open": 0, "doing": 0, "unset": 1}]
+    assert shown["pending"] == [{"assignee": "", "n": 1}]
     of_judge = {"conversation": CAMPAIGN[0], "turn": 3, "red": True, "value": 0.8}
     assert shown["judge_wrong"] == [of_judge | {"comment": "資料にある", "correct_answer": "はい"}]

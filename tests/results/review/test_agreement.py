@@ -7,8 +7,7 @@ import pytest
 
 from simulator.core.types import Results
 from simulator.report.review import ReviewOutcome, review_report
-from simulator.results.agreement import auroc, quadratic_kappa
-from simulator.results.review import BlindAgreement, agreement_json, blind_agreement
+from simulator.results.review import BlindAgreement, BlindGrade, agreement_json, blind_agreement, blind_grades
 from tests.blind_grades import graded, verdict
 from tests.sample_runs import decide, summed
 from tests.texts import terminal
@@ -35,15 +34,11 @@ def test_the_figures_by_hand() -> None:
     )
 
     assert result
-    assert (result.turns, result.grades, result.reviewers, result.weighted) == (6, 6, {"A": 6}, False)
-    assert result.within_one == pytest.approx(3 / 6)
+    assert (result.turns, result.grades) == (6, 6)
     assert result.same_side == pytest.approx(3 / 6)
     assert result.difference == pytest.approx((22 - 21) / 6 / 5)
-    assert result.kappa == pytest.approx(quadratic_kappa([5, 4, 2, 5, 4, 2], [5, 2, 2, 3, 4, 5]))
-    assert result.auroc == auroc([5, 4, 2, 5, 4, 2], [True, False, False, False, True, True])
     assert [(turn.turn, turn.human, turn.judge) for turn in result.missed] == [(2, 2, 4)]
     assert [(turn.turn, turn.human, turn.judge) for turn in result.overcalled] == [(3, 5, 2)]
-    assert result.between is None
 
 
 def test_sampling_rates_weigh_the_turns() -> None:
@@ -60,31 +55,16 @@ def test_sampling_rates_weigh_the_turns() -> None:
 
     assert result
     assert plain
-    assert result.weighted
-    assert result.missed_in_run == pytest.approx(10)
-    assert result.within_one == pytest.approx(11 / 21)
-    assert not plain.weighted
-    assert plain.within_one == pytest.approx(3 / 4)
+    assert result.same_side == pytest.approx(11 / 21)
+    assert plain.same_side == pytest.approx(3 / 4)
 
 
-def test_reviewers_agree_within_a_grade() -> None:
-    """Of two turns that both graded, one; what only one of them graded compares nothing."""
-    base = graded(lambda *_: None)
-    conversation = base.conversations[0].id
-    both = (verdict(conversation, 1, 4), verdict(conversation, 2, 5), verdict(conversation, 3, 1))
-    other = (verdict(conversation, 1, 3, reviewer="B"), verdict(conversation, 2, 2, reviewer="B"))
-    result, of_one = (
-        review(with_verdicts(base, *both, *other)),
-        review(with_verdicts(base, both[0], other[0])),
-    )
+def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
+    """The rate is the same for both reviewers; opinions and comments are no grades."""
+    given = [verdict("c", 1, 4, sampled=0.5), verdict("c", 1, 3, reviewer="B", sampled=0.5)]
+    others = [verdict("c", 2, 1, source="review"), verdict("c", 3, None)]
 
-    assert result
-    assert result.between
-    assert (result.between.turns, result.between.within_one) == (2, 0.5)
-    assert result.between.kappa == pytest.approx(1 - 5 / 4.5)
-    assert of_one
-    assert of_one.between
-    assert (of_one.between.turns, of_one.between.kappa) == (1, None)
+    assert blind_grades([*given, *others]) == {("c", 1): BlindGrade(0.7, 0.5)}
 
 
 @pytest.mark.parametrize(("turns", "reviewers", "enough"), [(9, 1, False), (9, 2, False), (10, 1, True)])
@@ -106,7 +86,7 @@ def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: 
     assert found
     assert (found.turns, found.grades) == (turns, turns * reviewers)
     assert f"{turns} answers, {turns * reviewers} human grades" in text
-    assert (f"Too few to tell whether people and the judge agree ({turns} answers" in text) != enough
+    assert (f"too few to tell ({turns} answers" in text) != enough
 
 
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:

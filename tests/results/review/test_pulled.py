@@ -97,8 +97,8 @@ def test_a_row_counts_for_every_customer_who_got_its_answer(red: bool, customers
     results = results.model_copy(update={"verdicts": tuple(taken.verdicts)})
     found = review_findings(results, summary_of(results))
     assert found is not None
-    assert (taken.answers, len(found.turns), found.judged) == (1, 2, 1 + red)
-    assert (found.right, [point.n for point in found.points], found.pending[0].n) == (1, [1], 1)
+    assert (len(found.turns), found.judged) == (2, 1 + red)
+    assert (found.right, found.pending[0].n) == (1, 1)
 
 
 def test_half_a_row_counts() -> None:

@@ -13,7 +13,7 @@ from simulator.runner.labelled_answers import labelled_context, read_labels
 
 @pytest.fixture
 def finished(long_run: Path) -> Path:
-    """A run with enough answers for people's grades to correct its score."""
+    """A run with enough answers to say something of the judge."""
     return long_run
 
 
@@ -34,19 +34,16 @@ def written(rows: list[tuple[object, ...]], name: str = "grades.csv", encoding: 
     return name
 
 
-def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
-    """From a table as Excel saves it; in words first, then the figures, then the score."""
+def test_grades_are_read_and_compared(run: Any) -> None:
+    """From a table as Excel saves it."""
     done = run("review", "latest", "--from", written(graded(-1), encoding="cp932"))
     n = len(open_run().verdicts)
     said = done.out
 
     assert (done.code, done.err) == (0, "")
-    assert n >= 50
     assert f"目視採点{n}件" in said
-    assert said.index("一致") < said.index("1点差以内 100%") < said.index("κ") < said.index("AUROC")
-    assert "自動のほうが甘い" in said
-    assert f"人の採点{n}件による補正" in said
-    assert "補正後" in Path(next(Path("runs").iterdir()), "report.html").read_text(encoding="utf-8")
+    assert "要確認かどうかの一致" in said
+    assert "人より20点甘め" in said
 
 
 def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
@@ -68,7 +65,6 @@ def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
         f" line {first}; skipped.",
     ]
     assert "使えなかった記入が4件" in done.out
-    assert "まだ記入のない行が1行" in done.out
     assert len(open_run().verdicts) == good
 
 
@@ -126,17 +122,3 @@ def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
     again = run("review", "latest", "--from", "labels.jsonl", "--json").json
     assert (again["read"]["new"], again["read"]["known"]) == (0, len(labels.rows))
     assert run("calibrate", "labels.jsonl", "--judge", "turn", "--label", "human", "--offline").code == 0
-
-
-def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
-    """People who give everything 1 stop a run that passed."""
-    assert run("report", "latest", "--target", "30", "--max-major", "1").code == 0
-    run("review", "latest", "--from", written([(*row[:3], 1, "") for row in graded()]))
-    done = run("report", "latest", "--target", "30", "--max-major", "1", "--json")
-    shown = done.json
-
-    assert done.code == 1
-    assert shown["passed"] is False
-    assert shown["corrected"]["score"] == pytest.approx(0.2)
-    assert shown["reasons"][0] == "Score ≥ 30 does not hold: the result is 20."
-    assert "補正後 20" in done.err

@@ -111,17 +111,15 @@ def check_the_figures(shown: dict[str, Any], results: Results) -> None:
         at = drawn.conversation, drawn.turn
         rows.append((sum(grades) / len(grades), 5 * (values[at] or 0), at in red, 1 / drawn.sampled))
     whole = sum(weight for *_, weight in rows)
-    close = sum(weight for human, judge, _, weight in rows if abs(human - judge) <= 1)
-    missed = [weight for human, _, is_red, weight in rows if human <= 2 and not is_red]
+    same = sum(weight for human, _, is_red, weight in rows if (human < 3.5) == is_red)
+    missed = [human for human, _, is_red, _ in rows if human <= 2 and not is_red]
     found, n = shown["agreement"], len(answers(results)) - 1
     right, wrong, unsure = (sum(i % 4 in kind for i in range(n)) for kind in ((0, 2), (1,), (3,)))
     precision = shown["review"]["precision_of_red"]
 
     assert found["turns"] == len(rows)
-    assert found["within_one"] == pytest.approx(close / whole, abs=1e-4)
+    assert found["same_side"] == pytest.approx(same / whole, abs=1e-4)
     assert found["missed"]["n"] == len(missed)
-    assert found["missed"]["in_run"] == pytest.approx(sum(missed), abs=1e-4)
-    assert found["between_reviewers"]["turns"] == sum(n % 4 == 0 for n in range(len(rows)))
     assert (precision["right"], precision["wrong"], precision["unsure"]) == (right, wrong, unsure)
     assert precision["precision"] == pytest.approx(right / (right + wrong), abs=1e-4)
     assert len(shown["review"]["judge_wrong"]) == wrong
@@ -144,7 +142,7 @@ def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
 
 @pytest.fixture
 def finished(long_run: Path) -> Path:
-    """A run with enough answers for people's grades to correct its score."""
+    """A run with enough answers to say something of the judge."""
     return long_run
 
 
