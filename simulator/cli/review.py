@@ -27,7 +27,7 @@ def command(
         "--from WHERE",
         "What the team wrote: `sheet` (that of the run, or --sheet), sheet:KEY_OR_URL, or the "
         "workbook of --to xlsx. Or a file of blind grades (JSONL, CSV, Excel, also .gz) with the "
-        "columns conversation, turn, reviewer, grade (1-5) and comment, as --export writes it.",
+        "columns conversation, turn, reviewer, grade (1-5) and comment.",
     ),
     export: str | None = option(
         "--export FILE", "Write all blind grades to FILE, as labels for `calibrate`."

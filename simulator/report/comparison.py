@@ -14,6 +14,7 @@ from operator import itemgetter
 
 from simulator.core.document import (
     BRIEF,
+    EVERYWHERE,
     PAGE,
     TEXT,
     Cell,
@@ -57,19 +58,12 @@ _QUOTED = 10
 # Colour is for what can be said: a lead that may be chance has none.
 _TONES: dict[str, Tone] = {"better": "good", "worse": "alarm"}
 # The change itself comes first, what may be said of it follows. A verdict takes both an interval that leaves
-# out 0 and a p below 5 %. `leaning_...` has the interval alone: the direction is told, with its uncertainty.
-# `no_difference` has neither, and says which difference the data rule out.
+# out 0 and a p below 5 %.
 _VERDICTS = {
     "better": _("{change}: it got better ({by} points, 95 % interval {low} to {high})."),
     "worse": _("{change}: it got worse ({by} points, 95 % interval {low} to {high})."),
-    "no_difference": _("{change}: no clear change ({by} points; at most ±{larger})."),
-    "leaning_up": _(
-        "{change}: probably better, but it may be chance ({by} points, 95 % interval {low} to {high};"
-        " questions that changed: {moved}, p {p})."
-    ),
-    "leaning_down": _(
-        "{change}: probably worse, but it may be chance ({by} points, 95 % interval {low} to {high};"
-        " questions that changed: {moved}, p {p})."
+    "no_difference": _(
+        "{change}: no clear change, it may be chance ({by} points, 95 % interval {low} to {high})."
     ),
     "equal": _("{change}: it has not changed."),
     "not_enough": _(
@@ -81,29 +75,20 @@ _VERDICTS = {
 _SHORT = {
     "better": _("better"),
     "worse": _("worse"),
-    "no_difference": _("within ±{larger}"),
-    "leaning_up": _("perhaps up"),
-    "leaning_down": _("perhaps down"),
+    "no_difference": _("no clear change"),
     "equal": _("unchanged"),
     "not_enough": _("not enough data"),
     "not_comparable": _("other rubric"),
 }
 # What makes two runs hard to compare, by its kind in `results/comparison.py`; none of it changes the verdict.
 _CAUTIONS: dict[Kind, Message] = {
-    "same_run": _("A run is compared with itself: {names}"),
     "unfinished": _("Not finished: {names}"),
     "rubrics": _(
         "Rubric or model of the judge differ from the earlier run: do not take the difference at face"
         " value ({names})."
     ),
     "models": _("Other models than in the earlier run ({names}): not only the bot may move the score."),
-    "prompt_text": _(
-        "The words of the prompt changed, its version did not: raise `version` in its file ({names})."
-    ),
-    "prompt_version": _("The version of the prompt changed, its words did not ({names})."),
-    "customers": _("The customers' instructions differ from those of the earlier run."),
     "settings": _("Settings differ from the earlier run: {names}"),
-    "rules": _("The rules for review differ; both runs are shown by those of the later one."),
     "questions": _("Pairs whose question is worded differently: {after}."),
     "unpaired": _("Left out: {before} conversations only in the earlier run, {after} only in this one."),
 }
@@ -174,15 +159,9 @@ class _Parts:
         self.changes, self.titles, self.rows = changes, summary.titles(language), summary.rows
 
     def verdict(self) -> Iterator[Section]:
-        """Whether the bot got better, what that rests on, and what makes the two hard to compare.
-
-        In brief without how turns were compared.
-        """
-        first: list[Text | Line] = [*self._below(), *self._guarded()]
-        last: list[Text | Line] = [*self._changed(), *self._cautions()]
-        notes, brief = Notes.of((*first, *self._compared(), *last)), Notes.of((*first, *last))
-        yield Section("verdict", "", (self._headline(), notes))
-        yield Section("verdict", "", (self._headline(), brief), views=BRIEF)
+        """Whether the bot got better, what that rests on, and what makes the two hard to compare."""
+        notes = Notes.of((*self._below(), *self._guarded(), *self._changed(), *self._cautions()))
+        yield Section("verdict", "", (self._headline(), notes), views=EVERYWHERE | BRIEF)
 
     def _headline(self) -> Line:
         """The verdict on the scores.
@@ -207,14 +186,8 @@ class _Parts:
             )
             tone = _TONES.get(changes.verdict, "strong")
             judges = [self.titles("judge", name) for name in changes.fallen]
-            if judges and changes.reds.cases_worse > changes.reds.cases_better:
+            if judges:
                 said.append(_("But these got worse: {judges}.", judges=judges))
-            elif judges:
-                fell = _(
-                    "But these fell: {judges}. No more questions came to need review than ceased to, so this"
-                    " alone is no regression."
-                )
-                said.append(fell.format(judges=judges))
             if changes.reds.redder:
                 tone = "alarm"
                 redder = _(
@@ -264,25 +237,6 @@ class _Parts:
                 "A verdict takes at least {n} questions and {pairs} pairs of conversations.",
                 n=FEWEST_CASES,
                 pairs=FEWEST_PAIRS,
-            )
-
-    def _compared(self) -> Iterator[Message]:
-        """Which turns were compared.
-
-        From the second turn on, customers say what the bot's answer made them say. Only turns in which both
-        runs were asked the same are compared by turn; scores are compared by conversation, whatever was said.
-        """
-        changes = self.changes
-        if origin := changes.after.replay_of:
-            yield _("This run is a replay of {run}, as long as the messages fitted.", run=origin)
-        if changes.replayed or changes.same_lines == changes.lines:
-            same, n = changes.same_lines, changes.lines
-            yield _("The same customer messages for {same} of {n} answers.", same=same, n=n)
-        else:
-            yield _(
-                "Free conversations: the customer's messages differ from the second on. Answers to "
-                "the same or to the first message are compared: {turns}.",
-                turns=_compared_turns(changes),
             )
 
     def _changed(self) -> Iterator[Message]:
@@ -377,15 +331,12 @@ class _Parts:
         """The difference by judge, and how many turns changed colour."""
         changes, reds = self.changes, self.changes.reds
         counts = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
-        n = _compared_turns(changes)
         turns = _(
             "Answers compared: {n}; now to review {red}, no longer to review {green}, still to "
-            "review {still}.",
-            n=n,
+            "review {still}. These are first answers, and those to the same message in both runs.",
+            n=sum(counts.values()) + reds.still_green,
             **counts,
         )
-        if n < changes.same_lines:
-            turns = sentences(turns, _("Equal first answers to a question count once."))
         cases = _(
             "Questions with more answers to review {worse}, with fewer {better} (McNemar's test, p {p}).",
             worse=reds.cases_worse,
@@ -400,7 +351,7 @@ class _Parts:
             {  # the verdict first: on a telephone only the first columns are in sight
                 _("Judge"): lambda row: self.titles("judge", row.judge),
                 _("Verdict"): lambda row: Cell(
-                    text=_SHORT[_verdict_key(row)].format(larger=largest(row.larger)),
+                    text=_SHORT[_verdict_key(row)],
                     tone=_TONES.get(row.verdict, ""),
                 ),
                 _("Before"): lambda row: points(row.before),
@@ -475,52 +426,26 @@ class _Parts:
             yield Section("pairs", _("Pairs that changed: {n}", n=len(items)), (shown,), views=PAGE)
 
 
-def _compared_turns(changes: RunComparison) -> int:
-    """First turns and those with the same message in both runs; equal first answers count once.
-
-    The first line is the case's question whoever asks it: three customers who get the same answer to it in
-    both runs are one observation, not three.
-    """
-    reds = changes.reds
-    return reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
-
-
 def _verdict_key(row: JudgeDifference) -> str:
-    """The key of the verdict's text: `equal` if nothing changed, `leaning_...` if it may be chance.
-
-    `equal` is the case in which no pair of conversations differs: there is nothing to put an interval around.
-    """
-    if row.verdict == "no_difference" and not row.larger:
-        return "equal"
-    return f"leaning_{row.leaning}" if row.leaning else row.verdict
+    """The key of the verdict's text: `equal` where no pair of conversations differs."""
+    return "equal" if row.interval == (0, 0) else row.verdict
 
 
 def _figures(row: JudgeDifference) -> dict[str, object]:
     """The values of a sentence on a difference."""
-    counts = row.model_dump(include={"pairs", "cases", "moved"})
+    low, high = map(signed_points, row.interval) if row.interval else ("–", "–")
     return {
         "by": signed_points(row.difference),
-        "larger": largest(row.larger),
-        "p": p_text(row.p),
-        **counts,
-        **ends(row.interval),
+        "low": low,
+        "high": high,
+        "pairs": row.pairs,
+        "cases": row.cases,
     }
 
 
 def between(interval: tuple[float, float] | None) -> str:
     """An interval of a difference: '−1.2 … +4'."""
     return " … ".join(map(signed_points, interval)) if interval else "–"
-
-
-def ends(interval: tuple[float, float] | None) -> dict[str, str]:
-    """Both ends of an interval, as variables of a text."""
-    low, high = map(signed_points, interval) if interval else ("–", "–")
-    return {"low": low, "high": high}
-
-
-def largest(larger: float | None) -> str:
-    """The largest difference that the data allow, without a sign: 0.051 -> "5.1"."""
-    return signed_points(larger).lstrip("+±") if larger is not None else "–"
 
 
 def p_text(p: float | None) -> str:

@@ -35,7 +35,6 @@ _KINDS: Mapping[ChangeKind, Message] = {
 _FATES: Mapping[Fate, tuple[Message, Tone]] = {
     "stale": (_("Stale: still what the article said before ({n})"), "alarm"),
     "withdrawn": (_("Withdrawn articles that are still quoted ({n})"), "alarm"),
-    "neither": (_("Neither what the article said before nor what it says now ({n})"), "strong"),
     "strayed": (_("Changed, although nothing that they need or retrieved was ({n})"), "strong"),
     "moved": (_("Moved as they should ({n})"), "good"),
 }
@@ -132,10 +131,6 @@ def _notes(update: Update) -> Iterator[Text]:
         yield _(
             "Questions name articles that are not there any more: {articles}. Correct their column passages.",
             articles=listed(names, 5),
-        )
-    if update.unquoted:
-        yield _(
-            "A withdrawn article was retrieved, but not quoted: {cases}.", cases=listed(update.unquoted, 5)
         )
 
 

@@ -38,16 +38,12 @@ GUARDED = frozenset({MUST_NOT_BREAK, "壊さない", "必須"})
 # Under this name and its id a run file has the hash and the version of a tested prompt.
 _PROMPT = "prompt:"
 # Why a comparison may mislead, gravest first.
-Kind = Literal[
-    "same_run", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings", "rules",
-    "questions", "unfinished", "unpaired",
-]  # fmt: skip
+Kind = Literal["rubrics", "models", "settings", "unfinished", "questions", "unpaired"]
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable. In a
 # replay the customers say what they said before, so that their settings do not matter.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language", "greeting")
 _OF_THE_GRADING = (
-    "judging", "retest", "guidelines", "contacts", "ng_words", "rules",
-    "seed",
+    "judging", "retest", "guidelines", "contacts", "ng_words", "rules", "red", "seed",
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
@@ -207,7 +203,7 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
 
 
 class Caution(Value):
-    """A reason to distrust the difference; `names` are judges, roles, settings, prompts or runs.
+    """A reason to distrust the difference; `names` are judges, roles, settings or runs.
 
     `before` and `after` count what is unpaired in either run; of reworded questions `after` counts the pairs.
     """
@@ -229,33 +225,18 @@ class ChangedSetting(Value):
 class JudgeDifference(Value):
     """One judge over the pairs that it graded in both runs; means are 0..1, differences later less earlier.
 
-    `moved` counts the cases in which anything changed. `larger` is the largest difference that the interval
-    leaves possible. Figures are None where there are too few pairs for them; `pairs` and `cases` say how many
-    there were.
+    Figures are None where there are too few pairs for them; `pairs` and `cases` say how many there were.
     """
 
     judge: str
     verdict: Verdict
     pairs: int
     cases: int
-    moved: int
     before: float | None
     after: float | None
     difference: float | None
     interval: tuple[float, float] | None
     p: float | None
-    larger: float | None
-
-    @property
-    def leaning(self) -> Literal["up", "down"] | None:
-        """Which way it seems to have gone: the interval leaves out 0, and the test cannot rule out chance.
-
-        None where both agree, whether on a difference or on none.
-        """
-        if self.verdict != "no_difference" or self.interval is None:
-            return None
-        low, high = self.interval
-        return "up" if low > 0 else "down" if high < 0 else None
 
 
 class TurnChange(Value):
@@ -450,28 +431,18 @@ def cautions(pairs: PairedRuns) -> Iterator[Caution]:
     # In a replay nobody plays the customer.
     roles = [role for role in _NOT_THE_BOT if not (replayed and role == "user")]
     settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
-    first, second = map(_prompts, (before, after))
-    changed = [name for name in first if name in second and first[name] != second[name]]
+    # None and an empty list say the same: that nothing was asked for.
+    moved = [n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)]
+    personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
+    if not replayed and any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas):
+        moved.append("persona")
     names: tuple[tuple[Kind, Iterable[str]], ...] = (
-        ("same_run", [after.id] if before.id == after.id else []),
         ("rubrics", other_rubrics(pairs.before.summary, pairs.after.summary)),
         ("models", (role for role in roles if before.models.get(role) != after.models.get(role))),
-        # A text that changed while the version stayed, and the reverse.
-        ("prompt_text", (name for name in changed if first[name][0] == second[name][0])),
-        ("prompt_version", (name for name in changed if first[name][1] == second[name][1])),
-        # None and an empty list say the same: that nothing was asked for.
-        (
-            "settings",
-            (n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)),
-        ),
+        ("settings", moved),
         ("unfinished", dict.fromkeys(run.id for run in (before, after) if run.status != "finished")),
     )
     by_kind = {kind: Caution(kind=kind, names=named) for kind, some in names if (named := tuple(some))}
-    personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
-    if not replayed and any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas):
-        by_kind["customers"] = Caution(kind="customers")
-    if before.settings.get("red") != after.settings.get("red"):
-        by_kind["rules"] = Caution(kind="rules")
     if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
         by_kind["questions"] = Caution(kind="questions", after=reworded)
     unpaired = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
@@ -534,14 +505,11 @@ def _difference(judge: str, rows: Sequence[Pair], *, seed: int, is_apart: bool) 
         verdict="not_comparable" if is_apart else _verdict(interval, p),
         pairs=len(rows),
         cases=len(cases),
-        # Of the others Wilcoxon's test has no sign to count.
-        moved=sum(abs(difference) > 1e-9 for difference in cases),
         before=fmean(before for _case, before, _after in rows) if rows else None,
         after=fmean(after for *_rest, after in rows) if rows else None,
         difference=fmean(by) if by else None,
         interval=interval,
         p=p,
-        larger=max(map(abs, interval)) if interval else None,
     )
 
 

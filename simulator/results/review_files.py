@@ -6,7 +6,6 @@ What stands in a sheet or workbook is a `Written`, wherever it was read.
     --from sheet, sheet:KEY, an address     the run's Google Sheet: worksheets Review and Blind
     --from report.xlsx                      a workbook of `--to xlsx`, with the same worksheets
     --from grades.csv                       columns conversation, turn, reviewer, grade (1-5), comment
-    --from labels.jsonl                     what `--export` writes: id "<conversation>/<turn>", labels
 
 A row or cell that cannot be used is named with its place and its reason, and all else is taken: people sort,
 copy and overwrite, and a slip must not lose a morning's work. Reading the same source again adds nothing.
@@ -74,10 +73,7 @@ _HEADERS = {
     "sampled": "sampled sampling_rate 抽出率",
 }
 _FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
-_FIELDS |= {name: name for name in ("id", "labels", "annotators", "scale", "meta")}
-# The scales that mean 1 to 5: "1-5", "1–5", "1〜5", "1..5", "1|2|3|4|5". A grade such as "4", "４", "4.5" or
-# "4点". An address of a Google Sheet, wherever its key stands.
-_SCALE = re.compile(r"\s*1\s*(?:-|–|〜|~|\.\.)\s*5\s*|\s*1\|2\|3\|4\|5\s*")
+# A grade such as "4", "４", "4.5" or "4点". An address of a Google Sheet, wherever its key stands.
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
 _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
 
@@ -143,31 +139,31 @@ def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
 
 
 def _graded_in(path: Path, rows: Iterable[Row], target: "ReviewTarget") -> Taken:
-    """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS).
+    """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS), one in each row.
 
-    Either the columns conversation, turn, reviewer, grade (1-5) and comment, a grade in each row; or, in
-    JSONL, labelled answers with the id "<conversation>/<turn>" and `labels`: {"human": [4, 5]}. Raises
-    CaseFileError where the first row has neither.
+    Its columns are conversation, turn, reviewer, grade (1-5) and comment. Raises CaseFileError where the
+    first row lacks them.
     """
     taken = Taken(target.results)
     for number, row in enumerate(rows):
         if not number and not _fits(row.values, whole=row.cells):
             msg = _(
-                "{path}, {place}: no columns conversation, turn and grade, nor id and labels (there are:"
-                " {there}). Name the columns like that.",
+                "{path}, {place}: no columns conversation, turn and grade (there are: {there}). Name the"
+                " columns like that.",
                 path=path,
                 place=row.place,
                 there=", ".join(printable(name) for name in list(row.values)[:8]),
             )
             raise CaseFileError(msg)
         try:
-            verdicts = _verdicts_of(row.values, taken.read)
+            verdict = _verdict_of(row.values, taken.read)
         except _Unusable as error:
             taken.faults.append((row.place, message_of(error)))
             continue
-        taken.empty += not verdicts
-        for verdict in verdicts:
+        if verdict:
             taken.add(row.place, verdict)
+        else:
+            taken.empty += 1
     return taken
 
 
@@ -179,69 +175,34 @@ def _fits(headers: Iterable[str], *, whole: bool = True) -> bool:
     """Whether the columns name a turn and its grade; a JSON object may leave out the grade (not `whole`)."""
     fields = {_FIELDS.get(normalised(header)) for header in headers}
     graded = {"conversation", "turn", "grade"} if whole else {"conversation", "turn"}
-    return graded <= fields or {"id", "labels"} <= fields
+    return graded <= fields
 
 
-def _verdicts_of(row: Mapping[str, JsonValue], given: datetime) -> list[HumanVerdict]:
-    """The grade of a row, or those of a labelled answer, one for each of its annotators; none while empty."""
+def _verdict_of(row: Mapping[str, JsonValue], given: datetime) -> HumanVerdict | None:
+    """The grade of a row; None while it is empty, whatever else is wrong with it."""
     values: dict[str, Any] = {}
     for header, value in row.items():
         # Of several columns for one field the first that is not empty counts.
         if (field := _FIELDS.get(normalised(header))) and is_empty(values.get(field)):
             values[field] = value
-    grades = [(values.get("grade"), values.get("reviewer"), values.get("comment"))]
-    if "labels" in values:
-        grades, id_ = _labels(values), plain_text(values.get("id"))
-        if "/" not in id_:
-            raise _Unusable(_("id {id} is not <conversation>/<answer>", id=quote(id_)))
-        place = dict(zip(("conversation", "turn"), id_.rsplit("/", 1), strict=True))
-        values = {**_object(values.get("meta")), **place}
-    # A row without a grade is one that nobody has filled in; what else is wrong with it does not matter.
-    grades = [grade for grade in grades if not is_empty(grade[0])]
+    if is_empty(values.get("grade")):
+        return None
     turn, sampled = _number(values.get("turn")), _number(values.get("sampled"))
-    if grades and not turn.is_integer():
+    if not turn.is_integer():
         raise _Unusable(_("turn {turn} is not a whole number", turn=quote(plain_text(values.get("turn")))))
-    if grades and not is_empty(values.get("sampled")) and not 0 < sampled <= 1:
+    if not is_empty(values.get("sampled")) and not 0 < sampled <= 1:
         raise _Unusable(_("sampled {sampled} is not between 0 and 1", sampled=quote(values["sampled"])))
-    return [
-        HumanVerdict(
-            conversation=plain_text(values.get("conversation")),
-            turn=int(turn),
-            source="blind",
-            given=given,
-            stratum=plain_text(values.get("stratum")),
-            sampled=sampled if 0 < sampled <= 1 else None,
-            grade=_grade(grade),
-            reviewer=plain_text(reviewer),
-            comment=plain_text(comment),
-        )
-        for grade, reviewer, comment in grades
-    ]
-
-
-def _labels(values: Mapping[str, Any]) -> list[tuple[Any, Any, Any]]:
-    """Each annotator's grade, name and comment of a labelled answer.
-
-    Several votes without names are those of reviewers 1, 2, ...: nobody may grade a turn twice.
-    """
-    labels = _object(values["labels"])
-    # A file with one label under another name can mean nothing else.
-    name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
-    if labels and name not in labels:
-        msg = _("labels has no '{label}' among {labels}", label=LABEL, labels=tuple(map(quote, labels)))
-        raise _Unusable(msg)
-    # On another scale the same grade means something else.
-    scale = _object(values.get("scale")).get(name) or values.get("scale")
-    if isinstance(scale, str) and scale.strip() and not _SCALE.fullmatch(scale):
-        raise _Unusable(_("its scale is {scale}; only grades from 1 to 5 are read", scale=quote(scale)))
-    votes = _list(labels.get(name))
-    names = _list(_object(values.get("annotators")).get(name))
-    if len(names) != len(votes):
-        names = [str(number) for number in range(1, len(votes) + 1)] if len(votes) > 1 else [""]
-    comments = _list(_object(values.get("meta")).get("comments"))
-    if len(comments) != len(votes):
-        comments = [""] * len(votes)
-    return list(zip(votes, names, comments, strict=False))
+    return HumanVerdict(
+        conversation=plain_text(values.get("conversation")),
+        turn=int(turn),
+        source="blind",
+        given=given,
+        stratum=plain_text(values.get("stratum")),
+        sampled=sampled if 0 < sampled <= 1 else None,
+        grade=_grade(values["grade"]),
+        reviewer=plain_text(values.get("reviewer")),
+        comment=plain_text(values.get("comment")),
+    )
 
 
 def _grade(value: JsonValue) -> float:
@@ -278,15 +239,6 @@ def _number(value: JsonValue) -> float:
 def plain_text(value: JsonValue) -> str:
     """A text without control codes except line breaks."""
     return "" if value is None else safe_text(str(value)).strip()
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> Sequence[Any]:
-    """A list; a single value as a list of one."""
-    return value if isinstance(value, list) else [value] if not is_empty(value) else []
 
 
 # --- a sheet or a workbook of ours ---

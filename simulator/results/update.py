@@ -6,7 +6,6 @@ index, of which only the retrieved passages are seen. So the two may differ, and
     the earlier answer has the old fact, the later one the new fact          moved, as it should
     the later answer has the old fact                                        stale
     the later answer has facts of an article that is gone                    withdrawn
-    the earlier answer has the old fact, the later one has neither           neither
     nothing that the question needs or retrieved differs, its colour does    strayed
 
     reference has the old fact: it is of before the update                   to be fixed, counts on no side
@@ -46,7 +45,7 @@ from simulator.text.figures import figures
 from simulator.text.overlap import content
 from simulator.text.segments import CJK, normalise, sentences
 
-Fate = Literal["moved", "stale", "withdrawn", "neither", "strayed"]
+Fate = Literal["moved", "stale", "withdrawn", "strayed"]
 # Why a reference is to be fixed: it has the old fact, a sum or another multiple of it, a yes that became a
 # no; its article is gone; the case is marked as unanswerable, and a new article answers it.
 Fault = Literal["fact", "sum", "denied", "withdrawn", "answerable"]
@@ -103,8 +102,7 @@ class Update(Value):
     `comparable` is false where the two folders have hardly an article in common, `texts` where a run kept
     none. `old_passages` and `new_passages` count what the later bot retrieved of changed articles, by text.
     `unknown` are ids that cases name and no article has now, each with the ids that the article goes by
-    since; `unquoted` are questions for which a withdrawn article was retrieved and not used. `lacking` is the
-    only run of the two that does not know its articles.
+    since. `lacking` is the only run of the two that does not know its articles.
     """
 
     changes: tuple[ArticleChange, ...]
@@ -115,7 +113,6 @@ class Update(Value):
     questions: tuple[AffectedQuestion, ...] = ()
     references: tuple[ReferenceFault, ...] = ()
     unknown: dict[str, tuple[str, ...]] = Field(default={})
-    unquoted: tuple[str, ...] = ()
     lacking: str = ""
 
     def of(self, fate: Fate) -> tuple[AffectedQuestion, ...]:
@@ -141,7 +138,7 @@ class Update(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
-        fates: tuple[Fate, ...] = ("moved", "stale", "withdrawn", "neither", "strayed")
+        fates: tuple[Fate, ...] = ("moved", "stale", "withdrawn", "strayed")
         return {
             "comparable": self.comparable,
             "changes": [
@@ -159,7 +156,6 @@ class Update(Value):
             **{fate: [q.model_dump(exclude={"fate"}) for q in self.of(fate)] for fate in fates},
             "references": [fault.model_dump() for fault in self.references],
             "unknown": {id_: list(now) for id_, now in self.unknown.items()},
-            "unquoted": list(self.unquoted),
         }
 
 
@@ -404,7 +400,7 @@ class _Drill:
         by_case: dict[str, list[Pair]] = defaultdict(list)
         for pair in self.pairs:
             by_case[pair[1].case.id].append(pair)
-        questions, faults, unquoted = list[AffectedQuestion](), list[ReferenceFault](), list[str]()
+        questions, faults = list[AffectedQuestion](), list[ReferenceFault]()
         for pairs in by_case.values():
             named, retrieved = self._named(pairs), self._retrieved(pairs)
             fault = self._fault(pairs, named, named or retrieved)
@@ -413,8 +409,6 @@ class _Drill:
                 affected = self._strayed(pairs)
             faults += [fault] if fault else []
             questions += [affected] if affected else []
-            if self._came_withdrawn(pairs) and not (affected and affected.fate == "withdrawn"):
-                unquoted.append(pairs[0][1].case.id)
         return Update(
             changes=tuple(self.desk.changes),
             old_passages=sum(bool(old and not new) for _about, old, new in evidence),
@@ -422,7 +416,6 @@ class _Drill:
             questions=tuple(questions),
             references=tuple(faults),
             unknown=self._unknown(by_case),
-            unquoted=tuple(unquoted),
         )
 
     def _named(self, pairs: Sequence[Pair]) -> set[int]:
@@ -496,7 +489,6 @@ class _Drill:
     def _moved(
         self, earlier: Conversation, later: Conversation, facts: Sequence[_ChangedFact]
     ) -> AffectedQuestion | None:
-        neither: AffectedQuestion | None = None
         for was, turn in zip(earlier.turns, later.turns, strict=False):
             if turn.index > 1 and was.user != turn.user:
                 break
@@ -509,9 +501,7 @@ class _Drill:
                 is_new = change.kind == "added" and says_new and is_answered and at in self._came(turn)
                 if is_new or (said_old and (says_new or change.kind == "withdrawn")):
                     return _affected("moved", change, fact, earlier, later, turn)
-                if said_old and fact.new and not neither:
-                    neither = _affected("neither", change, fact, earlier, later, turn)
-        return neither
+        return None
 
     def _responses(
         self, earlier: Conversation, was: Turn, later: Conversation, turn: Turn
@@ -527,10 +517,6 @@ class _Drill:
                 if bool(red) != bool(is_red) or (all(responses) and responses[0] != responses[1]):
                     return _affected("strayed", None, None, earlier, later, turn)
         return None
-
-    def _came_withdrawn(self, pairs: Sequence[Pair]) -> bool:
-        gone = {at for at, change in enumerate(self.desk.changes) if change.kind == "withdrawn"}
-        return any(gone & self._came(turn) for _earlier, later in pairs for turn in later.turns)
 
     def _fault(self, pairs: Sequence[Pair], named: set[int], related: set[int]) -> ReferenceFault | None:
         """What of the later run's case is of before the update."""

@@ -88,7 +88,7 @@ def test_the_rules_for_red_are_the_later_runs(capsys: pytest.CaptureFixture[str]
     found = shown(capsys, "1", "2")
 
     assert found["reds"]["still_red"] == 8
-    assert [caution["kind"] for caution in found["cautions"]] == ["rules"]
+    assert [(caution["kind"], caution["names"]) for caution in found["cautions"]] == [("settings", ["red"])]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_swapping_the_runs_negates(one: dict[Key, list[float]], other: dict[Key,
     other_way = {"better": "worse", "worse": "better"}
 
     assert second.verdict == other_way.get(first.verdict, first.verdict)
-    assert (first.p, first.pairs, first.moved) == (second.p, second.pairs, second.moved)
+    assert (first.p, first.pairs) == (second.p, second.pairs)
     assert (there.reds.turned_red, there.reds.p) == (back.reds.turned_green, back.reds.p)
     if first.difference is not None and second.difference is not None:
         assert first.difference == pytest.approx(-second.difference)
@@ -108,17 +108,13 @@ def _differences(**by: list[float]) -> dict[str, JudgeDifference]:
     return {row.judge: row for row in differences(pairs, seed=1)}
 
 
-def test_an_interval_without_zero_that_chance_still_explains_leans() -> None:
+def test_an_interval_without_zero_that_chance_still_explains_is_no_verdict() -> None:
     """Five cases rose and nothing fell: the interval leaves out 0, the exact test cannot be below 5 %."""
     up = _differences(turn=[0.4] * 5 + [0.0] * 7)["turn"]
-    down = _differences(turn=[-0.4] * 5 + [0.0] * 7)["turn"]
 
     assert (up.interval or (0, 0))[0] > 0
     assert up.p == pytest.approx(2 / 2**5)
-    assert (up.verdict, up.leaning, up.moved) == ("no_difference", "up", 5)
-    assert down.leaning == "down"
-    assert _differences(turn=[0.2, -0.2] * 6)["turn"].leaning is None
-    assert _differences(turn=[0.2] * 12)["turn"].leaning is None
+    assert up.verdict == "no_difference"
 
 
 @pytest.mark.parametrize("tag", ["must-not-break", "壊さない", "必須", "Must Not Break", "must_not_break"])

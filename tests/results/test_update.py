@@ -291,7 +291,6 @@ def test_a_withdrawn_article_is_a_finding_where_it_is_quoted_and_not_where_it_on
         price=PRICE, hours={"passages": ("desk",)},
     )  # fmt: skip
     assert fates(update) == {"price": "withdrawn"}
-    assert update.unquoted == ("hours",)
 
 
 def test_a_new_article_answers_what_was_unanswerable() -> None:

@@ -72,10 +72,6 @@ def test_japanese_headers_and_shift_jis() -> None:
         ({"turn": "one"}, "turn 'one' is not a whole number"),
         ({"turn": 1.5}, "turn '1.5' is not a whole number"),
         ({"sampled": 0}, "sampled '0' is not between 0 and 1"),
-        ({"id": "alone", "labels": {"human": 4}}, "id 'alone' is not <conversation>/<answer>"),
-        ({"labels": {"human": 4}}, "id '' is not <conversation>/<answer>"),
-        ({"id": "a/1", "labels": {"human": 4}, "scale": {"human": "1-4"}}, "its scale is '1-4'"),
-        ({"id": "a/1", "labels": {"one": 4, "two": 3}}, "labels has no 'human' among 'one', 'two'"),
     ],
 )
 def test_what_cannot_be_used_is_named(row: dict[str, Any], why: str) -> None:
