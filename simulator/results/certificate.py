@@ -71,10 +71,8 @@ class Side(Value):
 class Standing(Value):
     """What is known of a judge with one rubric and model, from people's labels.
 
-    `bad` and `good` are the two sides. Where people only looked at what it marked, `confirmed` of `reviewed`
-    marks are right; that says nothing about what it did not mark. `stand_in`: words were counted, and nobody
-    certifies that. `failed_probes` are those of `doctor --judge` that it did not pass; None: it was not
-    tried.
+    `bad` and `good` are the two sides. `stand_in`: words were counted, and nobody certifies that.
+    `failed_probes` are those of `doctor --judge` that it did not pass; None: it was not tried.
     """
 
     judge: str
@@ -82,8 +80,6 @@ class Standing(Value):
     model: str = ""
     bad: Side = Field(default_factory=Side)
     good: Side = Field(default_factory=Side)
-    confirmed: int = 0
-    reviewed: int = 0
     stand_in: bool = False
     failed_probes: tuple[str, ...] | None = None
 
@@ -114,7 +110,6 @@ class Standing(Value):
             "state": self.state,
             "marks_bad": side(self.bad),
             "passes_good": side(self.good),
-            "reviewed_marks": {"confirmed": self.confirmed, "of": self.reviewed},
             "failed_probes": tried,
             "rubric": self.rubric,
             "model": self.model,
@@ -185,16 +180,9 @@ def standing_text(standing: Standing | None) -> Message:
         )
     if standing is not None and standing.stand_in:
         return _("Judge: simple scoring (no AI), which is never certified.")
-    if standing is None or (standing.state == "not_checked" and not standing.reviewed):
+    if standing is None or standing.state == "not_checked":
         return _("Judge: not checked; none of the answers it graded has a label by people.")
     bad, good = standing.bad, standing.good
-    if standing.state == "not_checked":
-        return _(
-            "Judge: not checked; {confirmed} of {reviewed} marks were confirmed, but none of the "
-            "answers it did not mark has been graded blind.",
-            confirmed=standing.confirmed,
-            reviewed=standing.reviewed,
-        )
     kinds = (
         (bad.more, ngettext("{n} more bad answer", "{n} more bad answers", n=bad.more or 0)),
         (good.more, ngettext("{n} more good answer", "{n} more good answers", n=good.more or 0)),

@@ -10,7 +10,7 @@ graded says nothing of this one, though `grade RUN --again` lets its labels coun
 Which answers people look at depends on what the judge said of them, so each weighs by the chance it had to
 be looked at (Begg and Greenes, 1983): that of the blind sample, and the share of the marked answers (of those
 not marked) of which the team gave an opinion. Where nobody looked at what was not marked, a run says nothing
-of either side, for who knows how many bad answers are among them; it counts how many marks were confirmed.
+of either side, for who knows how many bad answers are among them.
 """
 
 from collections import Counter
@@ -53,13 +53,12 @@ def standing_of(
     """What people's labels say of a judge with this rubric; without `runs` only label files are read."""
     if rubric.startswith(f"{LEXICAL}-"):
         return Standing(judge=judge, rubric=rubric, stand_in=True)
-    answers, marks = list[CheckedAnswer](), Counter[bool]()
+    answers = list[CheckedAnswer]()
     # What its prompt was learned from it has seen.
     learned = {*read_desk().history.questions}
     for results in labelled_runs(runs, rubric) if runs else ():
-        checked, opinions = checked_answers(results, judge, rubric, rules)
+        checked = checked_answers(results, judge, rubric, rules)
         answers += (answer for answer in checked if answer.question not in learned)
-        marks += opinions
     # A further model of the panel grades as `turn@model`; what is stored of it stands under the judge.
     name = judge.partition("@")[0]
     models = set[str]()
@@ -76,16 +75,12 @@ def standing_of(
         model=next(iter(sorted(models)), ""),
         bad=side_of(answers, bad=True),
         good=side_of(answers, bad=False),
-        confirmed=marks[True],
-        reviewed=marks.total(),
         failed_probes=probes.failed if probes else None,
     )
 
 
-def checked_answers(
-    results: Results, judge: str, rubric: str, rules: RedRules
-) -> tuple[list[CheckedAnswer], Counter[bool]]:
-    """The labelled answers of a run, weighed, and how many of the judge's marks people confirmed or not.
+def checked_answers(results: Results, judge: str, rubric: str, rules: RedRules) -> list[CheckedAnswer]:
+    """The labelled answers of a run, weighed.
 
     Empty where a side was not looked at: of a run in which people saw only what was marked nobody knows what
     was missed.
@@ -118,7 +113,6 @@ def checked_answers(
         by_lot = (blind[place].sampled or sampled[side] / whole[side]) if place in blind else 0.0
         chances[place] = 1 - (1 - by_lot) * (1 - looked_at[side] / whole[side])
     rarest = min(chances.values(), default=1.0)
-    marks = {keys[place]: opinions[place] for place in opinions if marked[place]}
     # What was not marked has to have been looked at, if there is any: only then misses would have shown.
     is_whole = all(any(marked[place] is side for place in bad) for side in whole)
     answers = [
@@ -126,4 +120,4 @@ def checked_answers(
         for place, (question, key) in keys.items()
         if place in bad
     ]
-    return answers if is_whole else [], Counter(marks.values())
+    return answers if is_whole else []
