@@ -148,8 +148,7 @@ class PairedRuns:
     """The conversations of two runs, side by side.
 
     `both` are the conversations that both have, `turns` those turns that can be compared: the first of each
-    conversation, and those with the same message. On `same_lines` of all `lines` (turns of paired
-    conversations) the customers said the same. `guarded` cases must not break: either run marks them so.
+    conversation, and those with the same message. `guarded` cases must not break: either run marks them so.
     """
 
     def __init__(self, before: RunFigures, after: RunFigures) -> None:
@@ -171,12 +170,9 @@ class PairedRuns:
         was, became = self.reds = tuple[dict[Key, RedTurn], ...](
             side.summary.red.by_turn for side in (self.before, self.after)
         )
-        turns, self.same_lines, self.lines = list[PairedTurn](), 0, 0
+        turns = list[PairedTurn]()
         for earlier, later in ((self.earlier[key], self.later[key]) for key in self.both):
-            # A turn that only one of the two has is a line that was not the same.
-            self.lines += max(len(earlier.turns), len(later.turns))
             for a, b in zip(earlier.turns, later.turns, strict=False):
-                self.same_lines += a.user == b.user
                 if a.index == 1 or a.user == b.user:
                     red = was.get((earlier.id, a.index)), became.get((later.id, b.index))
                     turns.append(PairedTurn(earlier, later, a, b, *red))
@@ -318,7 +314,7 @@ class RunComparison(Value):
     `unchecked` names those of them that only one of the runs has, `unseen` those of which the later run has
     no grade. `cut_short` are the runs that did not go on to their end; for either reason a regression may
     have gone unseen (`cannot_tell`). `turned_red` and `turned_green` begin with guarded cases, then with what
-    fell or rose most. `paired` are conversations, `lines` and `same_lines` turns.
+    fell or rose most. `paired` are conversations.
     """
 
     change: Change
@@ -328,9 +324,6 @@ class RunComparison(Value):
     verdict: Verdict
     judges: tuple[JudgeDifference, ...]
     paired: int
-    replayed: bool
-    same_lines: int
-    lines: int
     reds: RedChanges
     turned_red: tuple[TurnChange, ...]
     turned_green: tuple[TurnChange, ...]
@@ -649,9 +642,6 @@ def compare_runs(pairs: PairedRuns) -> RunComparison:
         verdict=verdict,
         judges=judges,
         paired=len(pairs.both),
-        replayed=is_replayed(before.results.run, after.results.run),
-        same_lines=pairs.same_lines,
-        lines=pairs.lines,
         reds=red_changes(distinct_turns(pairs.turns)),
         turned_red=turn_changes(pairs, red=True),
         turned_green=turn_changes(pairs, red=False),

@@ -48,7 +48,6 @@ def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> No
     assert row(found).interval in (None, (0, 0))
     assert found.verdict in ("no_difference", "not_enough")
     assert not found.regression
-    assert found.same_lines == found.lines
     assert (found.turned_red, found.turned_green) == ((), ())
 
 
@@ -222,9 +221,8 @@ def test_turns_are_paired_by_line() -> None:
     free = compare(a_side(grades), a_side(fallen, "after", lines="別の質問"))
     same = compare(a_side(grades), a_side(fallen, "after", replay="runs/before/run.sqlite"))
 
-    assert (free.same_lines, free.lines, free.reds.turned_red) == (3, 9, 0)
-    assert (same.same_lines, same.lines, same.reds.turned_red) == (9, 9, 3)
-    assert same.replayed
+    assert (free.reds.still_green, free.reds.turned_red) == (3, 0)
+    assert same.reds.turned_red == 3
     assert same.after.replay_of == "before"
 
 
