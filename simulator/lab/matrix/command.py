@@ -13,6 +13,7 @@ twice.
 """
 
 import contextlib
+import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -37,11 +38,11 @@ from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Conversation, Spending
-from simulator.core.writing import write_atomically
+from simulator.core.writing import replaced, write_atomically
 from simulator.lab.matrix import plan as matrices
 from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared
-from simulator.lab.matrix.report import matrix_report
+from simulator.lab.matrix.report import matrix_report, matrix_worksheet
 from simulator.models.pricing import BudgetSpent, Ledger, total_spending
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown
@@ -49,10 +50,11 @@ from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
+from simulator.sheets.excel import Book, paint
 from simulator.storage.run_file import RUN_FILE, created_at, new_run_id, read_run, run_ids
 
-# The one report that --to can name.
-MARKDOWN = "markdown"
+# The reports that --to can name, and how their files end.
+REPORTS = {"xlsx": "xlsx", "json": "json", "markdown": "md"}
 # In the id of a matrix, where that of a run has its bot.
 _LABEL = "matrix"
 
@@ -106,9 +108,9 @@ def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
     today = load_settings({**flags, "set": None} if isinstance(matrix, matrices.Matrix) else flags)
     plugins.check(today)
     for name in today.to:
-        if name != MARKDOWN:
+        if name not in REPORTS:
             hint = _("The run of each cell can have it: report RUN --to.")
-            raise UnknownName(_("report of a matrix"), name, [MARKDOWN], hint)
+            raise UnknownName(_("report of a matrix"), name, REPORTS, hint)
     # A dry run needs a record to ask, and leaves none.
     with contextlib.ExitStack() as stack:
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else today.runs
@@ -296,7 +298,7 @@ def write_page(path: Path, settings: Settings) -> Message | str:
 
 
 def show(file: records.RecordFile, settings: Settings, stopped: Message | str | None) -> int:
-    """Shows the comparison on the terminal, as a page and in Markdown; returns the exit code.
+    """Shows the comparison on the terminal, as a page and in the reports of --to; returns the exit code.
 
     `stopped` says why not every cell was run; None where all were. 3 where a cell is open or could not be
     graded, else 1 where one missed the target, else 0.
@@ -307,9 +309,16 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
     write_atomically(page, html.page(report))
     where = {"store": str(file.folder / records.NAME), "page": str(page)}
     show_report(report, values | where, as_json=settings.json_output)
-    if settings.to:
-        path = file.folder / "report.md"
-        write_atomically(path, markdown(report))
+    for name in settings.to:
+        path = file.folder / f"report.{REPORTS[name]}"
+        if name == "xlsx":
+            with replaced(path) as new:
+                paint(Book([matrix_worksheet(figures)], {}), new, report.language)
+        elif name == "json":
+            text = json.dumps({"schema": 1, **values}, ensure_ascii=False, indent=1)
+            write_atomically(path, f"{text}\n")
+        else:
+            write_atomically(path, markdown(report))
         sys.stderr.write(f"{path}\n")
     if figures.open or stopped:
         left, cells = len(figures.open), len(figures.cells)

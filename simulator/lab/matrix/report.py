@@ -21,7 +21,7 @@ from simulator.core.document import (
     local_time,
     page_section,
 )
-from simulator.core.messages import Message, _, pgettext
+from simulator.core.messages import Message, _, pgettext, shown
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED
@@ -29,6 +29,7 @@ from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict
 from simulator.results.comparison import FEWEST_CASES
+from simulator.sheets.model import Column, SheetCell, SheetRow, Worksheet, text_cell
 
 NOTHING = "–"
 # Of the leading cell: what its column says, and the line above the table. "No difference shown" is not
@@ -254,3 +255,30 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     labels = cell.labels.model_dump() if cell.labels else {}
     text = _mean_text(labels.get(key), labels.get(f"{key}_stderr"), 2)
     return Cell(text=f"★ {text}" if best else text)
+
+
+def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
+    """A row for each cell of all data sets: its place, its mean by each judge (out of 100), its verdict."""
+    language, names = matrix.language, dict.fromkeys(name for data in matrix.data for name in data.judges)
+    titles: dict[str, Text] = {
+        "data": _("data"), "prompt": _("prompt"), "model": _("model"), "against": _("against the highest")
+    } | {name: judge_title(name) for name in names}  # fmt: skip
+    rows = []
+    for cell in matrix.cells:
+        place = {key: text_cell(getattr(cell.cell, key)) for key in ("data", "prompt", "model")}
+        means = {
+            name: SheetCell(_mean_text(judge.mean, None), round(100 * judge.mean, 2))
+            for name, judge in cell.judges.items()
+            if judge.mean is not None
+        }
+        against = {"against": text_cell(cell.error or shown(_verdict(cell), language))}
+        rows.append(SheetRow(f"{matrix.id} {cell.cell.key}", place | against | means))
+    return Worksheet(
+        name="matrix",
+        title=shown(pgettext("of a matrix", "Comparison"), language),
+        columns=tuple(
+            Column(key=key, title=shown(title, language), width=16, kind="number" if key in names else "text")
+            for key, title in titles.items()
+        ),
+        rows=tuple(rows),
+    )
