@@ -1,8 +1,8 @@
 """The connection to a bot behind an endpoint: secrets and tokens, limits, and its errors as BotFailure.
 
 What a setting names as `${VARIABLE}` is read from the environment, because settings are stored with the run,
-and is masked in everything that the bot repeats of it. A body is read within the limit of
-`limited`; redirects are not followed, for the headers may hold keys; nothing is sent twice but after a
+and is masked in everything that the bot repeats of it. A body is unpacked piece by piece, within the limit of
+`unpacked`; redirects are not followed, for the headers may hold keys; nothing is sent twice but after a
 token was refused. Cookies are kept as long as a conversation, in memory alone.
 """
 
@@ -30,10 +30,10 @@ from simulator.extending import (
     changed,
     client_words,
     is_telling,
-    limited,
     mask_secrets,
     proxy_for,
     text_of_page,
+    unpacked,
     wait_asked_for,
     whole_body,
 )
@@ -308,7 +308,7 @@ class Wire:
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
                 # Cookies of one customer must not reach another: each conversation has its own (`Cookies`).
                 cookie_jar=aiohttp.DummyCookieJar(),
-                # Bodies are taken as they are (`limited`).
+                # Bodies are unpacked where they are counted.
                 auto_decompress=False,
                 headers={"Accept-Encoding": ACCEPTED},
                 # The run's --timeout applies.
@@ -374,7 +374,7 @@ async def text_of(response: "ClientResponse") -> str:
 
 def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
     """A body in chunks as it arrives. Raises BodyError when it is too long."""
-    return limited(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
+    return unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
 
 
 def moved(status: int, where: str) -> BotFailure:

@@ -33,11 +33,11 @@ from simulator.extending import (
     changed,
     client_words,
     is_this_machine,
-    limited,
     mask_secrets,
     passages_of,
     text_of_page,
     tool_calls_in,
+    unpacked,
     usage_told,
 )
 
@@ -290,7 +290,7 @@ def _http_client(address: str) -> "httpx2.AsyncClient":
             self.response = response
 
         async def __aiter__(self) -> Any:
-            async for piece in limited(
+            async for piece in unpacked(
                 self.response.aiter_raw(), self.response.headers.get("content-encoding")
             ):
                 yield piece

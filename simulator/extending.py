@@ -34,7 +34,7 @@ from simulator.core.types import (
     usage_told,
 )
 from simulator.grading.lexical import response_of
-from simulator.models.bodies import ACCEPTED, PIECE, BodyError, limited, whole_body
+from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
 from simulator.models.network import client_words, is_this_machine, proxy_for
 from simulator.models.patience import Notices
 from simulator.models.refusals import text_of_page, wait_asked_for
@@ -81,7 +81,6 @@ __all__ = [
     "is_quoted_from",
     "is_telling",
     "is_this_machine",
-    "limited",
     "mask_secrets",
     "metrics",
     "nfkc",
@@ -101,6 +100,7 @@ __all__ = [
     "tool_calls_in",
     "tool_calls_of",
     "traits_of",
+    "unpacked",
     "usage_told",
     "user_object",
     "value_problem",

@@ -4,7 +4,7 @@ Whatever a user names is read through here: question files, logs, knowledge, wor
 
 - A file holds at most `MAX_BYTES`, unpacked where it is packed; reading stops there.
 - A pipe or device is refused: whoever reads one that nobody writes to waits forever.
-- Text is UTF-8, UTF-16 with a mark, or CP932 with kana in it; what is none of them is refused with the line
+- Text is UTF-8, UTF-16 with a mark, or CP932; what is none of them is refused with the line
   where it shows.
 - An archive of an office program unpacks to at most `MAX_UNPACKED` bytes, going by what it states.
 """
@@ -52,6 +52,7 @@ MAX_BYTES = 1 << 26
 MAX_TEXT = 1 << 22
 
 _KANA = re.compile("[ぁ-ゖァ-ヺ]")
+_KANJI_PAIR = re.compile("[^\x00-\x7f｡-ﾟ]{2}")
 # What Python's cp932 lets pass though Windows does not write it.
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
 # What a file begins with that is no text, whatever its name says: office programs, old and new, and PDF.
@@ -91,7 +92,8 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
 def _decoded(path: Path, data: bytes) -> str:
     """The text of a file. Raises CaseFileError with the line where the encoding that reads furthest fails.
 
-    CP932 decodes what is in other encodings ("don稚" for "don't"), but then without kana.
+    CP932 also decodes what is in other encodings. Then there is no kana: single kanji stand among Latin
+    letters ("don稚" for "don't"), or the bytes are EUC-JP as well.
     """
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     line = 1
@@ -102,7 +104,7 @@ def _decoded(path: Path, data: bytes) -> str:
             line = max(line, 1 + data.count(b"\n", 0, error.start))
             continue
         stray = _NO_CP932.search(text) if encoding == "cp932" else None
-        if encoding != "cp932" or (_KANA.search(text) and not stray):
+        if encoding != "cp932" or (_is_japanese(text, data) and not stray):
             return text
         line = max(line, 1 + text.count("\n", 0, stray.start())) if stray else line
     msg = _(
@@ -111,6 +113,17 @@ def _decoded(path: Path, data: bytes) -> str:
         line=line,
     )
     raise CaseFileError(msg)
+
+
+def _is_japanese(text: str, data: bytes) -> bool:
+    """Whether text that was decoded as CP932 is Japanese, and not bytes of another encoding."""
+    if _KANA.search(text):
+        return True
+    try:
+        data.decode("euc_jp")
+    except UnicodeDecodeError:
+        return _KANJI_PAIR.search(text) is not None
+    return False
 
 
 def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:

@@ -1,40 +1,95 @@
-"""Bodies that cannot fill the memory, of models and bots alike: they are counted while they arrive.
+"""Bodies that cannot fill the memory, of models and bots alike.
 
-Nothing is asked for packed, and nothing packed is read: one megabyte of gzip can hold a gigabyte of zeros.
+They are unpacked while they arrive, a piece at a time, and counted as they come out: one megabyte of gzip can
+hold a gigabyte of zeros, which libraries unpack before anybody can look at their length.
 """
 
-from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
 
 from simulator.core.messages import _
 
 if TYPE_CHECKING:
     from aiohttp import StreamReader
 
-# Bytes of one answer; the longest that anybody needs, a batch of embeddings, take a tenth of it.
+# Bytes of one answer, unpacked; the longest that anybody needs, a batch of embeddings, take a tenth of it.
 LARGEST_BODY = 8 * 2**20
-# What is asked for as Accept-Encoding: bodies as they are.
-ACCEPTED = "identity"
-# Bytes that are read at once.
+# The ways to compress that are asked for. Others make gigabytes of a few bytes.
+ACCEPTED = "gzip, deflate"
+# Bytes that are read, or unpacked, at once.
 PIECE = 2**14
+# A gzip file can be many in a row (RFC 1952); so many are nobody's answer, but a way to keep a reader busy.
+_MOST_PARTS = 1000
+_EITHER = zlib.MAX_WBITS + 32  # with the header of gzip or of zlib
+_GZIP = b"\x1f\x8b"
 
 
 class BodyError(Exception):
     """An answer's body that is not read to its end, and why."""
 
 
-async def limited(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
-    """A body as it arrives; raises BodyError once it is longer than LARGEST_BODY, or for a packed one."""
-    name, size = (encoding or ACCEPTED).strip().lower(), 0
-    if name != ACCEPTED:
-        raise BodyError(_("the answer is compressed as {name}, which nobody asked for", name=name[:40]))
+async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
+    """A body piece by piece as it arrives, without its Content-Encoding.
+
+    Raises BodyError once it is longer than LARGEST_BODY, or when it is packed in a way nobody asked for.
+    """
+    body = _Body(encoding)
     async for chunk in chunks:
-        size += len(chunk)
-        if size > LARGEST_BODY:
-            raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))
-        yield chunk
+        for piece in body.pieces(chunk):
+            yield piece
 
 
 async def whole_body(stream: "StreamReader", encoding: str | None) -> bytes:
-    """A body to its end. Raises BodyError as `limited` does."""
-    return b"".join([chunk async for chunk in limited(stream.iter_chunked(PIECE), encoding)])
+    """A body to its end, unpacked like `unpacked` does."""
+    body, pieces = _Body(encoding), list[bytes]()
+    while chunk := await stream.read(PIECE):
+        pieces += body.pieces(chunk)
+    return b"".join(pieces)
+
+
+class _Body:
+    """A body as far as it has arrived, of which gzip or deflate is undone a little at a time."""
+
+    def __init__(self, encoding: str | None) -> None:
+        self._name = (encoding or "").strip().lower()
+        if self._name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=self._name[:40])
+            raise BodyError(msg)
+        self._packed = self._size = self._parts = 0
+        self._part: Any = None
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """What the next chunk holds."""
+        self._packed += len(chunk)
+        # Both are counted: a packed body of 8 MB is too long, whatever is in it.
+        for piece in (chunk,) if self._name in ("", "identity") else self._undone(chunk):
+            self._size += len(piece)
+            if max(self._size, self._packed) > LARGEST_BODY:
+                raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))
+            yield piece
+
+    def _undone(self, chunk: bytes) -> Iterator[bytes]:
+        """What a packed chunk holds; nothing of what follows the last part."""
+        piece = b""
+        while chunk or len(piece) == PIECE:  # a full piece: there may be more of the same chunk
+            # What follows a part and is no other one is left aside, as gzip's own program does.
+            if self._part is None or (self._part.eof and chunk.startswith(_GZIP)):
+                self._begin(chunk)
+            elif self._part.eof:
+                return
+            try:
+                piece = self._part.decompress(chunk, PIECE)
+            except zlib.error:
+                msg = _("the answer cannot be decompressed: it is not what its Content-Encoding says")
+                raise BodyError(msg) from None
+            yield piece
+            chunk = self._part.unused_data if self._part.eof else self._part.unconsumed_tail
+
+    def _begin(self, chunk: bytes) -> None:
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise BodyError(_("the answer is compressed in more than {n} parts", n=_MOST_PARTS))
+        # Some servers leave out deflate's header, by which it would be known.
+        bare = self._name == "deflate" and chunk[0] & 0x0F != zlib.DEFLATED
+        self._part = zlib.decompressobj(-zlib.MAX_WBITS if bare else _EITHER)

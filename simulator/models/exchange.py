@@ -128,7 +128,7 @@ class Transport:
             await self._session.close()
 
     async def _posted(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], str, bytes]:
-        """Status and headers of the answer, its body as text where it is no reply, and its body."""
+        """Status and headers of the answer, its body as text where it is no reply, and its body unpacked."""
         session = self._session or self._connected()
         async with session.post(
             f"{self._address.rstrip('/')}{path}{self._mark}{self._query}",
@@ -152,7 +152,7 @@ class Transport:
                 limit=self._calls, keepalive_timeout=IDLE, ssl=self._certificates()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Bodies are taken as they are (`limited`), and the time is that of the whole call.
+            # Bodies are unpacked where they are counted, and the time is that of the whole call.
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=None),
             headers=None if self._proxy else self._headers,

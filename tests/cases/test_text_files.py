@@ -30,6 +30,11 @@ def test_encodings_of_japanese_offices(tmp_path: Path, encoding: str) -> None:
         assert read_text(saved(tmp_path, SAMPLE.replace("\n", ends).encode(encoding))) == SAMPLE
 
 
+def test_a_file_of_kanji_alone(tmp_path: Path) -> None:
+    """A list without kana, as Excel on Windows saves it, is read like any other."""
+    assert read_text(saved(tmp_path, "氏名,部署\n山田,経理課\n".encode("cp932"))) == "氏名,部署\n山田,経理課\n"
+
+
 @given(text=ANY_TEXT)
 @SAME_FOLDER
 def test_any_unicode_text_survives(tmp_path: Path, text: str) -> None:

@@ -67,7 +67,7 @@ async def test_passages_left_out_for_length_are_told() -> None:
 def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     """Shift_JIS as Excel saves it, comments and empty lines left out; a missing file names its option."""
     path = tmp_path / "contacts.txt"
-    path.write_bytes("# 窓口\n0120-000-111\n\n平日9時から18時\n".encode("cp932"))
+    path.write_bytes("# 窓口\n0120-000-111\n\n平日9時～18時\n".encode("cp932"))
 
     assert read_list(str(path), "--contacts") == ("0120-000-111", "平日9時から18時")
     assert read_list(None, "--contacts") == ()

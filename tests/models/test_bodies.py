@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
-from simulator.models.bodies import LARGEST_BODY, BodyError, limited
+from simulator.models.bodies import LARGEST_BODY, BodyError, unpacked
 from simulator.models.pricing import BudgetSpent, Ledger
 from tests.asking import put_to
 from tests.scripted_models import ASKED, connected, model_at
@@ -44,23 +45,50 @@ async def chunks(whole: bytes, size: int) -> AsyncIterator[bytes]:
         yield whole[at : at + size]
 
 
-async def together(whole: bytes) -> bytes:
+async def together(whole: bytes, encoding: str, size: int = 5000) -> bytes:
     """What is in it."""
-    return b"".join([piece async for piece in limited(chunks(whole, 5000), None)])
+    return b"".join([piece async for piece in unpacked(chunks(whole, size), encoding)])
 
 
-async def test_eight_megabytes_are_read_and_no_byte_more() -> None:
-    """In whatever pieces they come."""
-    assert len(await together(b" " * LARGEST_BODY)) == LARGEST_BODY
+@pytest.mark.parametrize(
+    ("encoding", "bits"), [("gzip", 31), ("deflate", 15), ("deflate", -15), ("GZip", 31)]
+)
+@pytest.mark.parametrize("size", [1, 100, 10**6])
+async def test_what_was_packed_is_unpacked(encoding: str, bits: int, size: int) -> None:
+    """Gzip and deflate, with and without its header, in whatever pieces; blanks pack best."""
+    text = b" " * 300_000 + "料金は990円です。".encode() * 500
+    pack = zlib.compressobj(9, zlib.DEFLATED, bits)
+
+    assert await together(pack.compress(text) + pack.flush(), encoding, size) == text
+
+
+async def test_gzip_may_be_several_in_a_row() -> None:
+    """As servers send who put together what is packed already; what follows them is nothing."""
+    pack = zlib.compressobj(9, zlib.DEFLATED, 31)
+    one = pack.compress(b"one ") + pack.flush()
+
+    assert await together(one * 3 + b"\0\0", "gzip") == b"one one one "
+    with pytest.raises(BodyError, match="more than 1,000 parts"):
+        await together(one * 2000, "gzip")
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip"])
+async def test_eight_megabytes_are_read_and_no_byte_more(encoding: str) -> None:
+    """Counted as they are when they are unpacked."""
+    blanks = (b" " * size for size in (LARGEST_BODY, LARGEST_BODY + 1))
+    most, more = (zlib.compress(each, 1, 31) if encoding == "gzip" else each for each in blanks)
+
+    assert len(await together(most, encoding)) == LARGEST_BODY
     with pytest.raises(BodyError, match=TOO_LONG):
-        await together(b" " * (LARGEST_BODY + 1))
+        await together(more, encoding)
 
 
 @pytest.mark.parametrize("status", [b"200 OK", b"400 Bad Request", b"500 Internal Server Error"])
-async def test_a_bomb_is_a_models_typed_failure(status: bytes) -> None:
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+async def test_a_bomb_is_a_models_typed_failure(encoding: str, status: bytes) -> None:
     """Also in place of an error's text; it is not asked for once more."""
-    async with RawServer(bomb(status=status)) as server, connected() as made:
-        with pytest.raises(ModelFailure, match="the answer is compressed as gzip") as met:
+    async with RawServer(bomb(encoding, status=status)) as server, connected() as made:
+        with pytest.raises(ModelFailure, match=TOO_LONG) as met:
             await model_at(server.url, made).say(ASKED)
 
     assert (met.value.failure.kind, len(server.requests)) == ("malformed", 1)
@@ -80,8 +108,8 @@ async def test_a_reply_that_is_too_large_is_held_against_the_budget() -> None:
     assert (ledger.spent.calls, ledger.spent.uncounted, ledger.spent.cost_usd) == (1, 1, None)
 
 
-async def test_nobody_asks_for_what_is_packed() -> None:
-    """A few bytes may be gigabytes."""
+async def test_neither_asks_for_more_than_it_counts() -> None:
+    """Brotli and zstd make gigabytes of a few bytes: nobody is told that they are welcome."""
     async with RawServer(ok(b"{}")) as server, connected() as made:
         with pytest.raises(ModelFailure):
             await model_at(server.url, made).say(ASKED)
@@ -89,7 +117,7 @@ async def test_nobody_asks_for_what_is_packed() -> None:
             await put_to(adapter, {"url": server.url, **given})
 
     asked = {line for each in server.requests for line in each.lower().split(b"\r\n") if b"encoding" in line}
-    assert asked == {b"accept-encoding: identity"}
+    assert asked == {b"accept-encoding: gzip, deflate"}
 
 
 async def test_a_long_line_without_end_is_cut_off() -> None:
@@ -118,7 +146,7 @@ def test_a_bomb_takes_no_memory_and_ends_no_run(broken: str, tmp_path: Path) -> 
     """A gigabyte in a megabyte, from a judge's endpoint and from a bot: the process stays below 300 MB."""
     (tmp_path / "cases.jsonl").write_text('{"question": "料金は？", "language": "ja"}', encoding="utf-8")
     (tmp_path / "bot.py").write_text("def answer(question):\n    return 'はい。'\n", encoding="utf-8")
-    with serve(bomb()) as bad, serve_model() as good:
+    with serve(bomb("gzip")) as bad, serve_model() as good:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
         for role in ("user", "judge", "embed"):
             environment[f"REHEARSAL_{role.upper()}_URL"] = bad.url if role == broken else good.url

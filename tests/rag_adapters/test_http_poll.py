@@ -11,6 +11,7 @@ from simulator.runner.conversation import ask
 from tests.asking import FIRST, answered, failure
 from tests.servers.faults import Reply
 from tests.servers.jobs import COURSE, JobServer
+from tests.servers.malformed import RawServer, bomb, ok
 
 
 @pytest.fixture
@@ -136,3 +137,12 @@ async def test_a_job_that_never_ends_is_given_up(server: JobServer) -> None:
     assert answer.error is not None
     assert answer.error.kind == "timeout"
     assert 0 < server.asked["job/1"] <= 20
+
+
+async def test_a_job_that_ends_in_a_bomb_is_not_unpacked() -> None:
+    """What comes at the last look is read within the limits of any answer."""
+    async with RawServer(
+        lambda request: ok(b'{"id": 1}') if request.startswith(b"POST") else bomb("gzip")
+    ) as server:
+        bot = connect(url=server.url, answer="a", job="id", poll="$url/$job", interval=0.01)
+        assert await failure(bot) == ("malformed", "the answer is longer than 8 MB")

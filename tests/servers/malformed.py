@@ -69,13 +69,14 @@ UNUSUAL: dict[str, bytes] = {
 }
 
 
-def bomb(*, status: bytes = b"200 OK") -> bytes:
-    """An answer of a megabyte that gzip packs of a gigabyte of blanks."""
+def bomb(encoding: str, *, megabytes: int = 1024, status: bytes = b"200 OK") -> bytes:
+    """An answer of about a thousandth of its `megabytes`: blanks, a JSON text once all of it is there."""
     pack = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     block = pack.compress(b" " * 2**24) + pack.flush(zlib.Z_FULL_FLUSH)
-    body = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff" + block * 64
-    headers = b"Content-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
-    return b"HTTP/1.1 %s\r\n" % status + headers % len(body) + body
+    begin = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff" if encoding == "gzip" else b""
+    body = begin + block * (megabytes // 16)
+    headers = b"Content-Type: application/json\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
+    return b"HTTP/1.1 %s\r\n" % status + headers % (encoding.encode(), len(body)) + body
 
 
 Answer = bytes | Callable[[bytes], bytes]
