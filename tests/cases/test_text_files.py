@@ -32,7 +32,9 @@ def test_encodings_of_japanese_offices(tmp_path: Path, encoding: str) -> None:
 
 def test_a_file_of_kanji_alone(tmp_path: Path) -> None:
     """A list without kana, as Excel on Windows saves it, is read like any other."""
-    assert read_text(saved(tmp_path, "氏名,部署\n山田,経理課\n".encode("cp932"))) == "氏名,部署\n山田,経理課\n"
+    text = "氏名,部署\n山田,経理課\n"
+
+    assert read_text(saved(tmp_path, text.encode("cp932"))) == text
 
 
 @given(text=ANY_TEXT)

@@ -69,7 +69,7 @@ def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     path = tmp_path / "contacts.txt"
     path.write_bytes("# 窓口\n0120-000-111\n\n平日9時～18時\n".encode("cp932"))
 
-    assert read_list(str(path), "--contacts") == ("0120-000-111", "平日9時から18時")
+    assert read_list(str(path), "--contacts") == ("0120-000-111", "平日9時～18時")
     assert read_list(None, "--contacts") == ()
     with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
         read_list(str(tmp_path / "nothing.txt"), "--ng-words")
