@@ -313,7 +313,7 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
         path = file.folder / f"report.{REPORTS[name]}"
         if name == "xlsx":
             with replaced(path) as new:
-                paint(Book([matrix_worksheet(figures)], {}), new, report.language)
+                paint(Book([matrix_worksheet(figures)]), new, report.language)
         elif name == "json":
             text = json.dumps({"schema": 1, **values}, ensure_ascii=False, indent=1)
             write_atomically(path, f"{text}\n")

@@ -261,8 +261,9 @@ def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
     """A row for each cell of all data sets: its place, its mean by each judge (out of 100), its verdict."""
     language, names = matrix.language, dict.fromkeys(name for data in matrix.data for name in data.judges)
     titles: dict[str, Text] = {
-        "data": _("data"), "prompt": _("prompt"), "model": _("model"), "against": _("against the highest")
-    } | {name: judge_title(name) for name in names}  # fmt: skip
+        "data": _("data"), "prompt": _("prompt"), "model": _("model"), "against": _("against the highest"),
+    }  # fmt: skip
+    titles.update((name, judge_title(name)) for name in names)
     rows = []
     for cell in matrix.cells:
         place = {key: text_cell(getattr(cell.cell, key)) for key in ("data", "prompt", "model")}
