@@ -55,7 +55,7 @@ def folder(held: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "said", "written"),
-    [("send", "posted", "10 worksheets"), ("later", "posted later", " turns")],
+    [("send", "posted", "9 worksheets"), ("later", "posted later", " turns")],
 )
 def test_a_sink_of_ones_own(
     folder: Path, name: str, said: str, written: str, capsys: pytest.CaptureFixture[str]

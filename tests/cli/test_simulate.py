@@ -73,18 +73,6 @@ def test_what_a_bot_does_beside_its_answers_costs_nothing(command: Any, tmp_path
     assert ("thread" in deed) == ("ZeroDivisionError: division by zero (aside.py, line 3)" in done.err)
 
 
-def test_quiet_prints_the_verdict_alone(command: Any, root: Path) -> None:
-    """Two lines, though a log was read and reports were written; a mistake is still said."""
-    log = str(root / "tests" / "fixtures" / "logs" / "langfuse.jsonl")
-    usual = ["--adapter", "recorded", "--persona", "calm", "--offline", "--to", "csv"]
-    options = ("--cases", log, *usual)
-    done, wrong = command(*options), command(*options, "--judges", "turm")
-
-    assert (done.code, done.out.count("\n"), done.err) == (0, 2, "")
-    assert (wrong.code, wrong.out) == (2, "")
-    assert wrong.err.startswith("error: unknown judge: 'turm'")
-
-
 def test_with_models_over_http(command: Any, server: OpenAIServer) -> None:
     """Customer, bot, judges and embeddings each make their calls; the books agree with the endpoint.
 
