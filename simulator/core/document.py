@@ -69,8 +69,7 @@ class Table(Value):
     The first column names the row, and `counts` is the place of the figure that counts, where one stands out.
     `words` are the places of columns that hold words, which begin on the left. Columns at the places in
     `spared` are left out where there is little room. With `shaded`, cells are coloured by their shade. A
-    `folded` table is a list to look things up in: a page opens it by a click on its title, and the summary of
-    a workbook leaves it out.
+    `folded` table is a list to look things up in: a page opens it by a click on its title.
     """
 
     name: str

@@ -3,11 +3,10 @@
 Each function makes one, or returns None where the run has nothing to show: conflicts, the bot's models,
 answers and handovers, the course of turns, the simulated customers.
 
-A section serves every view at once: its line stands in the summary, its tables on the page and in the
-worksheet of the summary, its figures under its key in `--json`. So whoever adds one writes it once, and adds
-it here, to `sections` or to one of the other functions that `report/run.py` calls, in the order in which it
-is to be read. Keys, names of tables and figures are what programs and sheets know a section by: they never
-change.
+A section serves page, terminal and Markdown at once, and its figures stand under its key in `--json`. So
+whoever adds one writes it once, and adds it here, to `sections` or to one of the other functions that
+`report/run.py` calls, in the order in which it is to be read. Keys, names of tables and figures are what
+programs know a section by: they never change.
 """
 
 import math
