@@ -121,6 +121,8 @@ _JAPANESE = "[ぁ-ゖァ-ヺー々〆〇㐀-鿿豈-﫿、]"
 # A line of at least this share of the longest one was broken by the margin, not by its author.
 _FULL_LINE = 0.85
 _MOST_UNPACKED = 1 << 24
+# A manual with pictures is large; its text is not.
+_MAX_PDF = 1 << 29
 
 
 def pdf_document(path: Path) -> Document:
@@ -135,7 +137,7 @@ def pdf_document(path: Path) -> Document:
         pypdf.apply_configuration(zlib_maximum_output_length=_MOST_UNPACKED)
         # It warns about every flaw that it can work around.
         logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-        reader = pypdf.PdfReader(io.BytesIO(read_bytes(path)))
+        reader = pypdf.PdfReader(io.BytesIO(read_bytes(path, _MAX_PDF)))
         if reader.is_encrypted and not reader.decrypt(""):
             raise CaseFileError(_("{path}: protected with a password; save it without one.", path=path))
         text = "\n\n".join(_unwrapped(_normalised(page.extract_text())) for page in reader.pages)
