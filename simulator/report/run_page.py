@@ -669,13 +669,13 @@ class Stretch(NamedTuple):
 
 
 def flaws(scores: Mapping[str, Score]) -> list[Flaw]:
-    """What `claims` called unsupported in a turn, contradictions first."""
+    """What `claims` called unsupported in a turn, contradictions first; without control codes."""
     listed = []
     for claim in _findings(scores.get("claims"), "claims"):
         words, passage = claim.get("claim"), claim.get("passage")
         kind = next((kind for kind in _RANK if kind == claim.get("verdict")), None)
         if isinstance(words, str) and words.strip() and kind:
-            listed.append(Flaw(kind, words, passage if isinstance(passage, str) else ""))
+            listed.append(Flaw(kind, safe_text(words), passage if isinstance(passage, str) else ""))
     return sorted(dict.fromkeys(listed), key=lambda flaw: _RANK[flaw.kind])
 
 
