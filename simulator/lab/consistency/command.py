@@ -57,9 +57,9 @@ def command(
 
     A model writes follow-up questions about answers of a finished run, as a customer would: about those
     with most figures and dates first. The bot gets each one after the same dialogue, and a judge compares
-    the answers. They are saved in the run file and paid for once. Also shown: whether every customer was
-    told the same. A judge compares the different answers to a question, one call for each. Without a model
-    nothing is asked. Contradictions do not change the exit code.
+    the answers. They are saved in the run file and paid for once. Also shown: whether every customer
+    got the same answer. A judge compares the different answers to a question, one call for each. Without a
+    model nothing is asked. Contradictions do not change the exit code.
     """
     today = load_settings(flags)
     check_one_player(today)
