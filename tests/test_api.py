@@ -36,6 +36,8 @@ from simulator import (
     rehearse,
     review,
 )
+from tests.servers.openai import OpenAIServer
+from tests.servers.replies import ChatRequest, text_of
 
 CASES = [
     {"id": "fee", "question": "送料はいくらですか？", "reference": "送料は550円です。"},
@@ -125,34 +127,44 @@ def test_a_bot_is_called_by_its_own_name() -> None:
     assert adapters == [f"{__name__}:{name}" for name in ("answer", "Chain", "bot")]
 
 
-def test_it_works_within_an_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_works_within_an_event_loop(server: OpenAIServer) -> None:
     """As in a notebook; awaited, it leaves the loop free."""
 
     async def both() -> tuple[float | None, ...]:
         steps = [await arehearse(answer, **OPTIONS), rehearse(answer, **OPTIONS)]
         steps += [await aevaluate(answer, CASES, offline=True)]
         steps += [await agrade(steps[2], judges="contains", offline=True)]
-        compared = await acompare(steps[0], steps[1], offline=True)
+        compared = await acompare(steps[0], steps[1])
         assert (compared["pairs"], compared["asked"], compared["failed"]) == (3, 0, 0)  # the same answers
         return tuple(step.score for step in steps)
 
     first, second, rows, graded = asyncio.run(both())
     assert first == second
     assert rows == graded == evaluate(answer, CASES, offline=True).score
+    assert server.requests == []
 
 
 GRADED = [{"question": "q", "answer": ANSWER, "reference": ANSWER}]
 
 
-def test_recorded_answers_are_compared() -> None:
-    """What a file would hold comes as rows; a run is named by itself or by its path."""
+def test_recorded_answers_are_compared(server: OpenAIServer) -> None:
+    """What a file would hold comes as rows; a run is named by itself or by its path; a model picks."""
+
+    def picked(request: ChatRequest) -> str:
+        is_first = re.search(rf"<answer_1 \w+>\n{ANSWER}", "\n".join(map(text_of, request["messages"])))
+        said = dict.fromkeys(("needed", "answer_1", "answer_2", "reason"), "")
+        return json.dumps({**said, "verdict": "1" if is_first else "2"})
+
+    server.reply = picked
     right = evaluate("recorded", GRADED, offline=True)
     wrong = evaluate("recorded", [{**GRADED[0], "answer": "わかりません。"}], offline=True)
 
     assert (right.score, wrong.score) == (1.0, 0.0)
-    [duel] = compare(right, wrong.path, offline=True)["duels"]
+    [duel] = compare(right, wrong.path)["duels"]
     assert (duel["wins_a"], duel["ties"], duel["wins_b"]) == (1, 0, 0)
-    assert compare(right.path, wrong, offline=True)["duels"] == [duel]
+    assert compare(right.path, wrong)["duels"] == [duel]
+    with pytest.raises(InputError, match="compare needs a model as judge"):
+        compare(right, wrong, offline=True)
 
 
 def test_a_finished_run_is_graded_by_more_judges() -> None:
@@ -189,7 +201,7 @@ def test_what_people_say_is_read_from_rows() -> None:
     grades = [{"conversation": first.id, "turn": 1, "reviewer": "aoki", "grade": 5, "comment": "OK"}]
     told = review(run, grades)
 
-    assert (told["read"]["new"], told["read"]["blind"], told["labels"]) == (1, 1, 1)
+    assert (told["read"]["new"], told["read"]["blind"]) == (1, 1)
     again = asyncio.run(areview(run, grades))
     assert (again["read"]["new"], again["read"]["known"]) == (0, 1)
     assert review(run.path)["read"] is None

@@ -251,7 +251,7 @@ def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> d
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
     `first` and `second` name runs as in `grade`. Returns what `compare --json` prints. Raises InputError if
-    the two have no turn in common.
+    the two have no turn in common, or if no model is there to judge.
     """
 
     def work() -> dict[str, Any]:
