@@ -289,7 +289,7 @@ def _held(n: int, planned: int) -> Message:
 
 
 def _course(context: ReportContext) -> Iterator[_Figure]:
-    """How the run went: endings, failures, time and cost."""
+    """How the run went: endings, failures, what sections say first, time and cost."""
     summary, titles = context.summary, context.titles
     # Rows of a data set are asked once, and all end alike.
     for how, count in () if summary.rows else summary.ended.items():
@@ -297,6 +297,9 @@ def _course(context: ReportContext) -> Iterator[_Figure]:
     silent = sum(summary.bot_failures.values())
     answers = number_cell(silent, "warn" if silent else "")
     yield "no_answer", _("No answer"), answers, _("{n} of {turns} answers", n=silent, turns=summary.turns)
+    for section in context.sections:
+        if section.line:
+            yield section.key, section.title, SheetCell(), section.line
     minutes, seconds = divmod(round(summary.seconds), 60)
     took = _("{minutes} min {seconds} s") if minutes else _("{seconds} s")
     took = took.format(minutes=minutes, seconds=seconds)

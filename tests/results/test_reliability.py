@@ -208,5 +208,4 @@ def test_a_run_with_repeats_tells_what_is_reliable(command: Command) -> None:
     assert any("(pass^2) ≥ 90 %" in reason for reason in done.json["reasons"])
     assert line in " ".join(done.err.split())
     assert line in (folder / "report.html").read_text(encoding="utf-8")
-    assert {line, "50"} <= cells
-    assert any(cell.startswith("2 of 4 · Asked When do you open?") for cell in cells)
+    assert line in cells
