@@ -188,7 +188,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
     assert (fix.cause, fix.key) == ("contradictions", "contradictions/prompt")
     assert fix.turns == ((red.conversation, 2),)
     page, markdown = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "md"))
-    for shown in (command("report", "latest").out, page, markdown):
+    for shown in (command("report", "latest", "--verbose").out, page, markdown):
         said = "".join(shown.split())
         assert "回答どうしの問題：前の回答と矛盾1（1会話）" in said
         assert "▲前の回答と矛盾" in said
