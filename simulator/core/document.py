@@ -66,17 +66,16 @@ class Cell(Value):
 class Table(Value):
     """A named table: `name` is its stable id, `title` and `columns` are in the reader's language.
 
-    The first column names the row, and `counts` is the place of the figure that counts, where one stands out.
-    `words` are the places of columns that hold words, which begin on the left. Columns at the places in
-    `spared` are left out where there is little room. With `shaded`, cells are coloured by their shade. A
-    `folded` table is a list to look things up in: a page opens it by a click on its title.
+    The first column names the row. `words` are the places of columns that hold words, which begin on the
+    left. Columns at the places in `spared` are left out where there is little room. With `shaded`, cells are
+    coloured by their shade. A `folded` table is a list to look things up in: a page opens it by a click on
+    its title.
     """
 
     name: str
     title: Text
     columns: tuple[Text, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    counts: int = 1
     words: frozenset[int] = frozenset()
     spared: frozenset[int] = frozenset()
     shaded: bool = False

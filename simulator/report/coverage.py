@@ -53,7 +53,7 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
         rows = [(topic or _("(no folder)"), n, of) for topic, (n, of) in coverage.topics.items()]
         rows.sort(key=lambda row: row[1] / row[2])
         columns = _("Folder"), _("Tested"), _("Articles")
-        yield Table.of("topics", columns, rows[:_SHOWN], _("By folder"), counts=2, folded=True)
+        yield Table.of("topics", columns, rows[:_SHOWN], _("By folder"), folded=True)
     if coverage.headings:
         sections = [(n, id_, h) for id_, of in coverage.headings.items() for h, n in of.items()]
         sections.sort(key=lambda section: section[0])
@@ -68,7 +68,7 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
     if coverage.tags:
         columns = _("Tag"), pgettext("a number of them", "Questions"), _("Article never came")
         of_tags = [(tag, *count) for tag, count in coverage.tags.items()]
-        yield Table.of("tags", columns, of_tags[:_SHOWN], _("By tag of the question"), counts=2, folded=True)
+        yield Table.of("tags", columns, of_tags[:_SHOWN], _("By tag of the question"), folded=True)
     if coverage.complete and coverage.untested:
         n = len(coverage.untested)
         title = _("Articles that never came: {n}", n=n)

@@ -90,7 +90,6 @@ def reliability_section(summary: Summary) -> Section | None:
             pgettext("a share", "Passed"): share,
             **({_("What flipped"): flip} if flipped else {}),
         },
-        counts=2,
         words=frozenset({1, 3}),
     )
     notes = [

@@ -53,7 +53,6 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
             _("Retrieved passages"): lambda case: ", ".join(case["retrieved"]),
             _("Answers"): lambda case: case["turns"],
         },
-        counts=5,
     )
     unlisted = len(cases) - _CONFLICTS_SHOWN
     return figures_section(
@@ -104,7 +103,6 @@ def risk_section(results: Results) -> Section | None:
             pgettext("of a rule", "Untested"): lambda tally: tally.counts["untested"],
             _("Example"): example,
         },
-        counts=2,
     )
     # "Kept" of a rule that nothing tested would be said of nothing.
     untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
@@ -170,7 +168,6 @@ def attacks_section(results: Results) -> Section | None:
             pgettext("of an attack", "Outcome"): outcome,
             _("Answer"): answer,
         },
-        counts=0,
     )
     counts = Counter(attack.outcome for attack in attacks)
     notes = []

@@ -139,7 +139,7 @@ def latency_section(run: RunTurns) -> Section | None:
     if not rows:
         return None
     columns = ("", _("Median"), _("Slowest 5 %"), pgettext("a number of them", "Answers"))
-    table = Table.of("times", columns, rows, counts=2)
+    table = Table.of("times", columns, rows)
     return Section("latency", _("Seconds until the bot answers"), (table,), figures, views=PAGE | TERMINAL)
 
 
@@ -194,7 +194,7 @@ def answerable_sections(run: RunTurns) -> Iterator[Section]:
             [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
         ]
         columns = ("", _("Did not refuse"), _("Declined"), _("Asked back"), right)
-        table = Table.of("answers", columns, rows, counts=4)
+        table = Table.of("answers", columns, rows)
         note = _(
             "Each conversation counts once, by what the bot said to the first question. Not "
             "counted, without an answer or a question that says what is right: {n}.",
@@ -212,7 +212,7 @@ def answerable_sections(run: RunTurns) -> Iterator[Section]:
             [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
         ]
         columns = ("", pgettext("a column", "Handed over"), _("Kept"), right)
-        table = Table.of("handovers", columns, rows, counts=3)
+        table = Table.of("handovers", columns, rows)
         note = _("Counted by whether a person took over anywhere in the conversation.")
         title = pgettext("a title", "Handed over")
         why = _unjudged(handed.unjudged, run)

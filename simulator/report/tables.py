@@ -125,7 +125,7 @@ def spending_table(
             cost = _("at least {amount}", amount=dollars(spent.known_usd))
         figures = (getattr(spent, key) for key in counts)
         rows.append((model, *figures, Cell(text=cost, number=spent.cost_usd)))
-    return Table.of(name, columns, rows, title, counts=len(columns) - 1)
+    return Table.of(name, columns, rows, title)
 
 
 def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:

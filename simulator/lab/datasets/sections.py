@@ -284,7 +284,7 @@ def _classes_tables(classification: Classification, *, alone: bool) -> Iterator[
     ]
     columns = (_("Label"), _("Precision"), _("Recall"), "F1", _("Support"))
     rows = ((name, *map(figure_cell, (of.precision, of.recall, of.f1)), of.support) for name, of in classes)
-    per_class = Table.of("classes", columns, rows, _("Per class"), counts=3)
+    per_class = Table.of("classes", columns, rows, _("Per class"))
     # A matrix of more than a dozen labels is wider than a page, and mostly empty.
     confused = _confusion_table if len(classification.labels) <= _LARGEST_MATRIX else _most_confused_table
     for table in (per_class, confused(classification)):
@@ -314,7 +314,7 @@ def _confusion_table(classification: Classification) -> Table:
         _("Support"),
     ]
     title = _("Confusion matrix (rows: expected, columns: predicted)")
-    return Table.of("confusion", columns, rows, title, counts=len(classification.labels) + 2, shaded=True)
+    return Table.of("confusion", columns, rows, title, shaded=True)
 
 
 def _most_confused_table(classification: Classification) -> Table:

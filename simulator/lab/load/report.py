@@ -100,7 +100,7 @@ def _times_table(load: Load) -> Table:
         for name, seconds in times
         if seconds
     )
-    return Table.of("times", ("", "p50", "p95", "p99", _("longest"), _("lines")), rows, counts=2)
+    return Table.of("times", ("", "p50", "p95", "p99", _("longest"), _("lines")), rows)
 
 
 def _facts(load: Load) -> Iterator[Fact]:
