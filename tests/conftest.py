@@ -74,7 +74,7 @@ OF_THE_LAB = {
     "tests/report/test_fixing_pages.py": ("",),
     "tests/runner/test_prompted_runs.py": ("",),
     "tests/runner/test_bot_choice.py": ("test_lm_eval_asks_no_bot_unsaid",),
-    "tests/results/review/test_review.py": ("test_labels_go_to_calibrate_and_come_back",),
+    "tests/results/review/test_review.py": ("test_labels_go_to_calibrate",),
     "tests/results/test_simulators.py": ("test_where_one_customer_plays_one_model_is_named",),
     "tests/test_api.py": (
         "test_it_works_within_an_event_loop", "test_recorded_answers_are_compared",
