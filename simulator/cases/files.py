@@ -4,8 +4,7 @@ Whatever a user names is read through here: question files, logs, knowledge, wor
 
 - A file holds at most `MAX_BYTES`, unpacked where it is packed; reading stops there.
 - A pipe or device is refused: whoever reads one that nobody writes to waits forever.
-- Text is UTF-8, UTF-16 with a mark, or CP932; what is none of them is refused with the line
-  where it shows.
+- Text is UTF-8, UTF-16 with a mark, or CP932; what is none of them is refused with the line where it shows.
 - An archive of an office program unpacks to at most `MAX_UNPACKED` bytes, going by what it states.
 """
 
