@@ -67,9 +67,8 @@ class Table(Value):
     """A named table: `name` is its stable id, `title` and `columns` are in the reader's language.
 
     The first column names the row. `words` are the places of columns that hold words, which begin on the
-    left. Columns at the places in `spared` are left out where there is little room. With `shaded`, cells are
-    coloured by their shade. A `folded` table is a list to look things up in: a page opens it by a click on
-    its title.
+    left. With `shaded`, cells are coloured by their shade. A `folded` table is a list to look things up in: a
+    page opens it by a click on its title.
     """
 
     name: str
@@ -77,7 +76,6 @@ class Table(Value):
     columns: tuple[Text, ...]
     rows: tuple[tuple[Cell, ...], ...]
     words: frozenset[int] = frozenset()
-    spared: frozenset[int] = frozenset()
     shaded: bool = False
     folded: bool = False
 
@@ -110,15 +108,10 @@ class Table(Value):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A paragraph; the first Line of a section is what it says in short.
-
-    `marker` stands before the text; `indent` is in cells, and counts on a terminal only.
-    """
+    """A paragraph; the first Line of a section is what it says in short."""
 
     text: Text
     tone: Tone = ""
-    marker: str = ""
-    indent: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -455,11 +455,17 @@ _PHRASE = (
 )
 
 
+# A path or an address; its folders may have any name.
+_NAME = rf"[^\s{_OPENING}{_ENDING}/]*"
+_PATH = rf"[!-~]*/(?:{_NAME}/)*(?:{_NAME}\.[A-Za-z0-9]+)?[!-~]*[{_CLOSING}]*"
+_WORD = re.compile(r"[!-~]{2}")
+
+
 def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
     """The text in lines of at most `width` cells; its own line breaks are kept.
 
-    A Japanese character takes two cells. A command of this program, which people copy, is one line however
-    long it is. `by_phrase` breaks between phrases, where there is one:
+    A Japanese character takes two cells. What people copy is on one line however long it is: words of ASCII,
+    paths, addresses, and commands of this program. `by_phrase` breaks between phrases, where there is one:
 
         "1ターンの採点をまとめて行う", 12 -> "1ターンの採" / "点をまとめて" / "行う"
         ... by phrase                     -> "1ターンの" / "採点をまとめ" / "て行う"
@@ -467,23 +473,23 @@ def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
     # Not "a rehearsal of ...", where the installed command is a word like any other.
     command = rf"(?<![A-Za-z0-9,.] ){re.escape(as_called(CHECKOUT))}(?: [!-~]+)+[{_CLOSING}]*"
     # Compiled here, as --help does without; without wide characters the words are enough, and soon compiled.
-    unit = r"\s+|\S+" if text.isascii() else _UNIT
+    unit = r"\s+|\S+" if text.isascii() else rf"{_PATH}|{_UNIT}"
     units = re.compile(_PHRASE if by_phrase else rf"{command}|{unit}")
     return [line for paragraph in text.split("\n") for line in _wrapped(paragraph, max(2, width), units)]
 
 
 def _wrapped(paragraph: str, width: int, units: re.Pattern[str]) -> list[str]:
-    """One paragraph in lines; a unit that is wider than the line is cut where it must be, but no command."""
+    """One paragraph in lines; of units that are wider than a line, only those without a word are cut."""
     from rich.cells import cell_len, chop_cells  # --help does without
 
     lines, free = [""], width
     for unit in (
         part
         for piece in units.findall(paragraph)
-        for part in ([piece] if " " in piece.strip() else chop_cells(piece, width))
+        for part in ([piece] if _WORD.search(piece) else chop_cells(piece, width))
     ):
         size = cell_len(unit)
-        if size > free:
+        if size > free and lines != [""]:
             lines.append("")
             free = width
             if unit.isspace():

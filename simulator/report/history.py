@@ -55,8 +55,6 @@ def history_report(history: History, language: Language, page: str = "", *, comm
             _("Run"): lambda run: run.run,
         },
         words=frozenset({5, 6, 7, 8, 9, 10}),
-        # On a narrow terminal date, score, red, verdict, decision, note and run are left.
-        spared=frozenset({2, 4, 5, 6}),
     )
     block = table if history.runs else Line(_("There are no runs."))
     runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))

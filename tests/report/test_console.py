@@ -6,7 +6,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.core.document import Report, Section, Table, brief_reason
+from simulator.core.document import Line, Report, Section, Table, brief_reason
+from simulator.core.messages import _
 from simulator.core.types import Language, RedRules, Spending
 from simulator.models.pricing import money
 from simulator.report.painters.console import paint
@@ -60,14 +61,16 @@ def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
     assert b"70 / 100" in raw.getvalue()
 
 
-def test_an_id_is_never_broken() -> None:
-    """A note beside it is, where both do not fit."""
-    rows = [("2026/11/28 17:34", "他の設定、代役、途中終了", "20261128-172438896-calm-9f58")]
+@pytest.mark.parametrize("run", ["20261128-172438896-calm-9f58", f"runs/{'long-' * 20}name/report.html"])
+def test_ids_and_paths_are_never_broken(run: str) -> None:
+    """A note beside one is, where both do not fit; what is wider than the terminal is one line."""
+    rows = [("2026/11/28 17:34", "他の設定、代役、途中終了", run)]
     table = Table.of("runs", ("日時", "備考", "実行"), rows, words=frozenset({1, 2}))
-    shown = terminal(Report("", "ja", sections=(Section("runs", "", (table,)),)), 64)
+    line = Line(_("Page: {path}", path=run))
+    shown = terminal(Report("", "ja", sections=(Section("runs", "", (line, table)),)), 64)
 
-    assert rows[0][2] in shown
-    assert max(map(cell_len, shown.splitlines())) <= 64
+    assert shown.count(run) == 2
+    assert all(cell_len(line) <= 64 for line in shown.splitlines() if run not in line)
 
 
 def test_money_and_rules_read_well() -> None:

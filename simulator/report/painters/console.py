@@ -2,17 +2,16 @@
 
 Everything is printed as text, never as markup: what bots and models write cannot colour, move or rewrite a
 terminal. Widths are cells, so that Japanese lines up. What is told by colour is told by a sign as well (▲, !,
-✓), for those who see no colour, and for logs.
+✓), for those who see no colour, and for logs. Paths, addresses, commands and ids stay whole, to be copied.
 """
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table as Grid
 from rich.text import Text as Styled
 
 from simulator.core.document import (
@@ -36,15 +35,10 @@ from simulator.report.painters.charts import bar_lengths
 STYLES: dict[Tone, str] = {"": "", "alarm": "bold red", "good": "bold green", "strong": "bold", "soft": "dim"}
 _SOFT = STYLES["soft"]
 _MARKERS: dict[Tone, str] = {"alarm": "!", "good": "✓"}
-# In cells. The first column is at least this wide, and no wider than its longest word up to the second
-# figure.
-_LABEL, _WORD = 10, 32
+# The least width of a column of words, in cells, and the cells between two columns.
+_LABEL, _GAP = 10, 2
 # A name that is wider than this has a line of its own.
 _NAME = 24
-# Below this width (in cells) the columns that a table can spare are left out.
-_NARROW = 100
-# Cells between the columns of a table.
-_GAP = 2
 # The longest bar of a chart, in marks of two cells.
 _BAR = 12
 # The warnings that a summary in brief has room for.
@@ -54,7 +48,7 @@ _BRIEF_WIDTH = 100
 # The scores 0 to 1 that a row of bars spans at least: seven steps of a point each. Without it .70, .71 would
 # look like the whole scale.
 _LEAST_SPAN = 0.07
-# A word of ASCII, such as `groundedness`, which is not parted within a column; Japanese is parted anywhere.
+# A word of ASCII, such as `groundedness`, which is not parted; Japanese is parted anywhere.
 _ASCII = re.compile(r"[!-~]+")
 
 
@@ -75,7 +69,7 @@ def paint(report: Report, console: Console, view: View = "terminal") -> None:
     painter = _TerminalPainter(report, console)
     painter.title("  ".join(report.text(text) for text in (report.title, report.about) if text))
     if report.notice:
-        painter.line(Line(report.notice), "yellow")
+        painter.hang("", report.notice, "yellow")
     painter.blocks(report.lead if view == "terminal" else tuple(map(_important, report.lead)))
     for section in report.shown_in(view):
         if section.title:
@@ -104,7 +98,7 @@ class _TerminalPainter:
     def title(self, text: Text) -> None:
         """A heading with an empty line above it."""
         self.space()
-        self.line(Line(text), "bold underline")
+        self.hang("", text, "bold underline")
         self._after_space = True
 
     def space(self) -> None:
@@ -118,10 +112,11 @@ class _TerminalPainter:
         for block in blocks:
             match block:
                 case Line():
-                    self.line(block)
+                    self.hang("", block.text, STYLES[block.tone])
                 case Notes():
                     for note in block.lines:
-                        self.line(note, marker=note.marker or _MARKERS.get(note.tone, "-"))
+                        style = STYLES[note.tone]
+                        self.hang(f"{_MARKERS.get(note.tone, '-')} ", note.text, style, style)
                 case FactList():
                     self._facts(block)
                 case Items():
@@ -131,135 +126,104 @@ class _TerminalPainter:
                 case Chart():
                     self._chart(block)
 
-    def line(self, line: Line, style: str = "", marker: str = "") -> None:
-        """A paragraph wrapped to the width, hanging from its marker."""
-        style, marker = style or STYLES[line.tone], marker or line.marker
-        self._hanging(f"{marker} " if marker else "", line.text, style, style, line.indent)
+    def hang(self, head: Text, text: Text, style: str = "", head_style: str = "", indent: int = 0) -> None:
+        """A paragraph behind its head; the lines that follow stand below its text."""
+        head, text, room = self._fit(head), self._fit(text), self._console.width - indent
+        if 2 * cell_len(head) > room:  # as the name of a fact may be
+            head, text = "", head + text
+        deep = cell_len(head)
+        for line in wrap(text, room - deep):
+            self._print(Styled(" " * indent).append(head, head_style).append(line, style))
+            head = " " * deep
+
+    def _print(self, line: Styled) -> None:
+        """A line; the terminal may break one that is wider, but nobody's copy."""
+        self._console.print(line, highlight=False, soft_wrap=True)
+        self._after_space = False
 
     def _facts(self, facts: FactList) -> None:
         """Names and values in two columns; a wide name has a line of its own."""
         if facts.title:
-            self.line(Line(facts.title, "soft"))
+            self.hang("", facts.title, _SOFT)
         column = min(_NAME, max((cell_len(self._fit(fact.name)) for fact in facts.facts), default=0)) + 2
         for fact in facts.facts:
             name = self._fit(fact.name)
             if cell_len(name) > column - 2:
-                self.line(Line(name, "soft"))
+                self.hang("", name, _SOFT)
                 name = ""
-            self._hanging(name + " " * (column - cell_len(name)), fact.text, _SOFT, "")
+            self.hang(name + " " * (column - cell_len(name)), fact.text, head_style=_SOFT)
             for warning in fact.warnings:
-                self.line(Line(warning, "alarm", marker="!", indent=column - 2))
+                self.hang("! ", warning, STYLES["alarm"], STYLES["alarm"], column - 2)
 
     def _items(self, items: Items) -> None:
         """Entries with what belongs to each below it."""
         for number, item in enumerate(items.items, 1):
-            head = f"{f'{number}.' if items.numbered else item.marker or '-'} "
-            self._hanging(head, item.text, STYLES[item.tone], STYLES[item.tone])
+            head, style = f"{f'{number}.' if items.numbered else item.marker or '-'} ", STYLES[item.tone]
+            self.hang(head, item.text, style, style)
             indent = cell_len(head)
             for fact in item.lines:
                 name = _("{name}: ", name=fact.name) if fact.name else ""
-                self._hanging(name, fact.text, _SOFT, "", indent)
+                self.hang(name, fact.text, "", _SOFT, indent)
                 for warning in fact.warnings:
-                    self._hanging("→ ", warning, _SOFT, "", indent + 2)
+                    self.hang("→ ", warning, "", _SOFT, indent + 2)
         if items.more:
-            self.line(Line(items.more, "soft"))
-
-    def _hanging(self, head: Text, text: Text, style: str, text_style: str, indent: int = 0) -> None:
-        """A paragraph behind its head; the lines that follow stand below its text."""
-        head, whole = self._fit(head), self._fit(text)
-        deep = cell_len(head)
-        room = max(2, self._console.width - indent - deep)
-        for line in wrap(whole, room) if whole else [""]:
-            line_text = Styled(" " * indent).append(head, style).append(line, text_style)
-            # A line that is wider is a command, which the terminal may break, but nobody's copy.
-            self._console.print(line_text, highlight=False, soft_wrap=cell_len(line) > room)
-            self._after_space = False
-            head = " " * deep
+            self.hang("", items.more, _SOFT)
 
     def _table(self, table: Table) -> None:
-        """A table in as many parts as the width takes; red cells carry a mark as well."""
+        """A table in as many parts as the width takes, each led by the first column."""
         if table.title:
-            self.line(Line(table.title, "strong"))
+            self.hang("", table.title, STYLES["strong"])
             self._after_space = True
-        for columns in self._parts(table):
-            grid = Grid(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
-            for place in columns:
-                left = not place or place in table.words
-                grid.add_column(
-                    Styled(self._fit(table.columns[place]), _SOFT),
-                    justify="left" if left else "right",
-                    no_wrap=not left or self._holds_ids(table, place),
-                    overflow="fold",
-                )
-            for row in table.rows:
-                grid.add_row(*(self._cell(row[place]) for place in columns))
+        head = [Cell(text=title, tone="soft") for title in table.columns]
+        rows = [list(map(self._lines, row)) for row in (head, *table.rows)]
+        words = {0, *table.words}
+        columns = [[text for row in rows for text, _style in row[at]] for at in range(len(head))]
+        wide = [max(map(cell_len, texts)) for texts in columns]
+        # Figures stand on one line, where it is not most of the width.
+        folds = words | {at for at, width in enumerate(wide) if 2 * width > self._console.width}
+        least = [
+            min(wide[at], max(_LABEL, _longest_word(texts))) if at in folds else wide[at]
+            for at, texts in enumerate(columns)
+        ]
+        for places in _parts(least, self._console.width):
+            widths = _shared(self._console.width, places, least, wide)
             self.space()
-            # What fills up the last column is not printed: people copy and compare what they see.
-            for segments in self._console.render_lines(grid, pad=False):
-                line = Styled.assemble(*((segment.text, segment.style or "") for segment in segments))
-                line.rstrip()
-                self._console.print(line, highlight=False, no_wrap=True, overflow="ignore", crop=False)
-            self._after_space = False
+            for row in rows:
+                wrapped = (
+                    [(line, style) for text, style in row[at] for line in wrap(text, widths[at])]
+                    for at in places
+                )
+                for cells in zip_longest(*wrapped, fillvalue=("", "")):
+                    line = Styled()
+                    for at, (text, style) in zip(places, cells, strict=True):
+                        blank = " " * (widths[at] - cell_len(text))
+                        line.append("" if at in words else blank).append(text, style)
+                        line.append((blank if at in words else "") + " " * _GAP)
+                    line.rstrip()
+                    self._print(line)
         self.space()
 
-    def _holds_ids(self, table: Table, place: int) -> bool:
-        """Whether each cell is one word, as an id is: it stays whole, and the words beside it are broken."""
-        cells = [row[place] for row in table.rows]
-        words = [self._marked(cell) for cell in cells if not cell.note]
-        widest = max(map(cell_len, words), default=0)
-        return (
-            all(map(_ASCII.fullmatch, words))
-            and len(words) == len(cells)
-            and cell_len(self._fit(table.columns[place])) <= widest <= _WORD
-        )
-
-    def _cell(self, cell: Cell) -> Styled:
-        """The figure, and on a second line what it rests on."""
+    def _lines(self, cell: Cell) -> list[tuple[str, str]]:
+        """The figure, and on a second line what it rests on, each with its style; red cells have a mark."""
         style = STYLES["alarm"] if cell.red else STYLES[cell.tone]
-        text = Styled(self._marked(cell), style)
-        return text.append(f"\n{self._fit(cell.note)}", style=_SOFT) if cell.note else text
+        marked = self._fit("▲" if cell.red else "") + self._fit(cell.text)
+        notes = self._fit(cell.note).split("\n") if cell.note else []
+        return [*((text, style) for text in marked.split("\n")), *((note, _SOFT) for note in notes)]
 
     def _chart(self, chart: Chart) -> None:
         """A line as a row of bars, bars as rows of marks."""
         if chart.kind == "line" and (line := _line_of(chart.values)):
             first, *_others, last = [self._fit(text) for text in chart.texts if text] or [""]
-            self.line(Line(f"{self._fit(chart.title)}  {first} {line} {last}"))
+            self.hang("", f"{self._fit(chart.title)}  {first} {line} {last}")
         if chart.kind != "bars":
             return
         if chart.title:
-            self.line(Line(chart.title, "soft"))
+            self.hang("", chart.title, _SOFT)
         labels = [self._fit(label) for label in chart.labels]
         width = max(map(cell_len, labels), default=0)
         for label, length, text in zip(labels, bar_lengths(chart), chart.texts, strict=True):
             space, marks = " " * (width - cell_len(label)), "■" * round(_BAR * length / 100)
-            self.line(Line(f"{space}{label}  {marks} {self._fit(text)}"))
-
-    def _marked(self, cell: Cell) -> str:
-        return self._fit("▲" if cell.red else "") + self._fit(cell.text)
-
-    def _parts(self, table: Table) -> list[list[int]]:
-        """The places of columns in groups that fit the width; the first column leads each.
-
-        Seven columns on a narrow terminal -> [[0, 1, 2, 3], [0, 4, 5, 6]]. A column that is wider than the
-        terminal stands in a group of its own, and its cells are folded.
-        """
-        width = self._console.width
-        places = [at for at in range(len(table.columns)) if width >= _NARROW or at not in table.spared]
-        texts = {at: [self._fit(table.columns[at])] for at in places}
-        for row, at in product(table.rows, places):
-            texts[at] += self._marked(row[at]), self._fit(row[at].note)
-        widths = {at: max(map(cell_len, column)) for at, column in texts.items()}
-        for at in table.words & widths.keys():
-            widths[at] = max(min(widths[at], _LABEL), _longest_word(texts[at]))
-        label = min(widths[0], max(_LABEL, _longest_word(texts[0])))
-        parts, free = [[0]], width - label - _GAP
-        for place in places[1:]:
-            if widths[place] > free and len(parts[-1]) > 1:
-                parts.append([0])
-                free = width - label - _GAP
-            parts[-1].append(place)
-            free -= widths[place] + _GAP
-        return parts
+            self.hang("", f"{space}{label}  {marks} {self._fit(text)}")
 
     def _fit(self, text: Text) -> str:
         """The text in the language of the report; "?" for what this console's encoding (cp932) lacks."""
@@ -267,9 +231,35 @@ class _TerminalPainter:
         return self._report.text(text).encode(encoding, "replace").decode(encoding)
 
 
-def _longest_word(names: Iterable[str]) -> int:
-    """The width of the longest run of letters that no line break should part; Japanese breaks anywhere."""
-    return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
+def _parts(least: Sequence[int], width: int) -> Iterator[list[int]]:
+    """The places of columns in groups that fit the width; the first column leads each.
+
+    Of the least widths 20, 30, 30, 30 on a terminal of 100 -> [0, 1, 2], [0, 3].
+    """
+    places, free = [0], width - least[0]
+    for at, column in enumerate(least[1:], 1):
+        if column + _GAP > free and len(places) > 1:
+            yield places
+            places, free = [0], width - least[0]
+        places.append(at)
+        free -= column + _GAP
+    yield places
+
+
+def _shared(width: int, places: Sequence[int], least: Sequence[int], wide: Sequence[int]) -> dict[int, int]:
+    """The widths of columns: what is free goes to those that need more, evenly."""
+    free = max(0, width - sum(least[at] + _GAP for at in places) + _GAP)
+    widths = {}
+    for done, at in enumerate(sorted(places, key=lambda at: wide[at] - least[at])):
+        more = min(wide[at] - least[at], free // (len(places) - done))
+        widths[at] = least[at] + more
+        free -= more
+    return widths
+
+
+def _longest_word(texts: Iterable[str]) -> int:
+    """The width of the longest run of letters that no line break should part."""
+    return max((len(word) for text in texts for word in _ASCII.findall(text)), default=0)
 
 
 def _line_of(values: Sequence[float | None]) -> str:

@@ -84,7 +84,7 @@ class _MarkdownPainter:
         return " ".join(filter(None, (escaped(marker), self.text(text))))
 
     def _line(self, line: Line) -> str:
-        text = self._marked(line.marker, line.text)
+        text = self.text(line.text)
         if line.tone in ("", "soft"):
             return text if not line.tone else f"_{text}_"
         return f"**{text}**"
