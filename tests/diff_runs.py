@@ -20,7 +20,7 @@ from simulator.core.types import (
     Turn,
     Utterance,
 )
-from simulator.results.comparison import PairedRuns, RunComparison, RunFigures, compare_runs
+from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
 from simulator.results.gate import gate_of
@@ -121,7 +121,7 @@ def measured(results: Results) -> tuple[Summary, Gate]:
 
 def compare(before: RunFigures, after: RunFigures) -> RunComparison:
     """What `diff` works out of two runs."""
-    return compare_runs(PairedRuns(before, after))
+    return RunComparison(before, after)
 
 
 def stored(results: Results, runs: Path = Path("runs")) -> Path:

@@ -15,13 +15,7 @@ from simulator.core.messages import _, sentences
 from simulator.core.settings import stored_settings
 from simulator.core.types import RedRules
 from simulator.report.comparison import comparison_report
-from simulator.results.comparison import (
-    PairedRuns,
-    RunComparison,
-    RunFigures,
-    compare_runs,
-    comparison_json,
-)
+from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.disputes import read_results
 from simulator.results.gate import gate_of
 from simulator.results.summary import figures_of
@@ -31,23 +25,21 @@ from simulator.storage.run_file import find_run, run_ids
 
 @dataclass(frozen=True)
 class Difference:
-    """Two runs, what changed between them, and where the page about it belongs.
+    """Two runs compared, and where the page about it belongs.
 
     `page` is the address that report and JSON name; empty where it is not written.
     """
 
-    runs: PairedRuns
-    changes: RunComparison
+    compared: RunComparison
     path: Path
     page: str
 
     @cached_property
     def report(self) -> Report:
         """The comparison as painters draw it."""
-        later = self.runs.after
+        later = self.compared.after
         gate = gate_of(*later, stored_settings(later.results.run.settings))
-        language = report_language(later.results)
-        return comparison_report(self.runs, self.changes, language, self.page, gate=gate)
+        return comparison_report(self.compared, report_language(later.results), self.page, gate=gate)
 
     def without_page(self) -> "Difference":
         """The same, where the page is not written."""
@@ -56,7 +48,7 @@ class Difference:
     def as_json(self) -> dict[str, Any]:
         """The object of --json."""
         said = self.report.text(self.report.sections[0].line)
-        return {**comparison_json(self.changes), "said": said, "page": self.page or None}
+        return {**self.compared.as_json(), "said": said, "page": self.page or None}
 
 
 def difference(before: str, after: str, runs: Path) -> Difference:
@@ -75,17 +67,16 @@ def difference(before: str, after: str, runs: Path) -> Difference:
         raise InputError(sentences(same, previous))
     # The later run first: its rules for red hold for both.
     later = _figures(paths[1])
-    pairs = PairedRuns(_figures(paths[0], later.summary.red.rules), later)
-    changes = compare_runs(pairs)
-    if not (changes.paired or pairs.apart):
-        names = {"before": changes.before.run, "after": changes.after.run}
+    compared = RunComparison(_figures(paths[0], later.summary.red.rules), later)
+    if not (compared.both or compared.apart):
+        names = dict(zip(("before", "after"), compared.ids, strict=True))
         apart = _("{before} and {after} have no question in common.", **names)
-        if changes.cut_short:
-            cut = " ".join(run.run for run in changes.cut_short)
+        if compared.cut_short:
+            cut = " ".join(run.run for run in compared.cut_short)
             raise RehearsalError(sentences(apart, _("Not finished: {names}", names=cut)))
         raise InputError(apart)
     path = paths[1].with_name(BESIDE)
-    return Difference(pairs, changes, path, str(path))
+    return Difference(compared, path, str(path))
 
 
 def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:

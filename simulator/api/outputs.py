@@ -23,7 +23,7 @@ from simulator.report.run import run_report
 from simulator.report.run_page import run_page
 from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
-from simulator.results.comparison import RunFigures, compare_runs
+from simulator.results.comparison import RunFigures
 from simulator.results.coverage import coverage_of, over_last_runs
 from simulator.results.disputes import read_results
 from simulator.results.figures import Summary
@@ -96,11 +96,9 @@ class RunOutputs:
     def beside(self) -> str:
         """The page of the run beside the last one that it can be compared with; empty without one."""
         context, page = self.context, str(self.path.with_name(BESIDE))
-        if not (runs := context.pairs):
+        if not context.compared:
             return ""
-        return html.page(
-            comparison_report(runs, compare_runs(runs), context.language, page, gate=context.gate)
-        )
+        return html.page(comparison_report(context.compared, context.language, page, gate=context.gate))
 
     def write(self, path: Path) -> None:
         """Writes the report that a suffix says.

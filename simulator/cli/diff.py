@@ -54,7 +54,6 @@ def command(
         unread = _("Not read to the end: the verdict is in the exit code and on the page {page}.", page=page)
     with unread_output_allowed(unread):
         show_report(compared.report, compared.as_json(), as_json=settings.json_output, view=settings.view)
-    changes = compared.changes
-    if changes.regression:
+    if compared.compared.regression:
         return ExitCode.MISSED
-    return ExitCode.INCOMPLETE if changes.cannot_tell else ExitCode.DONE
+    return ExitCode.INCOMPLETE if compared.compared.cannot_tell else ExitCode.DONE

@@ -39,7 +39,7 @@ from simulator.report.sections import answerable_sections, sections
 from simulator.report.tables import replay_note
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
-from simulator.results.comparison import Change, PairedRuns, RunFigures, change
+from simulator.results.comparison import Change, RunComparison, RunFigures
 from simulator.results.figures import JudgeSummary, RedTurn, Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements
@@ -346,15 +346,16 @@ class ReportContext:
     remarks: tuple[Line, ...] = ()
     earlier: RunFigures | None = None
 
-    @cached_property
+    @property
     def change(self) -> Change | None:
         """The pair of numbers beside those of the earlier run."""
-        return change(self.pairs.before, self.pairs.after, self.pairs.apart) if self.pairs else None
+        return self.compared.change if self.compared else None
 
     @cached_property
-    def pairs(self) -> PairedRuns | None:
-        """The earlier run and this one, side by side; None without an earlier one."""
-        return PairedRuns(self.earlier, RunFigures(self.results, self.summary)) if self.earlier else None
+    def compared(self) -> RunComparison | None:
+        """The earlier run and this one, compared; None without an earlier one."""
+        after = RunFigures(self.results, self.summary)
+        return RunComparison(self.earlier, after) if self.earlier else None
 
     @property
     def wording(self) -> str:

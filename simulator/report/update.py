@@ -1,7 +1,7 @@
 """What an update of the articles moved, in words: for the page, the terminal and Markdown of `diff`."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from simulator.core.document import (
@@ -16,13 +16,14 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
+    View,
 )
 from simulator.core.messages import Message, _, listed
 from simulator.results.article_changes import ArticleChange, ChangeKind
 from simulator.results.update import AffectedQuestion, Fate, Fault, ReferenceFault, Update
 
 # So many of a kind are quoted: in brief, and elsewhere; so many articles are in the table.
-_BRIEFLY, _QUOTED, _ARTICLES = 3, 20, 40
+_BRIEFLY, _QUOTED, _ARTICLES = 3, 10, 40
 _MORE = _("{n} more on the page.")
 _KINDS: Mapping[ChangeKind, Message] = {
     "changed": _("changed"),
@@ -85,22 +86,30 @@ def update_sections(update: Update | None) -> Iterator[Section]:
     yield Section("update", title, (line, *((notes,) if notes.lines else ()), table))
     yield Section("update", title, (line, *((notes,) if notes.lines else ())), views=BRIEF)
     if update.references:
-        yield from _listed(
-            "references",
-            _("Fix the reference: of before the update, counts on neither side ({n})"),
-            [_reference(fault) for fault in update.references],
-        )
+        name = _("Fix the reference: of before the update, counts on neither side ({n})")
+        yield from _listed("references", name, [_reference(fault) for fault in update.references])
     for fate, (name, tone) in _FATES.items():
         if questions := update.of(fate):
             items = [_item(question, tone) for question in questions]
             yield from _listed(f"update_{fate}", name, items)
 
 
-def _listed(key: str, title: Message, items: list[Item]) -> Iterator[Section]:
-    named = title.format(n=len(items))
-    yield Section(key, named, (Items.first(_QUOTED, items, _MORE),))
-    briefly = (Item(item.text, item.facts[1:], item.tone) for item in items)
-    yield Section(key, named, (Items.first(_BRIEFLY, briefly, _MORE),), views=BRIEF)
+def _listed(key: str, title: Message, items: Sequence[Item]) -> Iterator[Section]:
+    brief = [Item(item.text, item.facts[1:], item.tone) for item in items]
+    return item_sections(key, title.format(n=len(items)), items, brief)
+
+
+def item_sections(
+    key: str,
+    title: Message,
+    items: Sequence[Item],
+    brief: Sequence[Item],
+    views: frozenset[View] = EVERYWHERE,
+) -> Iterator[Section]:
+    """A list as these views have it, and in brief; both say how many more there are."""
+    block = Items.first(_QUOTED, items, _MORE) if items else Line(_("None."), "soft")
+    yield Section(key, title, (block,), views=views, folded=views != EVERYWHERE)
+    yield Section(key, title, (Items.first(_BRIEFLY, brief, _MORE),), views=BRIEF)
 
 
 def _article_rows(change: ArticleChange) -> Iterator[tuple[Text, Text, Text, Text]]:

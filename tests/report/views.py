@@ -9,7 +9,7 @@ from simulator.report.context import ReportContext
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.painters.html import page
 from simulator.report.run import run_report
-from simulator.results.comparison import PairedRuns, RunFigures, compare_runs
+from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.figures import Summary
 from simulator.results.findings import Gate
 from simulator.results.recommendations import Improvements, improvements_of
@@ -49,8 +49,8 @@ def render(
 
 def side_by_side(before: PageParts, after: PageParts, language: Language) -> str:
     """The page that compares the run `after` with `before`."""
-    runs = PairedRuns(RunFigures(*before[:2]), RunFigures(*after[:2]))
-    return page(comparison_report(runs, compare_runs(runs), language))
+    compared = RunComparison(RunFigures(*before[:2]), RunFigures(*after[:2]))
+    return page(comparison_report(compared, language))
 
 
 def markdown(context: ReportContext) -> str:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from simulator.core.types import Answer, Failure
 from simulator.results.comparison import (
     JudgeDifference,
-    PairedRuns,
     RunComparison,
     differences,
     is_guarded,
@@ -48,7 +47,7 @@ def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> No
     assert row(found).interval in (None, (0, 0))
     assert found.verdict in ("no_difference", "not_enough")
     assert not found.regression
-    assert (found.turned_red, found.turned_green) == ((), ())
+    assert (found.turned_red, found.turned_green) == ([], [])
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -125,7 +124,7 @@ def test_a_case_that_must_not_break_is_a_regression_of_its_own(tag: str) -> None
 
     assert (found.verdict, found.regression) == ("better", True)
     assert [(b.case, b.turns) for b in found.broken] == [("z", (("calm/z#1", 1),))]
-    assert found.turned_red[0].guarded
+    assert found.turned_red[0].later.case.id == "z"
 
 
 def test_a_guarded_case_that_was_red_before_did_not_break() -> None:
@@ -135,7 +134,7 @@ def test_a_guarded_case_that_was_red_before_did_not_break() -> None:
     found = compared(before, after, tags=tags)
 
     assert (found.broken, found.regression) == ((), False)
-    assert (found.guarded, found.unchecked) == (2, ("y",))
+    assert (found.guarded, found.unchecked) == (("z", "y"), ("y",))
     assert not is_guarded(("必須項目",))
 
 
@@ -223,19 +222,18 @@ def test_turns_are_paired_by_line() -> None:
 
     assert (free.reds.still_green, free.reds.turned_red) == (3, 0)
     assert same.reds.turned_red == 3
-    assert same.after.replay_of == "before"
+    assert same.as_json()["after"]["replay_of"] == "before"
 
 
-def test_what_turned_has_both_answers_and_reasons() -> None:
-    """As excerpts, what fell most first."""
-    found = compared([1.0, 0.8, 0.4], [0.2, 0.6, 0.8])
-    first, second = found.turned_red
+def test_what_turned_has_both_answers_and_the_reason() -> None:
+    """As excerpts in --json, what fell most first; the reason is that of what was red."""
+    found = compared([1.0, 0.8, 0.4], [0.2, 0.6, 0.8]).as_json()
+    first, second = found["turned_red"]
 
-    assert (first.case, first.was, first.became) == ("case-0", 1.0, 0.2)
-    assert (first.before, first.after) == ("case-0は1です", "case-0は0.2です")
-    assert (first.why_before, first.why_after) == ("before 1", "after 0.2")
-    assert second.case == "case-1"
-    assert [each.case for each in found.turned_green] == ["case-2"]
+    assert (first["case"], first["was"], first["became"]) == ("case-0", 1.0, 0.2)
+    assert (first["before"], first["after"]) == ("case-0は1です", "case-0は0.2です")
+    assert (first["why"], second["case"]) == ("after 0.2", "case-1")
+    assert [(turn["case"], turn["why"]) for turn in found["turned_green"]] == [("case-2", "before 0.4")]
 
 
 def test_the_same_question_with_the_same_answers_counts_once() -> None:
@@ -250,7 +248,7 @@ def test_the_same_question_with_the_same_answers_counts_once() -> None:
     later = changes({key: [0.8, 0.8] for key in keys}, {key: [0.8, 0.2] for key in keys})
 
     assert (same.reds.turned_red, len(same.turned_red)) == (1, 1)
-    assert (same.turned_red[0].persona, same.turned_red[0].others) == ("calm", ("angry",))
+    assert (same.turned_red[0].later.persona, same.turned_red[0].others) == ("calm", ("angry",))
     assert (other.reds.turned_red, later.reds.turned_red) == (2, 4)
 
 
@@ -268,7 +266,7 @@ def test_conversations_are_paired_by_who_plays() -> None:
             ],
         }
     )
-    alone, both = (PairedRuns(side_of(first), side_of(several)) for first in (one, several))
+    alone, both = (RunComparison(side_of(first), side_of(several)) for first in (one, several))
 
     assert len(alone.both) == len(alone.turns) == 6
     assert {turn.later.user_model for turn in alone.turns} == {"m"}
@@ -313,9 +311,10 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
     found = compare(one, side_of(other))
 
     assert {c.kind: c.names or (c.before, c.after) for c in found.cautions} == {
-        "settings": ("turns",), "questions": (0, 1), "unpaired": (0, 2), "unfinished": ("after",),
+        "settings": ("turns",), "questions": (0, 1), "unpaired": (0, 2),
     }  # fmt: skip
-    assert [(c.name, c.before, c.after) for c in found.changed] == [("top", "1", "4")]
+    assert [run.run for run in found.cut_short] == ["after"]
+    assert found.changed == {"top": ("1", "4")}
 
 
 def test_bots_without_a_change_seldom_raise_an_alarm() -> None:

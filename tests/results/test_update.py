@@ -19,7 +19,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.results.article_changes import article_changes
-from simulator.results.comparison import PairedRuns, RunComparison, compare_runs
+from simulator.results.comparison import RunComparison
 from simulator.results.update import Fate, Update
 from tests.commands import Command
 from tests.diff_runs import a_result, side_of
@@ -71,7 +71,7 @@ def compared(
         side_of(a_run(articles, {case: pair[at] for case, pair in said.items()}, cases, name))
         for at, (articles, name) in enumerate(((before, "before"), (after, "after")))
     ]
-    return compare_runs(PairedRuns(*sides))
+    return RunComparison(*sides)
 
 
 def updated(after: Mapping[str, str], said: Mapping[str, tuple[Said, Said]], **cases: Any) -> Update:
