@@ -44,7 +44,7 @@ drill: $(READY)
 
 # In the order of their folders: a file of one long test would otherwise come last, with one core idle.
 test: $(DEV)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 	scripts/without-lab
 
 check: $(DEV)
@@ -67,7 +67,7 @@ audit: $(DEV)
 	$(BIN)/python scripts/audit.py
 
 coverage: $(DEV)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-fail-under=95
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term --cov-fail-under=95
 
 # Whether tests notice small changes of the program: half an hour on two cores, at least 90 % must be noticed.
 mutate: $(DEV)
@@ -79,7 +79,7 @@ pictures: $(DEV)
 
 # Rewrites the golden files from what the program does now; look at the difference before you commit.
 golden: $(DEV)
-	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
+	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 
 # Takes new sentences from the source into the catalogues, and compiles them; tells which have no translation.
 messages: $(DEV)

@@ -90,7 +90,11 @@ OF_THE_LAB = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A checkout without the lab (scripts/without-lab) leaves out what types its commands."""
+    """Browser tests come first: their files take longest, and one that came last would run alone.
+
+    A checkout without the lab (scripts/without-lab) leaves out what types its commands.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
     if (shelves.ROOT / "simulator" / "lab").is_dir():
         return
     for item in items:
