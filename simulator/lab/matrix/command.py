@@ -14,6 +14,7 @@ twice.
 
 import contextlib
 import json
+import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,15 +34,15 @@ from simulator.cli.forecast import show_forecast
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, say, say_stopped
 from simulator.core.errors import InputError, RehearsalError, RunFileError, UnknownName
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, load_settings, stored_settings
 from simulator.core.types import Conversation, Spending
 from simulator.core.writing import replaced, write_atomically
-from simulator.lab.matrix import plan as matrices
 from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared
+from simulator.lab.matrix.plan import PlannedCell, cells_of, resolved
 from simulator.lab.matrix.report import matrix_report, matrix_worksheet
 from simulator.models.pricing import BudgetSpent, Ledger, total_spending
 from simulator.report.painters import html
@@ -64,21 +65,11 @@ _LABEL = "matrix"
 
 def matrix_or_record(
     cases: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]
-) -> matrices.Matrix | Path | None:
-    """The matrix of a command line, or the record of the one to resume; None where it is a single run."""
+) -> list[PlannedCell] | Path | None:
+    """The cells of a command line, or the record of the matrix to resume; None where it is a single run."""
     if flags.get("resume"):
         return _record_to_resume(str(flags["resume"]), Path(load_settings(flags).runs))
-    files = [name for name in cases if name.lower().endswith(".toml")]
-    for name in files:
-        if Path(name).is_file() and not matrices.is_matrix(Path(name)):
-            raise InputError(_("{path}: no table [matrix]. See docs/lab/matrix.md.", path=name))
-    if files:
-        matrix = matrices.read_matrix(Path(files[0]))
-        if len(cases) > 1 or len(prompts) > 1 or (prompts and matrix.prompts[0].prompt):
-            msg = _("{files} names its own data sets and prompts: leave out the others.", files=files[0])
-            raise InputError(msg)
-        return matrix
-    return matrices.matrix_of_options(cases, prompts, flags.get("set") or ())
+    return cells_of(cases, prompts, flags)
 
 
 def _record_to_resume(name: str, runs: Path) -> Path | None:
@@ -98,14 +89,14 @@ def _record_to_resume(name: str, runs: Path) -> Path | None:
 # --- Running it ---
 
 
-def run_matrix(matrix: matrices.Matrix | Path, flags: Mapping[str, Any]) -> int:
+def run_matrix(matrix: list[PlannedCell] | Path, flags: Mapping[str, Any]) -> int:
     """Runs every cell that is not finished, and shows the comparison; a path is the record of a matrix.
 
     Returns 0 when all cells are finished (and reach the target, where there is one), 1 where one misses it,
     3 where a cell failed or is unfinished. Raises InputError where not one cell can be run.
     """
     # Several values of --set are models of the matrix, and no setting of all cells.
-    today = load_settings({**flags, "set": None} if isinstance(matrix, matrices.Matrix) else flags)
+    today = load_settings(flags if isinstance(matrix, Path) else {**flags, "set": None})
     plugins.check(today)
     for name in today.to:
         if name not in REPORTS:
@@ -226,7 +217,7 @@ class _MatrixRun(NamedTuple):
 
 
 def _opened(
-    matrix: matrices.Matrix | Path, flags: Mapping[str, Any], today: Settings, runs: Path
+    matrix: list[PlannedCell] | Path, flags: Mapping[str, Any], today: Settings, runs: Path
 ) -> _MatrixRun:
     """Continues a record, or begins one in `runs`."""
     if isinstance(matrix, Path):
@@ -235,14 +226,14 @@ def _opened(
         stored = [stored_settings(cell.settings, **today.unstored_values()) for cell in file.record.cells]
         cells = [cell.model_copy(update={"set": restore_secrets(cell.set, today.set)}) for cell in stored]
         return _MatrixRun(file, cells, today)
-    planned = matrices.resolved(matrix, flags, partial(run_settings, protocol="single_turn"))
+    planned = resolved(matrix, partial(run_settings, protocol="single_turn"))
     now = datetime.now(tz=UTC)
     check_folder(runs)
     folder = runs / new_run_id(now.astimezone(), [_LABEL])
     # As private as a run's own folder: the record has the settings of the bot.
     folder.mkdir(parents=True, mode=0o700)
     cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in planned)
-    record = records.Record(id=folder.name, created=now, title=matrix.title, cells=cell_runs)
+    record = records.Record(id=folder.name, created=now, cells=cell_runs)
     return _MatrixRun(records.RecordFile.create(folder, record), [cell.settings for cell in planned], today)
 
 
@@ -305,7 +296,8 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
     """
     figures = compared(file.record, file.folder.parent)
     page, values = file.folder / "report.html", as_json(figures)
-    report = matrix_report(figures, str(page))
+    language = language_of(os.environ)
+    report = matrix_report(figures, language, str(page))
     write_atomically(page, html.page(report))
     where = {"store": str(file.folder / records.NAME), "page": str(page)}
     show_report(report, values | where, as_json=settings.json_output)
@@ -313,7 +305,7 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
         path = file.folder / f"report.{REPORTS[name]}"
         if name == "xlsx":
             with replaced(path) as new:
-                paint(Book([matrix_worksheet(figures)]), new, report.language)
+                paint(Book([matrix_worksheet(figures, language)]), new, language)
         elif name == "json":
             text = json.dumps({"schema": 1, **values}, ensure_ascii=False, indent=1)
             write_atomically(path, f"{text}\n")

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from simulator import plugins
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import Case, Language, Results, Value
+from simulator.core.types import Case, Results, Value
 from simulator.lab.matrix.plan import CellId
 from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.models.pricing import total_spending
@@ -135,12 +135,10 @@ class DataFigures(Value):
 
 
 class MatrixFigures(Value):
-    """A matrix as far as it has come; `language` is the one that most of its rows are in."""
+    """A matrix as far as it has come."""
 
     id: str
-    title: str
     created: datetime
-    language: Language
     data: tuple[DataFigures, ...]
 
     @property
@@ -185,7 +183,6 @@ def as_json(figures: MatrixFigures) -> dict[str, Any]:
     ]
     return {
         "matrix": figures.id,
-        "title": figures.title,
         "complete": not figures.open,
         "cells": {"finished": 0, **Counter(cell.state for cell in figures.cells)},
         "data": data,
@@ -243,12 +240,11 @@ def against_best(cells: Mapping[str, CellScores], f1: Mapping[str, float]) -> di
 
 
 class _GradedCell(NamedTuple):
-    """A cell as read: its figures, what the deciding judge gave each row, and its rows by language."""
+    """A cell as read: its figures, what the deciding judge gave each row, and which judge that is."""
 
     figures: CellFigures
     graded: CellScores | None = None
     primary: str = ""
-    languages: Mapping[str, int] = {}
 
 
 def compared(record: Record, runs: Path) -> MatrixFigures:
@@ -256,21 +252,12 @@ def compared(record: Record, runs: Path) -> MatrixFigures:
     cells: dict[str, list[CellRun]] = {}
     for cell_run in record.cells:
         cells.setdefault(cell_run.cell.data, []).append(cell_run)
-    languages: Counter[str] = Counter()
-    data = tuple(_data(name, of_data, runs, languages) for name, of_data in cells.items())
-    return MatrixFigures(
-        id=record.id,
-        title=record.title,
-        created=record.created,
-        language="en" if languages["en"] > languages["ja"] else "ja",
-        data=data,
-    )
+    data = tuple(_data(name, of_data, runs) for name, of_data in cells.items())
+    return MatrixFigures(id=record.id, created=record.created, data=data)
 
 
-def _data(name: str, cells: Iterable[CellRun], runs: Path, languages: Counter[str]) -> DataFigures:
+def _data(name: str, cells: Iterable[CellRun], runs: Path) -> DataFigures:
     read = [_cell(cell_run, runs) for cell_run in cells]
-    for run in read:
-        languages.update(run.languages)
     # A cell that failed has none; the others name what there is.
     judges = tuple(dict.fromkeys(judge for run in read for judge in run.figures.judges))
     # Only finished cells are compared: the first half of a data set may be its easy one.
@@ -297,11 +284,9 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
     summary = figures_of(results, settings)
     gate = gate_of(results, summary, settings)
     cases: dict[str, Case] = {}
-    languages: Counter[str] = Counter()
     seconds: list[float] = []
     for conversation in results.conversations:
         cases[conversation.id] = conversation.case
-        languages[conversation.case.language] += 1
         # An error says nothing of how long an answer takes.
         answers = (turn.answer for turn in conversation.turns)
         seconds += [answer.seconds for answer in answers if answer.seconds is not None and not answer.error]
@@ -332,7 +317,7 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         offline=summary.offline,
         trial=summary.trial,
     )
-    return _GradedCell(figures, _graded(results, summary, cases), summary.scores.primary, languages)
+    return _GradedCell(figures, _graded(results, summary, cases), summary.scores.primary)
 
 
 def _labels(results: Results, summary: Summary, settings: Settings) -> Labels | None:

@@ -55,7 +55,6 @@ class Record(Value):
     version: Literal[1] = 1
     id: str
     created: datetime
-    title: str = ""
     cells: tuple[CellRun, ...]
 
 

@@ -24,7 +24,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, pgettext, shown
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles
-from simulator.core.types import PASSED
+from simulator.core.types import PASSED, Language
 from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
 from simulator.report.tables import signed_points
 from simulator.report.verdict import verdict
@@ -54,7 +54,7 @@ _LEADING: dict[Verdict, tuple[Message, Message]] = {
 }
 
 
-def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
+def matrix_report(matrix: MatrixFigures, language: Language, page: str = "") -> Report:
     """A section for each data set; `page` is where it is a page."""
     # What is missing stands above everything that could be concluded.
     unfinished, n = tuple(_unfinished(matrix)), len(matrix.cells)
@@ -65,8 +65,8 @@ def matrix_report(matrix: MatrixFigures, page: str = "") -> Report:
         blocks = Line(data_line(data), "strong"), _table(data)
         sections.append(Section(f"data-{at}", data.name, blocks))
     return Report(
-        title=matrix.title or pgettext("of a matrix", "Comparison"),
-        language=matrix.language,
+        title=pgettext("of a matrix", "Comparison"),
+        language=language,
         about=f"{matrix.id} · {local_time(matrix.created):%Y/%m/%d %H:%M}",
         lead=(Line(headline, "strong"), *((Notes(unfinished),) if unfinished else ())),
         sections=(
@@ -257,9 +257,9 @@ def _labels(cell: CellFigures, key: str, *, best: bool = False) -> Cell:
     return Cell(text=f"★ {text}" if best else text)
 
 
-def matrix_worksheet(matrix: MatrixFigures) -> Worksheet:
+def matrix_worksheet(matrix: MatrixFigures, language: Language) -> Worksheet:
     """A row for each cell of all data sets: its place, its mean by each judge (out of 100), its verdict."""
-    language, names = matrix.language, dict.fromkeys(name for data in matrix.data for name in data.judges)
+    names = dict.fromkeys(name for data in matrix.data for name in data.judges)
     titles: dict[str, Text] = {
         "data": _("data"), "prompt": _("prompt"), "model": _("model"), "against": _("against the highest"),
     }  # fmt: skip

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from simulator.core.types import PASSED, Language
+from simulator.core.types import PASSED
 from simulator.lab.matrix.figures import (
     CellComparison,
     CellFigures,
@@ -44,7 +44,7 @@ def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellF
     return CellFigures(**(known | more))
 
 
-def compared(language: Language) -> MatrixFigures:
+def compared() -> MatrixFigures:
     """Three data sets: one with a best cell and one that failed, labels, and one that is not begun."""
     faq = (
         a_cell(
@@ -59,9 +59,7 @@ def compared(language: Language) -> MatrixFigures:
     )  # fmt: skip
     return MatrixFigures(
         id=ID,
-        title="",
         created=datetime(2026, 11, 21, 9, 4, tzinfo=UTC),
-        language=language,
         data=(
             DataFigures(
                 name="faq",

@@ -7,7 +7,7 @@ from tests.texts import terminal
 
 def test_the_line_above_a_table_says_what_is_certain() -> None:
     """Best beyond chance, highest by F1 with how many may be as good, or nothing finished yet."""
-    shown = terminal(matrix_report(compared("en"), f"runs/{ID}/report.html"), 110)
+    shown = terminal(matrix_report(compared(), "en", f"runs/{ID}/report.html"), 110)
 
     assert "strict × qwen3 is best" in shown
     assert "qwen3 has the highest F1 (70.0), but no difference is shown to 1 of the others." in shown
@@ -16,7 +16,7 @@ def test_the_line_above_a_table_says_what_is_certain() -> None:
 
 def test_a_star_is_explained_where_there_is_one() -> None:
     """And how cells were compared, where any were."""
-    told = compared("en")
+    told = compared()
     for data, star, against in ((told.data, True, True), (told.data[1:], False, True), ((), False, False)):
-        shown = terminal(matrix_report(told.model_copy(update={"data": data})), 110)
+        shown = terminal(matrix_report(told.model_copy(update={"data": data}), "en"), 110)
         assert ("★" in shown, "Wilcoxon" in shown) == (star, against)

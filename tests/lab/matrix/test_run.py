@@ -32,18 +32,6 @@ user = '''$question {mark}'''
 [en]
 user = '''$question {mark}'''
 """
-MATRIX = """
-adapter = "openai_chat"
-judges = ["exact_match"]
-cache = "off"
-concurrency = 2
-set = {{ url = "{url}" }}
-[matrix]
-title = "Which bot"
-cases = ["faq.csv", "chat.jsonl"]
-prompts = ["./plain.toml", "./strict.toml"]
-models = ["small", "large"]
-"""
 RIGHT = {
     "日本の首都は": "東京",
     "1+1は": "2",
@@ -77,13 +65,12 @@ class Bots:
 
 @pytest.fixture
 def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
-    """The endpoint of all models, and a folder with data, prompts and the matrix."""
+    """The endpoint of all models, and a folder with data and prompts."""
     Path("faq.csv").write_text(FAQ, encoding="utf-8")
     Path("chat.jsonl").write_text(CHAT, encoding="utf-8")
     for name in ("plain", "strict"):
         Path(f"{name}.toml").write_text(PROMPT.format(mark=name), encoding="utf-8")
     server.reply, server.key = Bots(), "key"
-    Path("matrix.toml").write_text(MATRIX.format(url=server.url), encoding="utf-8")
     monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
     monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "judge")
     monkeypatch.setenv("REHEARSAL_BOT_KEY", "key")
@@ -95,6 +82,21 @@ def at_request(server: OpenAIServer, count: int, deed: Callable[[], None]) -> No
     bots = server.reply
     assert isinstance(bots, Bots)
     bots.then, bots.left = deed, count
+
+
+def matrix(
+    server: OpenAIServer,
+    *more: str,
+    cases: tuple[str, ...] = ("faq.csv", "chat.jsonl"),
+    prompts: tuple[str, ...] = ("plain", "strict"),
+    models: tuple[str, ...] = ("small", "large"),
+    judge: str = "exact_match",
+) -> tuple[str, ...]:
+    """The options of a matrix."""
+    named = [word for prompt in prompts for word in ("--prompt", f"./{prompt}.toml")]
+    named += [word for model in models for word in ("--set", f"model={model}")]
+    usual = ("--adapter", "openai_chat", "--set", f"url={server.url}", "--cache", "off", "--judges", judge)
+    return *cases, *named, *usual, "--concurrency", "2", *more
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
@@ -125,7 +127,7 @@ def test_interrupted_and_resumed_it_comes_to_the_same(
     server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """2 x 2 x 2, Ctrl-C within a cell, --resume: the same figures, no call made twice but those in flight."""
-    code, whole, err = ran(capsys, "matrix.toml", "--runs", "whole")
+    code, whole, err = ran(capsys, *matrix(server, "--runs", "whole"))
     undisturbed = asked(server)
 
     assert (code, whole["complete"], len(figures(whole))) == (0, True, 8)
@@ -136,7 +138,7 @@ def test_interrupted_and_resumed_it_comes_to_the_same(
 
     server.requests.clear()
     at_request(server, 14, lambda: os.kill(os.getpid(), signal.SIGINT))
-    code, cut, err = ran(capsys, "matrix.toml")
+    code, cut, err = ran(capsys, *matrix(server))
     [name] = record_ids(Path("runs"))
     before = len(server.requests)
     assert code == 3
@@ -155,6 +157,8 @@ def test_interrupted_and_resumed_it_comes_to_the_same(
     assert len(run_ids(Path("runs"))) == 8
     folder = Path("runs", name)
     assert {path.name for path in folder.iterdir()} == {NAME, "run.lock", "report.html", "report.md"}
+    # In the language of the terminal, although most rows are Japanese.
+    assert (folder / "report.md").read_text(encoding="utf-8").startswith("## Comparison")
     assert all((Path("runs") / each / "report.html").is_file() for each in run_ids(Path("runs")))
 
     server.requests.clear()
@@ -166,10 +170,8 @@ def test_a_cell_with_a_mistake_stops_no_other(
     server: OpenAIServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Told at the end with exit code 3; a model that never answers is tried anew, what is finished is not."""
-    told = MATRIX.format(url=server.url).replace("strict", "strct")
-    told = told.replace('["small", "large"]', '["large", "gone"]')
-    Path("matrix.toml").write_text(told.replace('["faq.csv", "chat.jsonl"]', '"faq.csv"'), encoding="utf-8")
-    code, shown, err = ran(capsys, "matrix.toml")
+    wrong = matrix(server, cases=("faq.csv",), prompts=("plain", "strct"), models=("large", "gone"))
+    code, shown, err = ran(capsys, *wrong)
 
     assert code == 3
     assert shown["cells"] == {"finished": 1, "failed": 3}
@@ -202,13 +204,10 @@ def test_where_nothing_can_work_nothing_is_left(
 
 def test_the_budget_is_for_all_cells(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
     """It stops where all cells together have spent it, says how to go on, and a larger one finishes."""
-    prices = "\n[prices.judge]\ninput = 100\noutput = 100\n"
-    told = MATRIX.format(url=server.url).replace(', "./strict.toml"', "")
-    told = told.replace('"exact_match"', '"fluency"')
-    Path("matrix.toml").write_text(
-        told.replace("concurrency = 2", "concurrency = 1") + prices, encoding="utf-8"
-    )
-    code, shown, err = ran(capsys, "matrix.toml", "--budget", "1.2", "--calls", "1")
+    prices = "[prices.judge]\ninput = 100\noutput = 100\n"
+    Path("rehearsal.toml").write_text(prices, encoding="utf-8")
+    options = matrix(server, "--budget", "1.2", "--calls", "1", prompts=("plain",), judge="fluency")
+    code, shown, err = ran(capsys, *options, "--concurrency", "1")
     finished = shown["cells"]["finished"]
 
     assert code == 3
@@ -225,7 +224,7 @@ def test_the_budget_is_for_all_cells(server: OpenAIServer, capsys: pytest.Captur
 
 def test_the_forecast_is_that_of_the_whole(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
     """--dry-run adds up all cells, and starts and leaves nothing."""
-    code, shown, _ = ran(capsys, "matrix.toml", "--judges", "fluency", "--dry-run")
+    code, shown, _ = ran(capsys, *matrix(server, "--dry-run", judge="fluency"))
     one = ran(capsys, "faq.csv", "--judges", "fluency", "--adapter", "openai_chat", "--set", "model=small",
               "--dry-run")[1]  # fmt: skip
 
@@ -235,16 +234,11 @@ def test_the_forecast_is_that_of_the_whole(server: OpenAIServer, capsys: pytest.
     assert (server.requests, Path("runs").exists()) == ([], False)
 
 
-def test_the_command_line_is_a_matrix_too(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """Several data sets, prompts and models without a file; runs tell their cell."""
-    options = (
-        "faq.csv", "chat.jsonl", "--prompt", "./plain.toml", "--prompt", "./strict.toml", "--adapter",
-        "openai_chat", "--set", f"url={server.url}", "--set", "model=small", "--set", "model=large",
-        "--judges", "exact_match", "--target", "50", "--cache", "off",
-    )  # fmt: skip
+def test_every_cell_has_to_reach_the_target(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its JSON has all cells in order, and runs tell their cell."""
     more = "".join(f"f{n},{question},{RIGHT[question]}\n" for n, question in ((4, "2+2は"), (5, "火の色は")))
     Path("faq.csv").write_text(FAQ + more, encoding="utf-8")
-    code, shown, _ = ran(capsys, *options)
+    code, shown, _ = ran(capsys, *matrix(server, "--target", "50"))
 
     assert code == 1, "not every cell reaches the target"
     assert [data["name"] for data in shown["data"]] == ["faq", "chat"]
