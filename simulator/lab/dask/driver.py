@@ -1,9 +1,9 @@
 """Runs on dask: workers play the conversations of a run, and this process alone writes the run file.
 
-Each worker gets a batch of conversations as a task, plays them to their end and tells all that happens; this
-process writes that down at once, and gives the worker the next batch. What is written is the whole state:
-after kill -9 of this process, or with the scheduler gone, any engine resumes the run. Dask itself gives a
-batch whose worker is lost to another one, which asks for what is left of it, a bounded number of times.
+Each worker gets a batch of conversations as a task, plays them to their end and returns all that happened;
+this process writes that down, and gives the worker the next batch. What is written is the whole state: after
+kill -9 of this process, or with the scheduler gone, any engine resumes the run. Dask itself gives a batch
+whose worker is lost to another one, a bounded number of times; such a batch is played from its beginning.
 
 Limits are those of the whole run. Calls at a time, and requests and tokens a minute, are divided among the
 workers that are there at the start. Of the budget, a batch may spend an equal part of what is neither spent
@@ -13,18 +13,13 @@ nor granted; the run ends with the first batch for which that was too little.
     Cluster.open: wait for workers, compare
       environments, send the Setup            --->  prepare: connect the bot
     a Batch of conversations, as a task       --->  play
-                                              <---  events: ["save_answer", ...], ["charge", ...], in order
-    BatchRunner._happened: writes them down
-                                              <---  Played: how the batch ended
+    BatchRunner._write: writes it down        <---  Played: [["save_answer", ...], ["charge", ...], ...]
     the next Batch ...
     Cluster.close                             --->  dismiss: close the connections
 
-Setup, batches and events cross the network as JSON, since the scheduler need not have this program; workers
-must have the same version of it, which is checked. Keys and files of the user are never sent; a worker has
-its own.
-
-Events come back by a topic of Dask and not as the result, so that a worker that dies loses what it was in the
-middle of, and nothing that it had finished.
+Setup, batches and what happened cross the network as JSON, since the scheduler need not have this program;
+workers must have the same version of it, which is checked. Keys and files of the user are never sent; a
+worker has its own.
 """
 
 import asyncio
@@ -47,7 +42,7 @@ from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import models_named
 from simulator.core.secrets import missing_secrets
 from simulator.core.settings import PREFIX, Settings
-from simulator.core.types import Conversation, Ended, Query, Role, Usage
+from simulator.core.types import Conversation, Ended, Query, Usage
 from simulator.lab.dask import worker
 from simulator.lab.dask.settings import DaskSettings
 from simulator.lab.dask.worker import Batch, Played, Setup
@@ -68,7 +63,7 @@ from simulator.storage.run_file import RunFile
 PATIENCE, START_TIMEOUT = 10.0, 120.0
 # A batch has at most so many conversations for each that is played at a time: a larger one leaves a worker
 # without work less often, a smaller one is lost with less.
-ROUNDS = 3
+ROUNDS = 2
 LOCAL = _("this machine")
 
 
@@ -151,8 +146,8 @@ class Cluster:
                 )
                 raise InputError(msg)
 
-    async def play(self, address: str, batch: Callable[[str], Batch]) -> Played:
-        """How a batch ended on this worker or, once that is gone, on others; it is made anew for each."""
+    async def play(self, address: str, batch: Batch) -> Played:
+        """How a batch ended on this worker or, once that is gone, on another one."""
 
         def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
@@ -164,19 +159,17 @@ class Cluster:
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
-        # Dask counts only workers that died while they had this task; here also those that came back without
-        # the run.
+        # Dask counts workers that died while they had this task; here those that came without the run.
         lost, most = 0, dask.config.get("distributed.scheduler.allowed-failures")
-        while True:
-            made = batch(address)
+        while lost <= most:
             future = self.client.submit(
-                play, made.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
+                play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
                 workers=[address], allow_other_workers=True, pure=False,
             )  # fmt: skip
             try:
-                played: Played | str = await future.result()
+                played: Played | None = await future.result()
             except KilledWorker:
-                lost = most + 1
+                break
             except ImportError as error:  # of a worker that came later
                 raise RehearsalError(
                     _("a worker cannot load the program ({why})", why=_brief(error))
@@ -187,27 +180,14 @@ class Cluster:
                     address=DaskSettings.of(self.context.settings).scheduler or LOCAL,
                 )
                 raise RehearsalError(msg) from None
-            else:
-                if not isinstance(played, str):
-                    return played
-                # The batch went to a worker that it was not made for: it is made anew, for that one.
-                address, lost = played, lost + 1
             finally:  # no worker goes on when nobody waits for it
                 future.release()
-            if lost > most:
-                ids = ", ".join(conversation.id for conversation in made.conversations)
-                msg = _("workers were lost again and again with {ids}; see what they logged", ids=ids)
-                raise RehearsalError(msg)
-            await self._set_up()  # it may have come while the run goes on
-
-    async def forget(self) -> None:
-        """Has the scheduler drop what it still holds of what workers told."""
-
-        def forget(run: str, dask_scheduler: Any) -> None:
-            dask_scheduler._broker.truncate(run)
-
-        with contextlib.suppress(Exception):  # a scheduler of another version, or a lost one
-            await self.client.run_on_scheduler(forget, self.run)
+            if played is not None:
+                return played
+            lost += 1
+            await self._set_up()  # it came while the run goes on
+        ids = ", ".join(conversation.id for conversation in batch.conversations)
+        raise RehearsalError(_("workers were lost again and again with {ids}; see what they logged", ids=ids))
 
     async def close(self) -> None:
         """Has the workers close what they opened; those that are gone have."""
@@ -230,21 +210,17 @@ class BatchRunner(Runner):
         """The workers, and what every Runner takes."""
         super().__init__(*args)
         self.cluster = cluster
-        # What is granted and not spent returns to the run when the batch is over.
-        self._granted: dict[str, float] = {}  # dollars that a batch may still spend, by its id
+        # Dollars that a batch may spend, by its worker; what it did not spend returns to the run.
+        self._granted: dict[str, float] = {}
         # What reads the arguments of a call is made once: it takes longer than the call.
         self._method = cache(lambda name: validate_call(getattr(self.file, name)))
 
     async def run(self) -> None:
         """Plays all open conversations and grades all ungraded turns; ends early if the budget is spent."""
         unread = self._batches()
-        try:
-            async with asyncio.TaskGroup() as self._tasks:
-                self.cluster.client.subscribe_topic(self.cluster.run, self._happened)
-                for address in self.cluster.addresses:
-                    self._tasks.create_task(self._keep_busy(address, unread))
-        finally:
-            self.cluster.client.unsubscribe_topic(self.cluster.run)
+        async with asyncio.TaskGroup() as tasks:
+            for address in self.cluster.addresses:
+                tasks.create_task(self._keep_busy(address, unread))
         # What was never handed out: with the budget spent, it is marked and open to --resume.
         for conversations in unread:
             for conversation in conversations:
@@ -271,63 +247,35 @@ class BatchRunner(Runner):
 
     async def _keep_busy(self, address: str, unread: Iterator[list[Conversation]]) -> None:
         while not self.out_of_budget and (taken := next(unread, None)):
-            name, budget = uuid.uuid4().hex, self.context.ledger.budget
+            budget = self.context.ledger.budget
             if budget is not None:
                 free = budget - self.context.ledger.spent.least_usd - sum(self._granted.values())
-                self._granted[name] = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
-            played = await self.cluster.play(address, partial(self._batch, name, taken))
-            self._granted.pop(name, None)
-            self._over(taken, played)
-            # Events stay with the scheduler otherwise, until its memory is full of them.
-            await self.cluster.forget()
+                self._granted[address] = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
+            played = await self.cluster.play(address, self._batch(taken, self._granted.get(address)))
+            self._granted.pop(address, None)
+            self._write(taken, played)
 
-    def _batch(self, name: str, taken: Sequence[Conversation], worker: str) -> Batch:
-        """The conversations as far as they have come, for this worker."""
-        conversations = list(self.file.conversations().with_ids([conversation.id for conversation in taken]))
+    def _batch(self, taken: Sequence[Conversation], budget: float | None) -> Batch:
+        """These conversations, with the grades they have and the lines that wait for an answer."""
         pending = self.file.unanswered()
         return Batch(
             run=self.cluster.run,
-            id=name,
-            worker=worker,
-            conversations=tuple(conversations),
-            pending={
-                conversation.id: pending[conversation.id]
-                for conversation in taken
-                if conversation.id in pending
-            },
-            scores=tuple(
-                s
-                for conversation in conversations
-                if conversation.turns
-                for s in self.file.scores(conversation.id)
-            ),
+            conversations=tuple(taken),
+            pending={held.id: pending[held.id] for held in taken if held.id in pending},
+            scores=tuple(score for held in taken if held.turns for score in self.file.scores(held.id)),
             concurrency=self._at_once,
-            budget=self._granted.get(name),
+            budget=budget,
         )
 
-    def _happened(self, event: tuple[float, str]) -> None:
-        """Does here what a batch did there, in order; what cannot be written ends the run."""
-        name, calls = json.loads(event[1])
-        try:
-            for method, arguments in calls:
-                if method == "charge":
-                    self._charge(name, *arguments)
-                else:
-                    self._method(method)(*arguments)
-        # Called by Dask, which would swallow it; a task of the group that fails ends the run.
-        except RehearsalError as error:
-            self._tasks.create_task(_raising(error))
-
-    def _charge(self, name: str, judge: str, role: Role, usage: dict[str, Any], cached: bool) -> None:
-        ledger = self.context.ledger
-        before = ledger.spent.least_usd
-        JUDGE.set(judge)
-        ledger.charge(role, Usage.model_validate(usage), cached=cached)
-        if name in self._granted:
-            self._granted[name] = max(0.0, self._granted[name] - (ledger.spent.least_usd - before))
-
-    def _over(self, taken: Sequence[Conversation], played: Played) -> None:
-        """Shows what became of a batch. Raises RehearsalError where it stopped."""
+    def _write(self, taken: Sequence[Conversation], played: Played) -> None:
+        """Does here what a batch did there, in order, and shows it; RehearsalError where it stopped."""
+        for method, arguments in json.loads(played.calls):
+            if method == "charge":
+                judge, role, usage, cached = arguments
+                JUDGE.set(judge)
+                self.context.ledger.charge(role, Usage.model_validate(usage), cached=cached)
+            else:
+                self._method(method)(*arguments)
         # Progress is shown of what is written, and only then.
         self.file.commit()
         earlier = {conversation.id: len(conversation.turns) for conversation in taken}
@@ -350,10 +298,6 @@ class BatchRunner(Runner):
                 " on, or one process without workers",
                 budget=f"{self.context.ledger.budget:g}",
             )
-
-
-async def _raising(error: RehearsalError) -> None:
-    raise error
 
 
 @asynccontextmanager

@@ -4,9 +4,9 @@ The driver calls three functions of this module: `prepare` once, `play` for each
 `dismiss` at the end. A worker process plays one run at a time, and one batch at a time however
 many threads it has: inside a batch, conversations overlap on an event loop as they do without workers.
 
-Nothing is saved here. What happens is told at once, in order, and the driver writes it down; so a batch that
-is lost with its worker goes on elsewhere from there. Arguments are texts: they pass through a scheduler that
-may not have this program. Keys and the user's files are the worker's own and are in neither.
+Nothing is saved here. What happened in a batch is returned in order, and the driver writes it down.
+Arguments are texts: they pass through a scheduler that may not have this program. Keys and the user's files
+are the worker's own and are in neither.
 """
 
 import asyncio
@@ -20,7 +20,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,13 +149,10 @@ class Setup(BaseModel):
 class Batch(BaseModel):
     """Conversations to play or finish, with the grades they have and the lines that wait for an answer.
 
-    It is for one `worker`: another one that gets it cannot know what has happened since. `budget` is in
-    dollars, None without one.
+    `budget` is in dollars, None without one.
     """
 
     run: str
-    id: str
-    worker: str
     conversations: tuple[Conversation, ...]
     pending: dict[str, tuple[int, Utterance]]
     scores: tuple[Score, ...]
@@ -165,25 +161,23 @@ class Batch(BaseModel):
 
 
 class Played(NamedTuple):
-    """How a batch ended; what happened in it was told while it happened.
+    """How a batch ended, and as JSON the calls of its run file and ledger: [["save_answer", [...]], ...].
 
     `error` is one after which no conversation can succeed, an outage or another; `out_of_budget` says that
     its share was too small.
     """
 
+    calls: str
     error: Message | str | None
     out_of_budget: bool
     is_outage: bool = False
 
 
 class BatchRecord:
-    """A run file for one batch: reads what the driver sent, and tells it every other call.
+    """A run file for one batch: reads what the driver sent, and keeps every other call for the driver."""
 
-    The calls of one iteration of the event loop are told together, as a JSON list of names and arguments.
-    """
-
-    def __init__(self, batch: Batch, tell: Callable[[str], None]) -> None:
-        self.batch, self.tell = batch, tell
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         self.run = Run(id=batch.run, created=datetime.now(tz=UTC), settings={})
 
@@ -200,18 +194,7 @@ class BatchRecord:
         return self.batch.pending
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        def note(*arguments: Any) -> None:
-            if not self.calls:
-                asyncio.get_running_loop().call_soon(self.flush)
-            self.calls.append((name, arguments))
-
-        return note
-
-    def flush(self) -> None:
-        """Tells what was not told yet."""
-        if self.calls:
-            self.tell(to_json((self.batch.id, self.calls)).decode())
-            self.calls.clear()
+        return lambda *arguments: self.calls.append((name, arguments))
 
 
 class BatchLedger(Ledger):
@@ -258,9 +241,9 @@ class WorkerSession:
             opened.callback(lambda: self.loop.run(self.context.close(self.bot)))
             self.close = opened.pop_all().close
 
-    async def play(self, batch: Batch, is_wanted: Callable[[], bool], tell: Callable[[str], None]) -> Played:
+    async def play(self, batch: Batch, is_wanted: Callable[[], bool]) -> Played:
         """Plays and grades a batch; cancelled as soon as nobody wants it any more."""
-        record: Any = BatchRecord(batch, tell)
+        record: Any = BatchRecord(batch)
 
         def charge(role: Role, usage: Usage, cached: bool, _cost: float | None) -> None:
             record.charge(JUDGE.get(), role, usage, cached)
@@ -279,10 +262,8 @@ class WorkerSession:
             await playing
         except* RehearsalError as group:
             error = first_error(group)
-        finally:
-            record.flush()
-        message = message_of(error) if error else None
-        return Played(message, runner.out_of_budget is not None, isinstance(error, Outage))
+        message, calls = message_of(error) if error else None, to_json(record.calls).decode()
+        return Played(calls, message, runner.out_of_budget is not None, isinstance(error, Outage))
 
 
 # Tasks run on threads of the worker; the lock is held by the one that prepares or plays.
@@ -357,8 +338,8 @@ def models(context: RunContext) -> dict[str, str]:
     }
 
 
-def play(batch: str) -> Played | str:
-    """A task: see `Session.play`. The address of this worker where the batch was made for another one."""
+def play(batch: str) -> Played | None:
+    """A task: see `WorkerSession.play`. None on a worker that is not prepared for the run."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -370,9 +351,7 @@ def play(batch: str) -> Played | str:
         return task is not None and task.state in ("executing", "long-running")
 
     parsed = Batch.model_validate_json(batch)
-    # Dask orders the events of a topic from one worker.
-    tell = partial(worker.log_event, parsed.run)
     with _lock:
-        if _session is None or _session.run != parsed.run or worker.address != parsed.worker:
-            return str(worker.address)
-        return _session.loop.run(_session.play(parsed, is_wanted, tell))
+        if _session is None or _session.run != parsed.run:
+            return None
+        return _session.loop.run(_session.play(parsed, is_wanted))
