@@ -420,5 +420,8 @@ def select_conversations(results: Results, ids: Container[str]) -> Iterator[tupl
 
 
 def report_language(results: Results) -> Language:
-    """The language of a run's reports: that of most of its conversations, Japanese on a tie."""
+    """The language of a run's reports: that it was started with, or of most of its conversations, else ja."""
+    named = results.run.settings.get("language")
+    if named in ("ja", "en"):
+        return "en" if named == "en" else "ja"
     return "en" if 2 * len(results.conversations.select("english")) > len(results.conversations) else "ja"

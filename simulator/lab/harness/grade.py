@@ -19,6 +19,7 @@ lm_eval's own table, with its standard errors, is kept as a note beside the scor
 import itertools
 import logging
 import math
+import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -31,7 +32,7 @@ from lm_eval.tasks import TaskManager
 
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.loading import describe_error
-from simulator.core.messages import Message, _, encodable, sentences, shown
+from simulator.core.messages import Message, _, encodable, language_of, localised, sentences
 from simulator.core.settings import RowSettings, Settings
 from simulator.core.types import (
     MAIN_METRIC,
@@ -87,7 +88,7 @@ def judge_names(tasks: Mapping[str, Any]) -> list[str]:
 def scores_of(session: HarnessSession, samples: Mapping[str, Sequence[Sample]]) -> list[Score]:
     """The grades of every document.
 
-    What another task measures, or another turn of a dialogue, is skipped, so that it is not missing.
+    What another task measures is skipped, so that it is not missing.
     """
     mains, scores = main_metrics(session.tasks), []
     for task, of_task in samples.items():
@@ -100,16 +101,13 @@ def scores_of(session: HarnessSession, samples: Mapping[str, Sequence[Sample]]) 
 
 def _not_asked(session: HarnessSession, scores: Sequence[Score]) -> Iterator[Score]:
     judges = dict.fromkeys([*judge_names(session.tasks), *(score.judge for score in scores)])
-    # Only the last turn of a dialogue is measured; the earlier ones led to it.
-    filed: dict[tuple[str, int], set[str]] = {}
+    filed: dict[str, set[str]] = {}
     for score in scores:
-        filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
+        filed.setdefault(score.conversation, set()).add(score.judge)
+    reason = localised(_("This metric does not apply to this task."))
     for conversation in itertools.chain.from_iterable(session.conversations.values()):
-        reason = shown(_("This metric does not apply to this task or message."), conversation.case.language)
-        for turn in conversation.turns:
-            for judge in judges.keys() - filed.get((conversation.id, turn.index), set()):
-                bare = Score(judge=judge, conversation=conversation.id, turn=turn.index, state="skipped")
-                yield bare.model_copy(update={"reason": reason})
+        for judge in judges.keys() - filed.get(conversation.id, set()):
+            yield Score(judge=judge, conversation=conversation.id, turn=1, state="skipped", reason=reason)
 
 
 def _scores_of_task(session: HarnessSession, task: str, samples: Sequence[Sample]) -> Iterator[Score]:
@@ -132,8 +130,7 @@ def _measured(
     is_lower_better: bool,
 ) -> Score:
     """A metric of one document as a score: its share of the metric's scale."""
-    # The answer that lm_eval saw is the last one.
-    last, language = conversation.turns[-1], conversation.case.language
+    last = conversation.turns[-1]
     raw, low, high = number(sample[metric]), *scales.get(metric, (0.0, 1.0))
     notes: list[Message] = []
     changes: dict[str, Any] = {"state": "scored"}
@@ -162,7 +159,7 @@ def _measured(
         judge=metric_name(metric, str(sample["filter"])),
         conversation=conversation.id,
         turn=last.index,
-        reason=str(encodable(shown(sentences(*notes), language))) if notes else "",
+        reason=str(encodable(localised(sentences(*notes)))) if notes else "",
         **changes,
     )
 
@@ -214,7 +211,9 @@ def evaluate(
         manager, loaded = _loaded(sources)
         session.tasks = loaded["tasks"]
         judges = tuple(judge_names(session.tasks))
-        stored = settings.model_copy(update={"protocol": "single_turn", "judges": judges or settings.judges})
+        # Reports are in the language of who asked, whatever that of the tasks is.
+        chosen = {"judges": judges or settings.judges, "language": language_of(os.environ)}
+        stored = settings.model_copy(update={"protocol": "single_turn", **chosen})
         writer = RunWriter(session, stored, asked.model_dump(mode="json"), resumed)
         groups = loaded.get("groups") or {}
         # A group brings its tasks along; given beside it they would be asked twice.

@@ -1,6 +1,6 @@
 """Any bot as a model of lm_eval: its answers, and the log-likelihoods that its endpoint tells.
 
-    generate_until           a conversation with the bot; the last answer, cut where the task says
+    generate_until           a question to the bot; the answer, cut where the task says
     loglikelihood            nothing is asked of the bot: its endpoint's /completions echoes context and
                              continuation with the log-likelihood of every token
     loglikelihood_rolling    refused
@@ -217,7 +217,7 @@ def likelihood_summary(requests: Sequence[tuple[Any, float, bool]]) -> tuple[Any
 
 
 def generation(conversation: Conversation, options: Any) -> str:
-    """The last answer, cut at the first of the texts to stop at, and at the maximum number of tokens.
+    """The answer, cut at the first of the texts to stop at, and at the maximum number of tokens.
 
     Tokens are those that the bot's endpoint reports, otherwise estimated.
     """
@@ -245,7 +245,7 @@ class RehearsalLM(LM):  # type: ignore[misc]
         self._counts: Counter[DocumentKey] = Counter()
 
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
-        """The bot's last answer in each conversation, cut as the request asks; "" if it failed."""
+        """The bot's answer to each request, cut as it asks; "" if it failed."""
         asked = [self._asked(request) for request in requests]
         file, begun = self.writer.begun(asked)
         bot = self.session.run(self.session.bot(tuple(begun)))
@@ -301,13 +301,12 @@ class RehearsalLM(LM):  # type: ignore[misc]
     ) -> Conversation:
         if conversation.ended is not None:
             return conversation
-        script = conversation.case.script  # masked with its case
         done = await converse(
             conversation,
-            MixedUser(script),
+            MixedUser(()),
             bot,
             file,
-            turns=1 + len(script),
+            turns=1,
             parting=False,
             session=f"{file.path.parent.name}/{conversation.id}",
             timeout=self.session.settings.timeout,

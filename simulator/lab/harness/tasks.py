@@ -7,19 +7,14 @@ What a request of lm_eval becomes here:
     task "faq", document 3, asked for the first time    the conversation scripted/faq-3#1
     the text of the document                            its question
     the target                                          its reference
-    `history`, `turns` of an own task                   what was said before, and the further lines
     a metric                                            a judge (`metric_name`)
 
 lm_eval runs in this process, and calls the bot through `RehearsalLM` (model.py). It asks for all documents at
 once, so that conversations overlap as in any run. One event loop serves the whole evaluation (`Session`),
 because connections belong to the loop that opened them.
-
-Its own tasks may have columns with these names that mean something else; only those of the user's files are
-read (`_is_of_lm_eval`).
 """
 
 import asyncio
-import json
 import os
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -28,7 +23,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import yaml
-from pydantic import ValidationError
 
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, did_you_mean
@@ -39,7 +33,6 @@ from simulator.core.types import (
     SCRIPTED,
     Bot,
     Case,
-    ChatMessage,
     Conversation,
     Language,
     Results,
@@ -102,10 +95,7 @@ def document_key(request: Any) -> DocumentKey:
 
 
 def conversation_of(session: HarnessSession, request: Any, number: int) -> Conversation:
-    """The conversation, still without turns, that a request asks for the `number`th time (from 1).
-
-    A document's own columns may make it a dialogue: earlier messages, and further lines.
-    """
+    """The conversation, still without turns, that a request asks for the `number`th time (from 1)."""
     case = _case(session, request)
     if session.context.redactor is not None:
         case = masked_case(case, int(request.doc_id) + 1, session.context.redactor)
@@ -113,22 +103,15 @@ def conversation_of(session: HarnessSession, request: Any, number: int) -> Conve
 
 
 def _case(session: HarnessSession, request: Any) -> Case:
-    doc = request.doc if isinstance(request.doc, Mapping) else {}
     task, number = document_key(request)
     # The first argument is the prompt in every kind of request; for likelihoods the second is the
     # continuation.
     text = str(encodable(str(request.args[0]))).strip() or NO_TEXT
-    columns = {} if _is_of_lm_eval(session, task) else doc
-    turns = _lines(columns.get("turns"))
-    # The prompt may hold examples before the text of the document, so only its end is compared.
-    ends_with_it = bool(turns) and text.endswith(turns[0].strip())
     return Case(
         id=f"{task}-{number}",
         question=text,
         language=language_of(text),
-        history=_history(columns.get("history")),
         references=_targets(session, request),
-        script=tuple(turns[1:] if ends_with_it else turns),
         tags=(task,),
     )
 
@@ -146,38 +129,6 @@ def _targets(session: HarnessSession, request: Any) -> Any:
     every = target if isinstance(target, (list, tuple)) else (target,)
     texts = tuple(text for target in every if (text := str(encodable(str(target))).strip()))
     return (texts,) if texts else ()
-
-
-def _lines(value: Any) -> list[str]:
-    """The customer's lines; none if they are no texts."""
-    lines = _listed(value)
-    are_texts = all(isinstance(line, str) and line.strip() for line in lines)
-    return [str(encodable(line)) for line in lines] if are_texts else []
-
-
-def _history(value: Any) -> tuple[ChatMessage, ...]:
-    try:
-        return tuple(ChatMessage.model_validate(encodable(dict(message))) for message in _listed(value))
-    except (ValidationError, ValueError, TypeError):
-        return ()
-
-
-def _listed(value: Any) -> list[Any]:
-    """A list, also one written as JSON; empty for anything else."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return []
-    return list(value) if isinstance(value, (list, tuple)) else []
-
-
-def _is_of_lm_eval(session: HarnessSession, task: str) -> bool:
-    """Whether a task is one of lm_eval's own, whose column names mean nothing to this program."""
-    loaded = session.tasks.get(task)
-    # lm_eval notes where it read a task; its own lie in lm_eval/tasks/ of its package.
-    source = str((getattr(getattr(loaded, "config", None), "metadata", None) or {}).get("config_source", ""))
-    return "/lm_eval/tasks/" in Path(source).as_posix()
 
 
 def check_installed() -> None:

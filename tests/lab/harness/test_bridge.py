@@ -58,15 +58,15 @@ SAID = {
     "送料はいくらですか": "全国一律500円です。",
     "返品の送料は誰が払いますか": "お客様のご負担です。",
     "2 + 3 = ?": "Two and three. The answer is 5.\n\nNext question: 6",
-    "And 4 + 4 = ?": "The answer is 8.",
+    "4 + 4 = ?": "The answer is 8.",
     "Where is my order?": "It has left. The answer is tomorrow.",
 }
-DIALOGUES = [
-    {"ask": "2 + 3 = ?", "right": "5", "history": [{"role": "user", "content": "Hello"}]},
-    {"ask": "2 + 3 = ?", "right": "8", "turns": ["2 + 3 = ?", "And 4 + 4 = ?"]},
+TALKS = [
+    {"ask": "2 + 3 = ?", "right": "5"},
+    {"ask": "4 + 4 = ?", "right": "8"},
     {"ask": "Where is my order?", "right": "tomorrow"},
 ]
-DIALOGUE = """
+TALK = """
 output_type: generate_until
 doc_to_text: "{{ask}}"
 doc_to_target: "{{right}}"
@@ -150,10 +150,10 @@ def said(body: ChatRequest) -> Reply:
 
 def write(folder: Path) -> None:
     """The data sets, and the task files that are written by hand."""
-    data: dict[str, Any] = {"talk": DIALOGUES, "capital": CAPITALS, "prose": PROSE, "faq": FAQ, "fees": FEES}
+    data: dict[str, Any] = {"talk": TALKS, "capital": CAPITALS, "prose": PROSE, "faq": FAQ, "fees": FEES}
     for name, rows in data.items():
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    tasks = {"talk": DIALOGUE, "capital": CHOICES, "prose": ROLLING, "faq": TASK, "fees": TASK, "shop": SHOP}
+    tasks = {"talk": TALK, "capital": CHOICES, "prose": ROLLING, "faq": TASK, "fees": TASK, "shop": SHOP}
     for name, text in tasks.items():
         whole = text if name == "shop" else HEAD.replace("NAME", name) + text
         (folder / f"{name}.yaml").write_text(whole.replace("FOLDER", str(folder)), encoding="utf-8")
@@ -184,7 +184,7 @@ def held(world: Path) -> Held:
     out, err = io.StringIO(), io.StringIO()
     with serve(said, echoes=True) as server, redirect_stdout(out), redirect_stderr(err):
         tasks = "shop.yaml,talk.yaml,capital.yaml"
-        code = main(["harness", "--tasks", tasks, *bot(server), "--turns", "2", "--json"])
+        code = main(["harness", "--tasks", tasks, *bot(server), "--json"])
         bodies = [each.body for each in server.requests]
     asked = [[said["content"] for said in body["messages"]] for body in bodies if "messages" in body]
     echoed = [body["prompt"] for body in bodies if "prompt" in body]
@@ -202,7 +202,7 @@ def here(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_everything_lm_eval_measured_is_a_run(held: Held) -> None:
     """Each document is a conversation with its answer, graded; the first metric of its task decides."""
-    assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 10, 9)
+    assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 9, 9)
     assert held.results.run.settings["protocol"] == "single_turn"
     assert held.shown["judges"]["main_metric"]["n"] == 9
     assert held.shown["judges"]["exact_match"]["n"] == 4
@@ -230,16 +230,6 @@ def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
     assert hours.turns[0].answer.error is not None
     assert (grade.value, grade.by_rule) == (0.0, True)
     assert held.shown["red"] >= 1
-
-
-def test_documents_are_played_as_the_dialogues_they_describe(held: Held) -> None:
-    """Earlier messages are sent along, and further lines are said in turn."""
-    assert ["Hello", "2 + 3 = ?"] in held.asked
-    assert [turn.user for turn in held.conversation("scripted/talk-1#1").turns] == [
-        "2 + 3 = ?",
-        "And 4 + 4 = ?",
-    ]
-    assert any(len(lines) == 3 and lines[2] == "And 4 + 4 = ?" for lines in held.asked)
 
 
 def test_answers_are_cut_where_the_task_says_so(held: Held) -> None:
@@ -276,6 +266,8 @@ def test_reports_and_gate_take_the_run(held: Held, here: Path, capsys: pytest.Ca
     code = main(["report", held.shown["run"], "--to", "markdown", "--target", "99"])
 
     assert code == 1
+    # In the language of the terminal, although most questions are Japanese.
+    assert '<html lang="en"' in page
     assert "0.3333 ± 0.3333" in page
     assert "faq · exact_match" in capsys.readouterr().out
 
@@ -301,7 +293,7 @@ def test_an_interrupted_evaluation_goes_on(here: Path, capsys: pytest.CaptureFix
 def test_the_bundled_example_works(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Questions and dialogues with the demo bot, offline: it misses one price of five."""
+    """Questions to the demo bot, offline: it misses one price of five."""
     monkeypatch.chdir(shelves.ROOT)
     options = ["--tasks", "demo/harness/prices.yaml", "--offline", "--json", "--runs", str(tmp_path / "runs")]
     assert main(["harness", *options]) == 0

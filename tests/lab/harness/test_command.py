@@ -12,7 +12,7 @@ from simulator.cli.app import main
 from simulator.core.choosing import Unsupported
 from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.settings import load_settings
-from simulator.core.types import Answer, Case, ChatMessage, Conversation, Turn, Usage
+from simulator.core.types import Answer, Case, Conversation, Turn, Usage
 from simulator.lab.harness import tasks
 from simulator.lab.harness.echo import Tokens, tokens_of
 from simulator.lab.harness.grade import number, scores_of
@@ -119,29 +119,19 @@ def test_what_is_likeliest_is_told_by_what_differs() -> None:
     assert likelihood_summary(contexts)[1:] == ("He", {"He": -1.0, "She": -3.0})
 
 
-def test_columns_of_other_meanings_make_no_dialogue() -> None:
-    """Only messages are a history, only a name is a persona, and lm_eval's own tasks are left as they are."""
+def test_a_document_is_one_question_with_its_right_answers() -> None:
+    """Whatever columns it has."""
     session = HarnessSession(load_settings({"offline": True}))
-    odd = {"history": "the history of Rome", "persona": "I like dogs", "turns": 3}
-    own = {"history": [{"role": "user", "content": "Hi"}], "turns": ["Q", "and then?"]}
-    theirs = SimpleNamespace(
-        config=SimpleNamespace(metadata={"config_source": "/x/lm_eval/tasks/a.yaml"}, doc_to_choice=None),
-        doc_to_target=lambda doc: "A",
-    )
+    doc = {"history": [{"role": "user", "content": "Hi"}], "turns": ["Q", "and then?"]}
+    task = SimpleNamespace(config=SimpleNamespace(doc_to_choice=None), doc_to_target=lambda doc: "A")
+    session.tasks = {"t": task}
     try:
-        plain = conversation_of(session, request(odd, "Q", {}), 1)
-        talk = conversation_of(session, request(own, "Q", {}), 1)
-        session.tasks = {"t": theirs}
-        left = conversation_of(session, request(own, "Q", {}), 1)
+        asked = conversation_of(session, request(doc, "Q", {}), 1)
     finally:
         session.close()
 
-    assert (plain.id, plain.case.history, plain.case.script) == ("scripted/t-0#1", (), ())
-    assert (talk.case.history, talk.case.script) == (
-        (ChatMessage(role="user", content="Hi"),),
-        ("and then?",),
-    )
-    assert (left.case.history, left.case.script, left.case.references) == ((), (), (("A",),))
+    assert (asked.id, asked.case.question, asked.case.references) == ("scripted/t-0#1", "Q", (("A",),))
+    assert (asked.case.history, asked.case.script) == ((), ())
 
 
 class Model:
