@@ -7,16 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.core.types import Language
 from simulator.sheets.google_api import SheetsClient, Target, target
 from simulator.sheets.google_sheets import push
-from simulator.sheets.model import CellMark, Choice, Column, SheetCell, SheetRow, Worksheet
+from simulator.sheets.model import CellMark, Column, SheetCell, SheetRow, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 
 KEY = "KEY"
 TITLE = "確認"
-VERDICTS = (Choice(id="right", title="採点は正しい"), Choice(id="wrong", title="採点が誤り"))
+VERDICTS = {"right": "採点は正しい", "wrong": "採点が誤り"}
 
 
 class Time:
@@ -101,12 +100,10 @@ def sheets_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
         yield server
 
 
-def pushed(
-    *sheets: Worksheet, to: Target | None = None, by: Counting | None = None, language: Language = "ja"
-) -> Pushed:
+def pushed(*sheets: Worksheet, to: Target | None = None, by: Counting | None = None) -> Pushed:
     """A push, by a client that does not really wait."""
     by = by or Counting()
-    done = push(sheets, to or target(KEY), client=by, language=language)
+    done = push(sheets, to or target(KEY), client=by)
     notes = tuple(map(str, done.notes))
     return Pushed(done.rows, notes, tuple(by.made), by.cells, by.reads, by.writes)
 

@@ -24,7 +24,7 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Unkn
 from simulator.core.loading import describe_error, user_object
 from simulator.core.messages import Message, _, localised, safe_text, say
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import Case, Language, ReleaseDecision
+from simulator.core.types import Case, ReleaseDecision
 from simulator.core.writing import shown_path, write_atomically
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes, json_lines, junit_xml
@@ -46,7 +46,7 @@ from simulator.results.review_files import (
 from simulator.results.summary import figures_of
 from simulator.sheets.excel import newest_first, read_edited, save
 from simulator.sheets.google_api import account, target
-from simulator.sheets.google_sheets import PushSummary, pull, push
+from simulator.sheets.google_sheets import pull, push
 from simulator.sheets.model import COLUMNS, PulledRow, Worksheet
 from simulator.storage.results import report_language
 from simulator.storage.run_file import RUN_FILE, add_note, read_run, run_ids
@@ -113,16 +113,16 @@ def check_destinations(settings: Settings) -> None:
 
 def _sheets(output: ReportOutput) -> str:
     """Pushes the worksheets, and notes in the run where: `review --from sheet` and `purge` look there."""
-    document = document_of(target(output.settings.sheet or "", output.settings.worksheet or ""))
-    worksheets = _worksheets(output, document)
-    sheet, pushed = push_to_sheet(worksheets, output.settings, output.context.language)
+    sheet = target(output.settings.sheet or "", output.settings.worksheet or "")
+    document = document_of(sheet)
+    pushed = push(_worksheets(output, document), sheet)
     for line in keep_words(Written.of(pushed.before, document), output.folder.parent, output.settings.tests):
         say(line)
     note_written(output.folder / RUN_FILE, document)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
         add_note(output.folder / RUN_FILE, "sheet", where)
-    return address_lines(pushed)
+    return "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def read_earlier_words(settings: Settings) -> None:
@@ -202,17 +202,6 @@ def _keep_review(path: Path, written: Written, tests: Path) -> list[tuple[Text, 
     if saved and saved.added:
         say(_("Tests in {path}: {n} added, made of the team's review.", path=saved.path, n=saved.added))
     return taken.faults
-
-
-def push_to_sheet(sheets: Sequence[Any], settings: Settings, language: Language) -> tuple[Any, PushSummary]:
-    """Writes worksheets to the sheet of the settings; returns it, and what came of it."""
-    sheet = target(settings.sheet or "", settings.worksheet or "")
-    return sheet, push(sheets, sheet, language=language)
-
-
-def address_lines(pushed: PushSummary) -> str:
-    """The address of a sheet, with notes on further lines."""
-    return "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 
 def _check_sheet(settings: Settings) -> None:

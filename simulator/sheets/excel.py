@@ -34,18 +34,13 @@ from simulator.core.messages import Message, _, say, shown
 from simulator.core.types import Language
 from simulator.core.writing import REPORT_AGAIN, replaced
 from simulator.sheets.merge import (
-    OTHER,
     EditedSheet,
     EditedSheets,
-    Merged,
-    cell_text,
     closing_line,
-    day_of,
     edited_sheet,
     merge_all,
     recognised,
     replaced_lines,
-    units,
 )
 from simulator.sheets.model import (
     FILLS,
@@ -55,8 +50,11 @@ from simulator.sheets.model import (
     SheetCell,
     SheetRow,
     Worksheet,
+    cell_text,
+    day_of,
     decimals_of,
     layouts,
+    units,
 )
 
 # When the program wrote a workbook, in seconds.
@@ -68,8 +66,6 @@ _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
 _MOST_FILES = 1000
 # The worksheets that go on in the next run; conversations and blind grades are those of one run.
 _GO_ON = ("summary", "review", "fixes", "history", "archive")
-# The width of a column that people added.
-_OTHER_WIDTH = 20
 
 
 class _LockedFile(Exception):
@@ -173,28 +169,15 @@ def _joined(
     # Without its keys a worksheet cannot be joined; it stays in the file that people saved.
     there = {name: sheet for name, sheet in before.items() if "key" in sheet.columns}
     sheets = [sheet for sheet in worksheets if sheet.name in there or (there and sheet.name == "archive")]
-    new = {"archive"} - there.keys()
-    merged = merge_all(sheets, {"archive": EditedSheet("", 1, {"key": 1}), **there}, new)
+    edited = {"archive": EditedSheet("", 1, {"key": 1}), **there}
+    merged = merge_all(sheets, edited, {"archive"} - there.keys())
     # An archive is there once something has gone into it.
     joined = [
-        _whole(*merged[sheet.name], there.get(sheet.name)) if sheet.name in merged else sheet
+        merged[sheet.name].sheet if sheet.name in merged else sheet
         for sheet in worksheets
         if sheet.name in merged or sheet.name != "archive"
     ]
-    return joined, [*replaced_lines(plan for _sheet, plan in merged.values())]
-
-
-def _whole(sheet: Worksheet, plan: Merged, edited: EditedSheet | None) -> Worksheet:
-    """A worksheet with people's columns at its end, and their rows, under the title that they gave it."""
-    own = [key.removeprefix(OTHER) for key in plan.places if key.startswith(OTHER)]
-    columns = [column for column in sheet.columns if column.key in plan.places]
-    columns += [
-        Column(key=f"{OTHER}{title}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
-        for title in own
-    ]
-    rows = tuple(line.row for line in (*plan.rows, *plan.kept))
-    title = edited.tab if edited else sheet.title
-    return sheet.model_copy(update={"title": title, "columns": tuple(columns), "rows": rows})
+    return joined, [*replaced_lines(merged.values())]
 
 
 def write(book: Book, path: Path, language: Language = "ja", *, since: int | None = None) -> Path:
@@ -432,13 +415,13 @@ class _WorkbookPainter:
             about = " · ".join(row.cell("config").text.splitlines())
             ending = " ".join(filter(None, (row.cell("score").text, row.cell("ended").text)))
             for place, text in enumerate((about, "", ending)):
-                sheet.write_string(number, place, cell_text(text, self.language, LONGEST), heading)
+                sheet.write_string(number, place, cell_text(text, LONGEST), heading)
             number += 1
             for turn in turns:
                 cells = [row.cell(f"{key}{turn}") for key in ("user", "assistant", "check")]
                 if not any(cell.text for cell in cells):
                     continue
-                texts = [cell_text(cell.text, self.language, LONGEST) for cell in cells]
+                texts = [cell_text(cell.text, LONGEST) for cell in cells]
                 lines = zip(texts, _BLOCK, strict=True)
                 high = max(line_count(text, width - 1, _MOST_LINES) for text, width in lines)
                 sheet.set_row(number, high * self.line + 3)
@@ -516,7 +499,7 @@ class _WorkbookPainter:
 
         sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": column.hidden})
         heading = self._format(bold=True, text_wrap=True, bg_color=HEADINGS[column.owner])
-        sheet.write_string(0, number, cell_text(column.title, self.language, LONGEST), heading)
+        sheet.write_string(0, number, cell_text(column.title, LONGEST), heading)
         self._note(sheet, 0, number, worksheet.note(column))
         if column.owner == "team" and column.choices:
             last = len(worksheet.rows) + _SPARE_ROWS
@@ -537,7 +520,7 @@ class _WorkbookPainter:
 
         if worksheet.name == "conversations" and (name := self._names.get(row.key)):
             self._file.define_name(name, f"={quote_sheetname(worksheet.title)}!$B${number + 1}")
-        texts = {c.key: cell_text(row.cell(c.key).text, self.language, LONGEST) for c in worksheet.columns}
+        texts = {c.key: cell_text(row.cell(c.key).text, LONGEST) for c in worksheet.columns}
         high = 1
         for column in worksheet.columns:
             if _wraps(column, text := texts[column.key]):
@@ -575,14 +558,14 @@ class _WorkbookPainter:
         """A note in a box that is large enough to be read."""
         if not text:
             return
-        note = cell_text(text, self.language, _MOST_NOTE)
+        note = cell_text(text, _MOST_NOTE)
         high = 20 + 19 * line_count(note, 46, 24)
         box = {"font_name": self.font, "font_size": 9, "width": 320, "height": high}
         sheet.write_comment(row, column, note, box)
 
     def _rule(self, column: Column) -> dict[str, Any]:
         """A dropdown that warns and does not forbid."""
-        titles = [choice.title for choice in column.choices]
+        titles = [*column.choices.values()]
         # Excel's limit for a list within a rule.
         source = self._listed(titles) if units(",".join(titles)) > 255 else titles
         return {"validate": "list", "source": source, "error_type": "warning"}

@@ -26,7 +26,7 @@ Numbers: Google counts rows and columns from 0 and leaves ends out, and so do `T
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
@@ -34,7 +34,6 @@ from typing import Any, NamedTuple, TypeVar
 from simulator.cases.row import WorksheetRow
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, quote
-from simulator.core.types import Language
 from simulator.sheets.google_api import (
     PROTECTED,
     GoogleRefused,
@@ -45,14 +44,10 @@ from simulator.sheets.google_api import (
     worksheet_of,
 )
 from simulator.sheets.merge import (
-    OTHER,
     EditedSheet,
     EditedSheets,
     Merged,
-    MergedRow,
-    cell_text,
     closing_line,
-    day_of,
     edited_sheet,
     merge_all,
     replaced_lines,
@@ -60,13 +55,16 @@ from simulator.sheets.merge import (
 from simulator.sheets.model import (
     FILLS,
     HEADINGS,
+    OTHER,
     Column,
     Layout,
+    PulledRow,
     SheetRow,
     Worksheet,
+    cell_text,
+    day_of,
     decimals_of,
     folded,
-    layout_of,
     layouts,
 )
 
@@ -177,11 +175,6 @@ def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Jso
     return start | {name: end for name, end in ends.items() if end is not None}
 
 
-def head(tab: Tab) -> Json:
-    """The rows of a worksheet in which its header is looked for."""
-    return box(tab.id, (0, min(_HEAD, tab.rows)))
-
-
 def read_cells(client: SheetsClient, key: str, areas: Sequence[Json], mask: str) -> dict[int, Cells]:
     """The cells of these parts, by worksheet and place: one read, or none for no parts."""
     tabs = read_spreadsheet(client, key, areas, mask).tabs if areas else ()
@@ -199,22 +192,28 @@ def text_of(cell: Json) -> str:
     return str(value.get("stringValue", ""))
 
 
+def whole(_name: str, tab: Tab) -> Iterator[Json]:
+    """All of a worksheet."""
+    yield box(tab.id)
+
+
 def read_sheets(
     client: SheetsClient,
     target: Target,
     spreadsheet: Spreadsheet,
-    layouts: Mapping[str, Layout],
-    parts: Callable[[str, Tab], Iterable[Json]],
+    names: Iterable[str],
+    parts: Callable[[str, Tab], Iterable[Json]] = whole,
 ) -> dict[str, tuple[Tab, EditedSheet]]:
     """Our worksheets of these names that are there: one read; `parts` are the areas that are read of each."""
-    tabs = {name: tab for name in layouts if (tab := spreadsheet.tab(identity(name, target.suffix)))}
+    tabs = {name: tab for name in names if (tab := spreadsheet.tab(identity(name, target.suffix)))}
     cells = read_cells(client, target.key, [part for item in tabs.items() for part in parts(*item)], _SHOWN)
-    return {name: (tab, _edited(tab, cells.get(tab.id, {}), layouts[name])) for name, tab in tabs.items()}
+    read = {name: replace(tab, cells=cells.get(tab.id, {})) for name, tab in tabs.items()}
+    return {name: (tab, _edited(tab, layouts()[name])) for name, tab in read.items()}
 
 
-def _edited(tab: Tab, cells: Cells, layout: Layout) -> EditedSheet:
+def _edited(tab: Tab, layout: Layout) -> EditedSheet:
     columns = {key: index + 1 for key, index in tab.places.items()}
-    return edited_sheet(tab.title, _lines(cells), layout, columns, header=1)
+    return edited_sheet(tab.title, _lines(tab.cells), layout, columns, header=1)
 
 
 def _lines(cells: Cells) -> list[WorksheetRow]:
@@ -242,8 +241,7 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
 
     def read() -> EditedSheets:
         spreadsheet = read_spreadsheet(client, target.key)
-        named = {name: layouts()[name] for name in names}
-        sheets = read_sheets(client, target, spreadsheet, named, lambda _name, tab: [box(tab.id)])
+        sheets = read_sheets(client, target, spreadsheet, names)
         return EditedSheets({name: edited for name, (_tab, edited) in sheets.items()})
 
     return client.persist(read, _("sheet {key}", key=target.key))
@@ -337,40 +335,13 @@ def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
     return blocks
 
 
-def column_format(column: Column, area: Json) -> Json:
-    """How cells of a column look, and what may be picked in them; other entries are never refused.
-
-    `strict: False` lets people write a status of their own, which is counted as it stands.
-    """
-    wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
-    look: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
-    condition: Json = {}
-    if column.kind == "date":
-        look["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
-        condition = {"type": "DATE_IS_VALID"}
-    if column.choices:
-        values = [{"userEnteredValue": choice.title} for choice in column.choices]
-        condition = {"type": "ONE_OF_LIST", "values": values}
-    cell: Json = {"userEnteredFormat": look}
-    if condition:
-        cell["dataValidation"] = {"condition": condition, "strict": False, "showCustomUi": True}
-    return {"repeatCell": {"range": area, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
-
-
-class _There(NamedTuple):
-    """A worksheet as it is in the spreadsheet: its tab, None of a new one, and the cells to compare."""
-
-    tab: Tab | None
-    edited: EditedSheet
-    now: Cells
-
-
-class Changes:
+class _Painter:
     """What is written into one worksheet: groups of requests that belong into one batch, in their order.
 
     First come columns and new worksheets, then new rows, then fills and notes of rows that were there.
     `values` are the cells of those by column metadata, written after all groups. `places` are the columns by
-    key, `updated` the rows by key, `top` the row below the header, all from 0 and once all is done.
+    key, `updated` the rows by key, `gone` those that go by index, `top` the row below the header, all from 0
+    and once all is done.
 
     Rows that are there are written in two ways on purpose. Their values go by column metadata, so that a
     column moved since the read still gets its own; only rows may have moved, which `_verify` sees by their
@@ -378,99 +349,100 @@ class Changes:
     next round puts it right.
     """
 
-    def __init__(self, push: "_Push", sheet: Worksheet, merged: Merged, there: "_There") -> None:
-        tab, edited, now = there
-        self.sheet, self.title, self.top = sheet, edited.tab, edited.header
+    def __init__(
+        self, name: str, merged: Merged, edited: EditedSheet, tab: Tab | None, links: Mapping[str, str]
+    ) -> None:
+        """`name` is that in the metadata; the cells of `tab` are those of rows that are there, to compare."""
+        self.name, self.sheet, self.edited, self.tab = name, merged.sheet, edited, tab
+        self.top, self._links = edited.header, links
         # Ids of worksheets and metadata are ours to choose, so that one batch can make and use them.
-        self.called, self.language = identity(sheet.name, push.target.suffix), push.language
-        self.created, self.sheet_id = tab is None, tab.id if tab else _new_id()
-        keys = {key: n - 1 for key, n in merged.places.items()}
-        self.places = {key: n for key, n in keys.items() if not key.startswith(OTHER)}
-        self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in self.places}
-        self.columns = {self.places[c.key]: c for c in sheet.columns if c.key in self.places}
-        new = [line.row for line in (*merged.rows, *merged.kept) if not line.number]
-        self.new = len(new)
-        by_place = {n: key for key, n in keys.items() if n in self.columns or key.startswith(OTHER)}
-        # The conversations come first, and the others lead to their rows.
-        if sheet.name == "conversations":
-            places = [(row.key, self.top + n) for n, row in enumerate(new)]
-            standing = ((row.key, self._index(row.number)) for row in edited.rows)
-            push.goals = {key: f"#gid={self.sheet_id}&range=B{n + 1}" for key, n in (*places, *standing)}
-        self.goals = push.goals
-        self.added = [{n: self._cell(row, key) for n, key in by_place.items()} for row in new]
-        self.added_keys = {row.key for row in new if row.key}
-        # The rows that go, by key; they stand lower by then, below the new ones.
-        keys_by_number = {row.number: row.key for row in edited.rows}
-        self.gone = {keys_by_number[number]: self._index(number) for number in merged.gone if number}
-        self.groups = [[*self._structure(tab, edited, merged)]]
-        # The last rows first, for each portion goes to the top.
-        last = tab is not None and self.top >= tab.rows
-        self.groups += [[*self._insert_rows(rows, last)] for rows in reversed(packed(self.added))]
-        self.values: list[Json] = []
+        self.id = tab.id if tab else _new_id()
+        self.columns = {column.key: column for column in self.sheet.columns}
+        self.places, added = _places(edited, self.sheet.columns)
+        known = [key for key in self.places if not key.startswith(OTHER)]
+        self.tags = {key: (tab and tab.tag_ids.get(key)) or _new_id() for key in known}
+        self.new = [row for row in self.sheet.rows if not row.number]
+        self.added_keys = {row.key for row in self.new if row.key}
+        self.gone = {self._index(row.number): row for row in merged.gone}
         self.updated: dict[str, int] = {}
-        self._change_rows([*merged.rows, *merged.kept], edited.columns, now)
+        self.groups = [[*self._structure(added)]]
+        cells = [{place: self._cell(row, key) for key, place in self.places.items()} for row in self.new]
+        # The last rows first, for each portion goes to the top.
+        self.groups += [[*self._insert_rows(rows)] for rows in reversed(packed(cells))]
+        self.values = [*self._change_rows(tab.cells if tab else {})]
         self.groups = [group for group in self.groups if group]
+
+    def links(self) -> dict[str, str]:
+        """Where the row of each key is, within the spreadsheet."""
+        places = [(row.key, self.top + n) for n, row in enumerate(self.new)]
+        places += [(row.key, self._index(row.number)) for row in self.edited.rows]
+        return {key: f"#gid={self.id}&range=B{index + 1}" for key, index in places}
 
     def _index(self, number: int) -> int:
         """Where a row stands once the new ones are below the header; from 0."""
-        return number - 1 + self.new * (number > self.top)
+        return number - 1 + len(self.new) * (number > self.top)
 
     def _cell(self, row: SheetRow, key: str) -> Json:
         """A cell as it is sent, whole: a missing value, fill or note is cleared."""
         cell, body = row.cell(key), Json()
-        is_day = any(column.key == key and column.kind == "date" for column in self.sheet.columns)
-        if is_day and (day := day_of(cell.text)):
+        column = self.columns.get(key)
+        if column and column.kind == "date" and (day := day_of(cell.text)):
             body["userEnteredValue"] = {"numberValue": (day - _DAY_ZERO).days}
         elif cell.number is not None:
             # As it is worded: a format would be the team's to choose.
             body["userEnteredValue"] = {"numberValue": round(cell.number, decimals_of(cell.text))}
         elif cell.text:
-            body["userEnteredValue"] = {"stringValue": cell_text(cell.text, self.language, LONGEST)}
+            body["userEnteredValue"] = {"stringValue": cell_text(cell.text, LONGEST)}
         if cell.note:
-            body["note"] = cell_text(cell.note, self.language, LONGEST_NOTE)
+            body["note"] = cell_text(cell.note, LONGEST_NOTE)
         look: Json = {"backgroundColorStyle": color(FILLS[cell.mark])} if cell.mark else {}
-        if cell.text and (goal := self.goals.get(cell.row)):
-            look["textFormat"] = {"link": {"uri": goal}}
+        if cell.text and (link := self._links.get(cell.row)):
+            look["textFormat"] = {"link": {"uri": link}}
         return body | ({"userEnteredFormat": look} if look else {})
 
-    def _structure(self, tab: Tab | None, edited: EditedSheet, merged: Merged) -> Iterator[Json]:
+    def _structure(self, added: Sequence[tuple[Column, int]]) -> Iterator[Json]:
         """A new worksheet, new columns, and the metadata by which both are known."""
-        sheet, whole = self.sheet, {"sheetId": self.sheet_id}
-        added = [*merged.added] if tab else [(sheet.columns[0], 1), *merged.added]
-        if tab is None:
-            grid = {"rowCount": 1 + SPARE_ROWS, "frozenRowCount": 1}
-            grid["columnCount"] = len(added) + SPARE_COLUMNS
-            grid["frozenColumnCount"] = min(sheet.frozen_columns, len(added) - 1)
-            yield {"addSheet": {"properties": {**whole, "title": self.title, "gridProperties": grid}}}
-            yield _tag(_new_id(), WORKSHEET, self.called, whole)
-            yield _tag(_new_id(), OWN_ID, str(self.sheet_id), whole)
-            filtered = box(self.sheet_id, columns=(0, len(added)))
-            yield {"setBasicFilter": {"filter": {"range": filtered}}}
+        if self.tab is None:
+            added = [(self.sheet.columns[0], 0), *added]
+            yield from self._new_worksheet(len(added))
         # A column that lost its mark, as one that was cut and pasted, gets it again.
-        for key, place in edited.columns.items():
-            if tab and key not in tab.tag_ids:
-                yield self._tag_column(key, place - 1)
+        for key in self.edited.columns if self.tab else ():
+            if self.tab and key not in self.tab.tag_ids:
+                yield self._tag_column(key)
         for column, place in added:
-            if tab:
+            if self.tab:
                 # After the last column there is only the one before to take over from.
-                span = _span(self.sheet_id, "COLUMNS", place - 1, place)
+                span = _span(self.id, "COLUMNS", place, place + 1)
                 yield {"insertDimension": {"range": span, "inheritFromBefore": True}}
-            yield from self._add_column(column, place - 1)
-        for columns in spans(self.places[c.key] for c, _unused in added if c.owner == "program"):
-            area = box(self.sheet_id, (1, None), columns)
+            yield from self._add_column(column, place)
+        for columns in spans(place for column, place in added if column.owner == "program"):
+            area = box(self.id, (1, None), columns)
             # A warning, not a lock: whoever has to change something there still can.
             protected = {"range": area, "description": _PROTECTED, "warningOnly": True}
             yield {"addProtectedRange": {"protectedRange": protected}}
 
-    def _tag_column(self, key: str, index: int) -> Json:
-        span = _span(self.sheet_id, "COLUMNS", index, index + 1)
+    def _new_worksheet(self, columns: int) -> Iterator[Json]:
+        whole = {"sheetId": self.id}
+        grid = {
+            "rowCount": 1 + SPARE_ROWS,
+            "columnCount": columns + SPARE_COLUMNS,
+            "frozenRowCount": 1,
+            "frozenColumnCount": min(self.sheet.frozen_columns, columns - 1),
+        }
+        yield {"addSheet": {"properties": {**whole, "title": self.sheet.title, "gridProperties": grid}}}
+        yield _tag(_new_id(), WORKSHEET, self.name, whole)
+        yield _tag(_new_id(), OWN_ID, str(self.id), whole)
+        yield {"setBasicFilter": {"filter": {"range": box(self.id, columns=(0, columns))}}}
+
+    def _tag_column(self, key: str) -> Json:
+        span = _span(self.id, "COLUMNS", self.places[key], self.places[key] + 1)
         return _tag(self.tags[key], COLUMN, key, {"dimensionRange": span})
 
     def _add_column(self, column: Column, index: int) -> Iterator[Json]:
         """Header, look, width and metadata of a column that is empty."""
-        yield self._tag_column(column.key, index)
+        yield self._tag_column(column.key)
         # What an inserted column takes over from its neighbour goes.
-        yield column_format(column, box(self.sheet_id, (self.top, None), (index, index + 1)))
+        yield _column_format(column, box(self.id, (self.top, None), (index, index + 1)))
         look = {
             "backgroundColorStyle": color(HEADINGS[column.owner]),
             "textFormat": {"bold": True},
@@ -485,73 +457,104 @@ class Changes:
         properties: Json = {"pixelSize": _MARGIN + _PIXELS_A_CHARACTER * column.width}
         if column.hidden:
             properties["hiddenByUser"] = True
-        span = _span(self.sheet_id, "COLUMNS", index, index + 1)
+        span = _span(self.id, "COLUMNS", index, index + 1)
         update = {"range": span, "properties": properties, "fields": ",".join(properties)}
         yield {"updateDimensionProperties": update}
 
     def _update(self, row: int, column: int, rows: list[Json], fields: str) -> Json:
-        start = {"sheetId": self.sheet_id, "rowIndex": row, "columnIndex": column}
+        start = {"sheetId": self.id, "rowIndex": row, "columnIndex": column}
         return {"updateCells": {"start": start, "rows": rows, "fields": fields}}
 
-    def _insert_rows(self, rows: Sequence[Mapping[int, Json]], last: bool) -> Iterator[Json]:
+    def _insert_rows(self, rows: Sequence[Mapping[int, Json]]) -> Iterator[Json]:
         """Rows below the header, filled in the same batch: no sort can come between the two.
 
         The newest run stands at the top, and formulas and charts of the team's that span the table grow.
-
-        `last`: there is none below to take over the look of, for people deleted them all.
         """
         new = self.top, self.top + len(rows)
-        span = _span(self.sheet_id, "ROWS", *new)
-        yield {"insertDimension": {"range": span, "inheritFromBefore": last}}
+        # Where people deleted all rows there is none below to take over the look of.
+        is_last = self.tab is not None and self.top >= self.tab.rows
+        span = _span(self.id, "ROWS", *new)
+        yield {"insertDimension": {"range": span, "inheritFromBefore": is_last}}
         # The look of the row below is taken over, its colours and choices with it.
-        yield {"repeatCell": {"range": box(self.sheet_id, new), "cell": {}, "fields": f"{_FILL},{_LINK}"}}
-        for index, column in self.columns.items():
-            yield column_format(column, box(self.sheet_id, new, (index, index + 1)))
+        yield {"repeatCell": {"range": box(self.id, new), "cell": {}, "fields": f"{_FILL},{_LINK}"}}
+        for key, column in self.columns.items():
+            index = self.places[key]
+            yield _column_format(column, box(self.id, new, (index, index + 1)))
         for first, end in spans(rows[0]):
             lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
 
-    def _change_rows(self, lines: Iterable[MergedRow], columns: Mapping[str, int], now: Cells) -> None:
-        """The program's cells of rows that are there; what is right is left.
+    def _change_rows(self, now: Cells) -> Iterator[Json]:
+        """The values of rows that are there, in the columns that are ours; what is right is left.
 
-        Values go by column metadata, wherever it is by then; fills and notes by place. People's notes on a
-        cell stay where ours has none.
+        Fills and notes go into `groups`. People's notes on a cell stay where ours has none.
         """
         values: dict[str, dict[int, str | float]] = {}
-        for row, number, ours in lines:
-            for key in ours if number else ():
-                if key not in self.places or (key not in row.cells and key not in columns):
+        for row in self.sheet.rows:
+            index = self._index(row.number)
+            for key in set(row.ours) & self.places.keys() if row.number else ():
+                if key not in row.cells and key not in self.edited.columns:
                     continue
                 want = self._cell(row, key)
-                have = now.get((number - 1, columns.get(key, 0) - 1), {})
-                note = want.get("note", have.get("note"))
+                have = now.get((row.number - 1, self.edited.columns.get(key, 0) - 1), {})
+                value, note = want.get("userEnteredValue") or {}, want.get("note", have.get("note"))
+                is_same = value == (have.get("userEnteredValue") or {})
                 # So the same run pushed again writes nothing, and a colour that people chose stays.
-                if _entered(want) == _entered(have) and note == have.get("note") and _uri(want) == _uri(have):
+                if is_same and note == have.get("note") and _uri(want) == _uri(have):
                     continue
-                index = self._index(number)
                 self.updated[row.key] = index
-                if _entered(want) != _entered(have):
-                    value = want.get("userEnteredValue", {"stringValue": ""})
-                    values.setdefault(key, {})[index] = next(iter(value.values()))
+                if not is_same:
+                    values.setdefault(key, {})[index] = next(iter(value.values()), "")
                 shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
                 fields = ",".join([*(["note"] if "note" in want else []), _FILL, _LINK])
                 self.groups.append([self._update(index, self.places[key], [{"values": [shown]}], fields)])
         for key, rows in values.items():
             # What is null is left alone.
-            cells_of_column = [rows.get(row) for row in range(max(rows) + 1)]
+            cells = [rows.get(row) for row in range(max(rows) + 1)]
             tag = {"developerMetadataLookup": {"metadataId": self.tags[key]}}
-            self.values.append({"dataFilter": tag, "majorDimension": "COLUMNS", "values": [cells_of_column]})
-
-
-def _entered(cell: Json) -> Json:
-    """What stands in a cell: a text, a number, a formula, or nothing."""
-    return cell.get("userEnteredValue") or {}
+            yield {"dataFilter": tag, "majorDimension": "COLUMNS", "values": [cells]}
 
 
 def _uri(cell: Json) -> str:
     """Where a cell leads; the empty text for nowhere."""
     look = cell.get("userEnteredFormat", {}).get("textFormat", {})
     return str(look.get("link", {}).get("uri", ""))
+
+
+def _places(
+    edited: EditedSheet, columns: Sequence[Column]
+) -> tuple[dict[str, int], list[tuple[Column, int]]]:
+    """Where all columns are once those are added, in their order, that are not there; from 0."""
+    others = {f"{OTHER}{title}": place for title, place in edited.others.items()}
+    places = {key: place - 1 for key, place in {**edited.columns, **others}.items()}
+    added, before = list[tuple[Column, int]](), "key"
+    for column in columns:
+        if column.key not in places:
+            at = places[before] + 1
+            places = {key: place + (place >= at) for key, place in places.items()} | {column.key: at}
+            added.append((column, at))
+        before = column.key
+    return places, added
+
+
+def _column_format(column: Column, area: Json) -> Json:
+    """How cells of a column look, and what may be picked in them; other entries are never refused.
+
+    `strict: False` lets people write a status of their own, which is counted as it stands.
+    """
+    wrap = "WRAP" if column.wrap and column.key not in CLIPPED else "CLIP"
+    look: Json = {"wrapStrategy": wrap, "verticalAlignment": "TOP"}
+    condition: Json = {}
+    if column.kind == "date":
+        look["numberFormat"] = {"type": "DATE", "pattern": "yyyy/mm/dd"}
+        condition = {"type": "DATE_IS_VALID"}
+    if column.choices:
+        values = [{"userEnteredValue": title} for title in column.choices.values()]
+        condition = {"type": "ONE_OF_LIST", "values": values}
+    cell: Json = {"userEnteredFormat": look}
+    if condition:
+        cell["dataValidation"] = {"condition": condition, "strict": False, "showCustomUi": True}
+    return {"repeatCell": {"range": area, "cell": cell, "fields": "userEnteredFormat,dataValidation"}}
 
 
 def packed(items: Iterable[Item], room: int = _PORTION) -> list[list[Item]]:
@@ -587,28 +590,23 @@ class PushSummary(NamedTuple):
 
 
 def push(
-    worksheets: Sequence[Worksheet],
-    target: Target,
-    *,
-    language: Language = "ja",
-    client: SheetsClient | None = None,
+    worksheets: Sequence[Worksheet], target: Target, *, client: SheetsClient | None = None
 ) -> PushSummary:
     """Writes the worksheets into the spreadsheet; existing rows are left, or updated in place.
 
-    `language` is that of the marks in cut texts.
     Raises InputError for what people can fix, and SinkUnavailable when Google cannot be reached.
     """
     client = client or SheetsClient()
-    work = _Push(client, worksheets, target, language)
+    work, name = _Push(client, worksheets, target), _("sheet {key}", key=target.key)
     try:
-        client.persist(work.round, _("sheet {key}", key=target.key))
+        client.persist(work.round, name)
     except SinkUnavailable as error:
         msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
     except GoogleRefused as error:
         if error.reason != PROTECTED:
             raise
-        areas = client.persist(lambda: _protected(client, target.key), _("sheet {key}", key=target.key))
+        areas = client.persist(lambda: _protected(client, target.key), name)
         raise GoogleRefused(_("{error} Protected: {areas}", error=error, areas=areas), PROTECTED) from None
     return PushSummary(work.url, len(work.rows), tuple(work.notes), work.before)
 
@@ -634,22 +632,26 @@ def _protected(client: SheetsClient, key: str) -> Message:
     return _("{parts}", parts=areas)
 
 
+# Worksheets that are there, by name.
+There = Mapping[str, tuple[Tab, EditedSheet]]
+
+
 class _Push:
     """One push, and what it did; every round reads the sheet again and writes what is still missing."""
 
-    def __init__(
-        self, client: SheetsClient, worksheets: Sequence[Worksheet], target: Target, language: Language
-    ) -> None:
-        self.client, self.target, self.language = client, target, language
+    def __init__(self, client: SheetsClient, worksheets: Sequence[Worksheet], target: Target) -> None:
+        self.client, self.target = client, target
         self.worksheets = {sheet.name: sheet for sheet in worksheets}
         self.url, self.before = "", EditedSheets({})
         # The names of worksheets and the keys of rows that were added: once each, in however many rounds.
         self.rows: set[tuple[str, str]] = set()
         self.notes: dict[Message | str, None] = {}
-        # Where the row of each conversation is, as a link within the spreadsheet.
-        self.goals: dict[str, str] = {}
         # The worksheets that this push made, which a broken connection leaves to the next round to fill.
         self.made = set[str]()
+        # By worksheet: keys of rows that were written while a column moved, so that their cells may stand in
+        # others, and rows that went in the place of others, because people sorted them meanwhile.
+        self.misplaced: dict[str, set[str]] = {}
+        self.lost: dict[str, list[PulledRow]] = {}
 
     def round(self) -> None:
         """Reads the worksheets, then the rows whose keys are pushed; compares, writes, verifies, and deletes.
@@ -659,59 +661,22 @@ class _Push:
         """
         spreadsheet = read_spreadsheet(self.client, self.target.key)
         self.url = spreadsheet.url
-        layouts = {name: layout_of(sheet) for name, sheet in self.worksheets.items()}
-        there = read_sheets(self.client, self.target, spreadsheet, layouts, self._parts)
+        there = read_sheets(self.client, self.target, spreadsheet, self.worksheets, self._parts)
+        self._delete_misplaced(there)
         if not self.before.sheets:
             self.before = EditedSheets({name: sheet for name, (_tab, sheet) in there.items()})
             keyed = (sheet for _tab, sheet in there.values() if "key" in sheet.columns)
             self.notes |= {n.text: None for sheet in keyed for n in sheet.notes if n.about == "cell"}
-        edited, tabs = dict[str, EditedSheet](), dict[str, Tab]()
-        for name, sheet in self.worksheets.items():
-            if name not in there:
-                self.made.add(name)
-                edited[name] = EditedSheet(self._free_title(sheet, spreadsheet), 1, {"key": 1})
-                continue
-            tabs[name], edited[name] = there[name]
-            if "key" not in edited[name].columns:
-                note = _(
-                    "{title}: its column of keys (キー) was deleted, so its rows cannot be recognized; "
-                    "undo that in the version history (変更履歴), or delete the worksheet, and push again.",
-                    title=sheet.title,
-                )
-                self.notes[note] = None
-                del edited[name]
-        lost = self.worksheets.keys() & tabs.keys() - edited.keys()
-        sheets = [sheet for name, sheet in self.worksheets.items() if name not in lost]
-        merged = merge_all(sheets, edited, self.made)
-        areas = [
-            box(tabs[name].id, span)
-            for name, (_unused, plan) in merged.items()
-            if name in tabs
-            for span in spans((n - 1 for _row, n, ours in (*plan.rows, *plan.kept) if n and ours), _GAP)
-        ]
-        now = read_cells(self.client, self.target.key, areas, WRITTEN)
-        changes_of = dict[str, Changes]()
-        # The conversations first, to whose rows the others lead.
-        for name in sorted(merged, key="conversations".__ne__):
-            tab = tabs.get(name)
-            place = _There(tab, edited[name], now.get(tab.id, {}) if tab else {})
-            changes_of[name] = Changes(self, *merged[name], place)
-        work = [changes_of[name] for name in merged]
-        if written := [changes for changes in work if changes.groups or changes.values]:
+        merged, edited = self._merged(spreadsheet, there)
+        painters = self._painters(merged, edited, there)
+        if written := [painter for painter in painters if painter.groups or painter.values]:
             self._write(written)
-        if written or any(changes.gone for changes in work):
-            self._verify([changes for changes in work if changes in written or changes.gone])
-        # The last rows first.
-        deletions = [
-            {"deleteDimension": {"range": _span(changes.sheet_id, "ROWS", *span)}}
-            for changes in work
-            for span in reversed(spans(changes.gone.values()))
-        ]
-        if deletions:
-            self._send(":batchUpdate", {"requests": deletions})
-        closed = closing_line(sheet for sheet, _plan in merged.values())
+        if changed := [painter for painter in painters if painter in written or painter.gone]:
+            self._verify(changed)
+        self._delete(there, {painter.sheet.name: painter.gone for painter in painters if painter.gone})
+        closed = closing_line(each.sheet for each in merged.values())
         # A further round finds nothing more to replace.
-        for line in filter(None, (closed, *replaced_lines(plan for _sheet, plan in merged.values()))):
+        for line in filter(None, (closed, *replaced_lines(merged.values()))):
             self.notes[line] = None
 
     def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
@@ -719,52 +684,147 @@ class _Push:
         if name != "conversations":
             yield box(tab.id)
         else:
-            yield head(tab)
+            yield box(tab.id, (0, min(_HEAD, tab.rows)))
             yield from (box(tab.id, columns=(at, at + 1)) for at in [tab.places.get("key")] if at is not None)
+
+    def _merged(
+        self, spreadsheet: Spreadsheet, there: There
+    ) -> tuple[dict[str, Merged], dict[str, EditedSheet]]:
+        """What becomes of the worksheets that have their keys, and how people left them."""
+        edited = dict[str, EditedSheet]()
+        for name, sheet in self.worksheets.items():
+            if name not in there:
+                self.made.add(name)
+                edited[name] = EditedSheet(self._free_title(sheet, spreadsheet), 1, {"key": 1})
+            elif "key" in (left := there[name][1]).columns:
+                # Rows that went in the place of others are as they were, and have no place.
+                standing = set(map(_said, left.rows))
+                lost = [row for row in self.lost.get(name, ()) if _said(row) not in standing]
+                edited[name] = left._replace(rows=[*left.rows, *lost])
+            else:
+                note = _(
+                    "{title}: its column of keys (キー) was deleted, so its rows cannot be recognized; "
+                    "undo that in the version history (変更履歴), or delete the worksheet, and push again.",
+                    title=sheet.title,
+                )
+                self.notes[note] = None
+        sheets = [sheet for name, sheet in self.worksheets.items() if name in edited]
+        return merge_all(sheets, edited, self.made), edited
 
     def _free_title(self, sheet: Worksheet, spreadsheet: Spreadsheet) -> str:
         """The title of a new worksheet, with a number where people have one of that name."""
-        title, taken = (
-            identity(sheet.title, self.target.suffix),
-            {t.title.casefold() for t in spreadsheet.tabs},
-        )
+        title = identity(sheet.title, self.target.suffix)
+        taken = {tab.title.casefold() for tab in spreadsheet.tabs}
         names = chain([title], (f"{title} ({number})" for number in count(2)))
         return next(name for name in names if name.casefold() not in taken)
 
-    def _write(self, work: Sequence[Changes]) -> None:
-        groups = [group for changes in work for group in changes.groups]
+    def _painters(
+        self, merged: Mapping[str, Merged], edited: Mapping[str, EditedSheet], there: There
+    ) -> list[_Painter]:
+        tabs = {name: tab for name, (tab, _sheet) in there.items()}
+        areas = [
+            box(tabs[name].id, span)
+            for name, each in merged.items()
+            if name in tabs
+            for span in spans((row.number - 1 for row in each.sheet.rows if row.number and row.ours), _GAP)
+        ]
+        now = read_cells(self.client, self.target.key, areas, WRITTEN)
+        painters, links = dict[str, _Painter](), dict[str, str]()
+        # The conversations first, to whose rows the others lead.
+        for name in sorted(merged, key="conversations".__ne__):
+            tab = replace(tabs[name], cells=now.get(tabs[name].id, {})) if name in tabs else None
+            known_as = identity(name, self.target.suffix)
+            painters[name] = _Painter(known_as, merged[name], edited[name], tab, links)
+            if name == "conversations":
+                links = painters[name].links()
+        return [painters[name] for name in merged]
+
+    def _write(self, painters: Sequence[_Painter]) -> None:
         # Structure and new rows before values: these go by the metadata that the first may have made.
-        for batch in packed(groups):
+        for batch in packed(group for painter in painters for group in painter.groups):
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
-        for values in packed(values for changes in work for values in changes.values):
+        for values in packed(values for painter in painters for values in painter.values):
             self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
-        self.rows |= {(changes.sheet.name, key) for changes in work for key in changes.added_keys}
+        self.rows |= {(painter.sheet.name, key) for painter in painters for key in painter.added_keys}
 
     def _send(self, method: str, body: Json) -> None:
         self.client.write(f"{SPREADSHEETS}/{self.target.key}{method}", body)
 
-    def _verify(self, work: Sequence[Changes]) -> None:
+    def _verify(self, painters: Sequence[_Painter]) -> None:
         """Reads keys and columns again; raises MovedCells where something is not where it was written.
 
         People may have sorted the rows, and moved or deleted columns. The next round writes everything anew.
         """
-        areas = [box(changes.sheet_id, (changes.top - 1, changes.top)) for changes in work]
-        areas += [box(c.sheet_id, columns=(c.places["key"], c.places["key"] + 1)) for c in work]
+        areas = [box(painter.id, (painter.top - 1, painter.top)) for painter in painters]
+        areas += [box(p.id, columns=(p.places["key"], p.places["key"] + 1)) for p in painters]
         spreadsheet = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
         tabs = {tab.id: tab for tab in spreadsheet.tabs}
         moved = []
-        for changes in work:
-            tab, index = tabs.get(changes.sheet_id), changes.places["key"]
-            if tab is None or any(tab.places.get(key) != place for key, place in changes.places.items()):
-                moved.append(changes.title)
+        for painter in painters:
+            tab, known = tabs.get(painter.id), painter.tags.keys()
+            if tab is None or any(tab.places.get(key) != painter.places[key] for key in known):
+                self.misplaced.setdefault(painter.sheet.name, set()).update(painter.added_keys)
+                moved.append(painter.sheet.title)
                 continue
-            rows = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == index}
-            touched = [*changes.updated.items(), *changes.gone.items()]
-            is_added = changes.added_keys <= set(rows.values())
-            if not is_added or any(rows.get(row) != key for key, row in touched):
-                moved.append(changes.title)
+            at = painter.places["key"]
+            keys = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == at}
+            touched = {row: key for key, row in painter.updated.items()}
+            touched |= {index: row.key for index, row in painter.gone.items()}
+            is_added = painter.added_keys <= set(keys.values())
+            if not is_added or any(keys.get(row) != key for row, key in touched.items()):
+                moved.append(painter.sheet.title)
         if moved:
             raise MovedCells(", ".join(moved))
+
+    def _delete_misplaced(self, there: There) -> None:
+        """Deletes rows that were written while a column moved; the next round writes them anew."""
+        strays: dict[str, dict[int, PulledRow]] = {}
+        for name in self.misplaced.keys() & there.keys():
+            keys = self.misplaced[name]
+            for row in there[name][1].rows:
+                if keys & {row.key, *row.cells.values(), *row.others.values()}:
+                    strays.setdefault(name, {})[row.number - 1] = row
+        self._delete(there, strays)
+        self.misplaced.clear()
+        if strays:
+            raise MovedCells(", ".join(there[name][1].tab for name in strays))
+
+    def _delete(self, there: There, gone: Mapping[str, Mapping[int, PulledRow]]) -> None:
+        """Deletes rows, by worksheet and index; raises MovedCells where others went in their place.
+
+        Google deletes what stands in a row by then, and people may have sorted it there. What went by mistake
+        is put back by the next round.
+        """
+        deletions = [
+            {"deleteDimension": {"range": _span(there[name][0].id, "ROWS", *span)}}
+            for name, rows in gone.items()
+            for span in reversed(spans(rows))  # the last rows first
+        ]
+        if not deletions:
+            return
+        self._send(":batchUpdate", {"requests": deletions})
+        areas = [box(there[name][0].id) for name in gone]
+        tabs = {tab.id: tab for tab in read_spreadsheet(self.client, self.target.key, areas, _SHOWN).tabs}
+        moved = []
+        for name, rows in gone.items():
+            tab, before = there[name]
+            left = set(map(_said, _edited(tabs[tab.id], layouts()[name]).rows)) if tab.id in tabs else set()
+            out = set(map(_said, rows.values()))
+            if left & out:
+                lost = [row for row in before.rows if _said(row) not in left | out]
+                self.lost[name] = [row.model_copy(update={"number": 0}) for row in lost]
+                line = _(
+                    "{tab}: sorted while rows went; {n} others are put back.", tab=tab.title, n=len(lost)
+                )
+                self.notes[line] = None
+                moved.append(tab.title)
+        if moved:
+            raise MovedCells(", ".join(moved))
+
+
+def _said(row: PulledRow) -> str:
+    """What a row is known by: its key, or all that stands in one that people added."""
+    return row.key or f"{sorted(row.cells.items())} {sorted(row.others.items())}"
 
 
 def write_test_cell(client: SheetsClient, key: str) -> None:

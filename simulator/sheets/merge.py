@@ -1,10 +1,10 @@
 """The one rule of what becomes of a worksheet that people have edited when a newer run is written into it.
 
-However a worksheet is stored, it is read into an `EditedSheet`, and `merge` says what it becomes. Workbooks
-and Google Sheets differ only in how they write that. The program's columns are the program's: written anew.
-The team's are joined by the key of the row. A cell that a person changed since it was last read or written
-stays; any other one gets what counts now, such as a newer word from the page of `open`, and a line says what
-was replaced. Columns, rows and worksheets of people's own stay.
+However a worksheet is stored, it is read into an `EditedSheet`, and `merge` makes a worksheet of it and of
+the run's. Workbooks and Google Sheets differ only in how they write that. The program's columns are the
+program's: written anew. The team's are joined by the key of the row. A cell that a person changed since it
+was last read or written stays; any other one gets what counts now, such as a newer word from the page of
+`open`, and a line says what was replaced. Columns, rows and worksheets of people's own stay.
 
 A worksheet's `departure` says what becomes of a row that the report no longer has:
 
@@ -32,16 +32,15 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import Literal, NamedTuple, TypeVar
 
 from simulator.cases.row import WorksheetRow
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, shown
-from simulator.core.types import Language
+from simulator.core.messages import Message, _, ngettext, pgettext, safe_text
 from simulator.sheets.model import (
     ARCHIVED,
     LATER,
+    OTHER,
     RED,
     CellMark,
     CellRead,
@@ -60,18 +59,13 @@ from simulator.sheets.model import (
 # A day as people type it, the year first: 2026/1/5, 2026-01-05, 2026.1.5, 2026年1月5日. 5/1/2026 is no day
 # here: nobody knows which of the two is the month.
 _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
-# What XML 1.0 has no place for; tab and line feed are allowed, a carriage return is made a line feed first.
-_ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
-# two that share a low line only the first is escaped: the other would be read as the character.
-_OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
 # Titles and notes of people may stand above the header, in at most this many rows. Rows further down would be
 # taken for a header where somebody copied one into the data.
 _MOST_TITLE_ROWS = 30
 # The columns that say what a row is about.
 _SUBJECTS = ("question", "what", "item", "key")
-# Columns that people added have this and their title for a key.
-OTHER = "other."
+# The columns of the archive that stand under the same name where a row came from, beside the team's.
+_REMEMBERED = ("answer", "since", "rests_on")
 # A status with which people are done with a row, and one with which the bot should be.
 _CLOSED, _FIXED = frozenset({"retested", "wontfix"}), frozenset({"mended", "retested"})
 # What people said of the mark of one answer says nothing of another.
@@ -83,12 +77,15 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
 _UNREAD, _NO_TEST = CellRead(""), ("make_test", "no", "")
 # So many replaced cells are named.
 _MOST_LINES = 5
-# Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
-_FIRST_DAY = datetime(1900, 3, 1)
 # How the cell of a red answer begins, and of one that is disputed.
 _MARKED: Mapping[str, CellMark] = {"▲": "red", "△": "disputed"}
+# The width of a column that people added.
+_OTHER_WIDTH = 20
 
 Place = TypeVar("Place")
+
+
+# --- A worksheet as people left it ---
 
 
 class SheetNote(NamedTuple):
@@ -149,48 +146,9 @@ class EditedSheets(NamedTuple):
         }
 
 
-def read_value(column: str, text: str, layout: Layout) -> str:
-    """The value of a cell: the id of a choice, a day in ISO 8601, or its text.
-
-    ("checked", "２０２６年1月5日") -> "2026-01-05"
-    ("status", "反映済み")         -> "mended"     in whichever language the sheet is
-    ("status", "so-so")            -> "so-so"      which whoever reads it may refuse
-    """
-    if column in layout.days and (day := _DAY.fullmatch(unicodedata.normalize("NFKC", text).strip())):
-        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
-    return layout.choice(column, text)
-
-
-def by_title(titles: Mapping[int, str], layout: Layout, by_key: Mapping[str, int]) -> dict[str, int]:
-    """The columns by key: those of `by_key`, and of the others those with one of our titles.
-
-    {1: "キー", 2: "コメント", 3: "優先度"} -> {"key": 1, "comment": 2}
-    Of two columns with one title the left one counts; the other is the people's own.
-    """
-    columns = dict(by_key)
-    for place, title in sorted(titles.items()):
-        key = layout.column(title)
-        if key and key not in columns and place not in columns.values():
-            columns[key] = place
-    return columns
-
-
-def best_header(lines: Sequence[WorksheetRow], layout: Layout) -> tuple[int, int]:
-    """How many of a layout's titles the row has that has most of them, and its number.
-
-    Of rows with equally many the first; (0, 0) for a worksheet without rows.
-    """
-    counts = [
-        (len(by_title(line.texts, layout, {})), -line.number, line.number)
-        for line in lines[:_MOST_TITLE_ROWS]
-    ]
-    most, _unused, number = max(counts, default=(0, 0, 0))
-    return most, number
-
-
 def recognised(tabs: Mapping[Place, Sequence[WorksheetRow]], layout: Layout) -> Place | None:
     """The first of these worksheets with so many titles of a layout that it must be a copy of that one."""
-    return next((tab for tab, lines in tabs.items() if best_header(lines, layout)[0] >= layout.least), None)
+    return next((tab for tab, lines in tabs.items() if _header(lines, layout)[0] >= layout.least), None)
 
 
 def edited_sheet(
@@ -202,20 +160,23 @@ def edited_sheet(
     else. Columns without a mark are known by their titles.
     Rows above the header count where they have a key: people sort a worksheet with its header.
     """
-    most, titled = best_header(lines, layout)
+    most, titled = _header(lines, layout)
     # A few titles may stand in any row: choices are called like columns.
     header = titled if most > max(1, len(columns) // 3) else header or titled
     titles = next((line.texts for line in lines if line.number == header), {})
-    columns = by_title(titles, layout, columns)
+    columns = _by_title(titles, layout, columns)
     # Columns of people's own: any that is filled in and none of ours.
     filled = {place for line in lines if line.number >= header for place in line.texts}
-    others = _named(titles, sorted(filled - set(columns.values())))
+    others: dict[str, int] = {}
+    for place in sorted(filled - {*columns.values()}):
+        title = titles.get(place, "").strip()
+        others[title if title and title not in others else f"{title} ({place})".strip()] = place
     notes = []
     if "key" not in columns:
         notes.append(SheetNote(tab, _("the column of keys is gone, so its rows cannot be recognized")))
     missing = sorted(layout.team - columns.keys())
     notes += [SheetNote(tab, _("no column {key}", key=key), "column") for key in missing]
-    theirs = {place for key, place in columns.items() if key in layout.team} | set(others.values())
+    theirs = {place for key, place in columns.items() if key in layout.team} | {*others.values()}
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:
         key = filled_in.get(columns.get("key", 0), "")
@@ -228,7 +189,7 @@ def edited_sheet(
             notes.append(SheetNote(_("{row}, column {title}", row=row, title=title), faults[place]))
         texts = {place: text for place, text in filled_in.items() if place not in faults}
         cells = {
-            name: read_value(name, texts[place], layout)
+            name: _value(name, texts[place], layout)
             for name, place in columns.items()
             if name != "key" and place in texts
         }
@@ -245,42 +206,85 @@ def edited_sheet(
     return EditedSheet(tab, header, columns, others, rows, tuple(notes))
 
 
-def _named(titles: Mapping[int, str], places: Iterable[int]) -> dict[str, int]:
-    """Columns of people's own by a title that no other of them has."""
-    named: dict[str, int] = {}
-    for place in places:
-        title = titles.get(place, "").strip()
-        named[title if title and title not in named else f"{title} ({place})".strip()] = place
-    return named
+def _value(column: str, text: str, layout: Layout) -> str:
+    """The value of a cell: the id of a choice, a day in ISO 8601, or its text.
 
-
-class MergedRow(NamedTuple):
-    """A row as it is to be; `number` is that of its place now, 0 of a new one.
-
-    `ours` are the columns that the program writes into a row that is there.
+    ("checked", "２０２６年1月5日") -> "2026-01-05"
+    ("status", "反映済み")         -> "mended"     in whichever language the sheet is
+    ("status", "so-so")            -> "so-so"      which whoever reads it may refuse
     """
+    if column in layout.days and (day := _DAY.fullmatch(unicodedata.normalize("NFKC", text).strip())):
+        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
+    return layout.choice(column, text)
 
-    row: SheetRow
-    number: int = 0
-    ours: Collection[str] = ()
+
+def _by_title(titles: Mapping[int, str], layout: Layout, by_key: Mapping[str, int]) -> dict[str, int]:
+    """The columns by key: those of `by_key`, and of the others those with one of our titles.
+
+    {1: "キー", 2: "コメント", 3: "優先度"} -> {"key": 1, "comment": 2}
+    Of two columns with one title the left one counts; the other is the people's own.
+    """
+    columns = dict(by_key)
+    for place, title in sorted(titles.items()):
+        key = layout.column(title)
+        if key and key not in columns and place not in columns.values():
+            columns[key] = place
+    return columns
+
+
+def _header(lines: Sequence[WorksheetRow], layout: Layout) -> tuple[int, int]:
+    """How many of a layout's titles the row has that has most of them, and its number.
+
+    Of rows with equally many the first; (0, 0) for a worksheet without rows.
+    """
+    counts = [(len(_by_title(line.texts, layout, {})), -line.number) for line in lines[:_MOST_TITLE_ROWS]]
+    most, number = max(counts, default=(0, 0))
+    return most, -number
+
+
+# --- What becomes of it ---
 
 
 class Merged(NamedTuple):
-    """What becomes of an edited worksheet.
+    """What becomes of a worksheet: the one that is to be written, and what is not in it any more.
 
-    `rows` are those of the report in its order, `kept` those that stay beside them, `gone` the numbers of
-    those that go. `archived` are the rows that the archive gets. `places` are all columns by key once those
-    in `added` stand at theirs, one after the other. `replaced` says which of the team's cells got a newer
-    word.
+    `sheet` has the run's rows in their order, then those that stay beside them, and people's columns behind
+    all others. `gone` are the rows that go, `archived` those that the archive gets. `replaced` says which of
+    the team's cells got a newer word.
     """
 
-    rows: Sequence[MergedRow]
-    kept: Sequence[MergedRow]
-    gone: Sequence[int]
+    sheet: Worksheet
+    gone: Sequence[PulledRow]
     archived: Sequence[SheetRow]
-    places: Mapping[str, int]
-    added: Sequence[tuple[Column, int]]
-    replaced: Sequence[Message] = ()
+    replaced: Sequence[Message]
+
+
+def merge_all(
+    worksheets: Iterable[Worksheet], edited: Mapping[str, EditedSheet], new: Collection[str] = ()
+) -> dict[str, Merged]:
+    """What becomes of all worksheets, by name, in their order; `edited` has each of them.
+
+    `new` names those that nobody can have worked in yet.
+
+    The summary counts what became of the review; whatever leaves a worksheet is in the archive. An archive
+    that has no rows is left out.
+    """
+    sheets = {sheet.name: sheet for sheet in worksheets}
+    archive = {row.key: row for row in (edited["archive"].rows if "archive" in edited else ()) if row.key}
+    done: dict[str, Merged] = {}
+    archived: list[SheetRow] = []
+    # The review first, which the summary counts; the archive last, which has what left the others.
+    for name in sorted(sheets, key=lambda name: (name == "archive", name != "review")):
+        sheet = sheets[name]
+        if name == "summary" and "review" in done:
+            sheet = _counting(sheet, _outcomes(sheets["review"], done["review"], archive))
+        if name == "archive":
+            sheet = _with_archived(sheet, archived, archive)
+        merged = merge(sheet, edited[name], archive, is_new=name in new)
+        archived += merged.archived
+        if name != "archive" or archive or sheet.rows:
+            done[name] = merged
+    return {name: done[name] for name in sheets if name in done}
 
 
 def merge(
@@ -290,98 +294,97 @@ def merge(
 
     One that `is_new` is still being filled.
     """
-    places, added = _places(sheet, edited, is_new=is_new)
-    work = _Merging(sheet, edited, archive, is_new=is_new)
-    rows = work.report()
-    gone = [*work.leaving()]  # also rows that waited in the archive: they have no place
+    work = _Merging(sheet, edited, archive)
+    rows = [*work.report(is_new=is_new)]
+    gone = [*work.leaving()]
     out = set(map(id, gone))
-    kept = [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
-    left = [row.number for row in gone if row.number]
-    return Merged(rows, kept, left, work.archived, places, added, work.replaced)
-
-
-def merge_all(
-    worksheets: Iterable[Worksheet],
-    edited: Mapping[str, EditedSheet],
-    new: Collection[str] = (),
-) -> dict[str, tuple[Worksheet, Merged]]:
-    """All worksheets with what becomes of them, by name, in their order; `edited` has each of them.
-
-    `new` names those that nobody can have worked in yet.
-
-    The summary counts what became of the review; whatever leaves a worksheet is in the archive. An archive
-    that has no rows is left out.
-    """
-    sheets = {sheet.name: sheet for sheet in worksheets}
-    archive = {row.key: row for row in (edited["archive"].rows if "archive" in edited else ()) if row.key}
-    done: dict[str, tuple[Worksheet, Merged]] = {}
-    archived: list[SheetRow] = []
-    # The review first, which the summary counts; the archive last, which has what left the others.
-    for name in sorted(sheets, key=lambda name: (name == "archive", name != "review")):
-        sheet = sheets[name]
-        if name == "summary" and "review" in done:
-            sheet = _counting(sheet, _outcomes(*done["review"], archive))
-        if name == "archive":
-            sheet = archived_sheet(sheet, archived, archive)
-        merged = merge(sheet, edited[name], archive, is_new=name in new)
-        archived += merged.archived
-        if name != "archive" or archive or sheet.rows:
-            done[name] = sheet, merged
-    return {name: done[name] for name in sheets if name in done}
+    rows += [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
+    last = max(map(turn_of, edited.columns), default=0)
+    columns = [c for c in sheet.columns if is_new or c.key in edited.columns or turn_of(c.key) > last]
+    columns += [
+        Column(key=f"{OTHER}{title}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
+        for title in edited.others
+    ]
+    merged = {"title": edited.tab or sheet.title, "columns": tuple(columns), "rows": tuple(rows)}
+    # Rows that waited in the archive have no place.
+    left = [row for row in gone if row.number]
+    return Merged(sheet.model_copy(update=merged), left, work.archived, work.replaced)
 
 
 class _Merging:
     """One worksheet being merged: which rows of the report are there, and what becomes of all others."""
 
-    def __init__(
-        self, sheet: Worksheet, edited: EditedSheet, archive: Mapping[str, PulledRow], *, is_new: bool
-    ) -> None:
-        self.sheet, self.archive, self.is_new, self.archived = sheet, archive, is_new, list[SheetRow]()
+    def __init__(self, sheet: Worksheet, edited: EditedSheet, archive: Mapping[str, PulledRow]) -> None:
+        self.sheet, self.archive = sheet, archive
         self.columns = {column.key: column for column in sheet.columns}
-        self.team = {key for key, column in self.columns.items() if column.owner == "team"}
-        # Rows that wait until their questions are asked again count as if they were here.
-        self.over, waiting = self._from_archive(), dict[str, PulledRow]()
-        if sheet.departure == "closed":
-            outcomes = {key: self.archive[archive_key(sheet, key)].cells.get("outcome") for key in self.over}
-            waiting = {key: row for key, row in self.over.items() if outcomes[key] == "not_asked"}
-        self.there = {**waiting, **{row.key: row for row in edited.rows if row.key}}
+        self.team = [column.key for column in sheet.team]
+        # The rows of this worksheet in the archive. Those that wait there count as if they were here.
+        self.over, waiting = dict[str, PulledRow](), dict[str, PulledRow]()
+        for name, row in archive.items():
+            if name.startswith(start := _archive_key(sheet, "")):
+                key = name.removeprefix(start)
+                rows = waiting if row.cells.get("outcome") == "not_asked" else self.over
+                rows[key] = self._as_it_was(key, row)
+        self.there = waiting | {row.key: row for row in edited.rows if row.key}
         self.reported = {row.key for row in sheet.rows}
-        self.ours = [key for key in [*self.columns][1:] if key not in self.team]
-        text = sheet.columns[1].key
-        keyless = [row.cells[text] for row in edited.rows if not row.key and text in row.cells]
-        # Of worksheets that are the team's own alone: elsewhere a row without a key is a remark of people's.
-        self.loose = set(map(folded, keyless)) if team_kept(sheet) else set[str]()
-        self.replaced = list[Message]()
-        # Rows whose words another answer to the same question takes over.
-        self.taken_over = set[str]()
+        # In a worksheet that is the team's own a row without a key is a question that they added; elsewhere
+        # it is a remark of theirs.
+        subject, is_theirs = sheet.columns[1].key, len(self.team) == len(sheet.columns) - 1
+        keyless = (row.cells.get(subject, "") for row in edited.rows if is_theirs and not row.key)
+        self.added = set(map(folded, filter(None, keyless)))
+        self.archived, self.replaced = list[SheetRow](), list[Message]()
+        self.heirs = self._heirs()
 
-    def report(self) -> list[MergedRow]:
+    def report(self, *, is_new: bool) -> Iterator[SheetRow]:
         """The rows of the report; those whose question people have already added are left out."""
-        text, rows = self.sheet.columns[1].key, []
-        heirs = self._heirs() if self.sheet.departure == "closed" else {}
+        subject = self.sheet.columns[1].key
         for row in self.sheet.rows:
-            if before := self.there.get(row.key):
-                filled = [*self._newer(row, before)]
-                cells = (
-                    {**row.cells, **self._words(before, self.team - {*filled})} if self.team else row.cells
-                )
-                if not before.number:
-                    self.archived.append(self._archive_row(row.key, before, "back"))
-                columns = [*self.ours, *(key for key in filled if key not in self.ours)]
-                rows.append(MergedRow(self._stated(row, cells, before), before.number, columns))
-            elif text in row.cells and folded(row.cells[text].text) in self.loose:
+            before, state = self._before(row.key)
+            if before is None:
+                if folded(row.cell(subject).text) not in self.added:
+                    yield row if is_new else _unapproved(self.sheet, row)
                 continue
-            elif old := self.over.get(row.key):
-                words = {key: cell for key, cell in self._words(old, self.team).items() if cell.text}
-                rows.append(MergedRow(self._stated(row, {**row.cells, **words}, old, "back")))
-                if self.archive[archive_key(self.sheet, row.key)].cells.get("outcome") != "back":
-                    self.archived.append(self._archive_row(row.key, old, "back"))
-            elif heir := heirs.get(row.key):
-                cells = {**row.cells, **self._words(heir, self.team - _OF_THE_MARK)}
-                rows.append(MergedRow(self._stated(row, cells, heir, "reworded")))
-            else:
-                rows.append(MergedRow(row if self.is_new else _unapproved(self.sheet, row)))
-        return rows
+            is_there = state == "again"
+            newer = [*self._newer(row, before)] if is_there else []
+            words = {
+                key: cell_of(self.columns[key], before.cells.get(key, ""))
+                for key in self.team
+                if key not in newer and (is_there or key in before.cells)
+            }
+            if state == "reworded":
+                words = {key: cell for key, cell in words.items() if key not in _OF_THE_MARK}
+            elif not before.number and _archive_key(self.sheet, row.key) in self.archive:
+                back = {"outcome": SheetCell("back")}
+                self.archived.append(SheetRow(_archive_key(self.sheet, row.key), back))
+            yield replace(
+                row,
+                cells={**row.cells, **words, **_own_cells(before), **self._stated(row, before, state)},
+                number=before.number if is_there else 0,
+                ours=tuple(c.key for c in self.sheet.columns[1:] if c.owner == "program" or c.key in newer),
+            )
+
+    def _before(self, key: str) -> tuple[PulledRow | None, str]:
+        """The row whose words a row of the report gets, and what it says of itself then."""
+        if key in self.there:
+            return self.there[key], "again"
+        if key in self.over:
+            return self.over[key], "back"
+        return self.heirs.get(key), "reworded"
+
+    def _stated(self, row: SheetRow, before: PulledRow, state: str) -> dict[str, SheetCell]:
+        """What this run says of the row, and since when it is there."""
+        if "state" not in self.columns or not row.cell("state").text:
+            return {}
+        states, last = self.columns["state"].choices, before.cells.get("run", "")
+        if row.cell("state").text == states["disputed"]:
+            state = "disputed"
+        elif last == self.sheet.run and before.cells.get("state") in states:
+            # The same run once more: what people have fixed meanwhile has not been asked again.
+            state = before.cells["state"]
+        elif before.cells.get("status") in _FIXED:
+            state = "fixed_again"
+        since = before.cells.get("since") or last or self.sheet.run
+        return {"state": SheetCell(states[state]), "since": SheetCell(since)}
 
     def _newer(self, row: SheetRow, before: PulledRow) -> Iterator[str]:
         """The team's columns in which no person has changed anything, and which get what counts now.
@@ -389,15 +392,14 @@ class _Merging:
         A row that was emptied says nothing, and gets all of it again.
         """
         read = row.read if any(map(before.cells.get, self.team)) else {}
-        for key in (key for key in self.columns if key in self.team):
+        for key in self.team:
             there, after, said = before.cells.get(key, ""), row.cell(key).text, read.get(key, _UNREAD)
             is_unchanged = safe_text(there).strip() == said.text or (key, there, said.text) == _NO_TEST
-            if not (
-                is_unchanged and (key in read or (after and (self.sheet.departure == "closed" or row.read)))
-            ):
+            counts = key in read or (after and (self.sheet.departure == "closed" or row.read))
+            if not (is_unchanged and counts):
                 continue
             yield key
-            text = title_of(self.columns[key], there)
+            text = self.columns[key].choices.get(there, there)
             if there and text.strip() != after and (key, there, after) != _NO_TEST:
                 place = _("{tab}, row {number:d}", tab=self.sheet.title, number=before.number)
                 what = _("{row}, column {title}", row=place, title=self.columns[key].title)
@@ -405,62 +407,31 @@ class _Merging:
 
     def leaving(self) -> Iterator[PulledRow]:
         """The rows that go; what is to be remembered of them is put into the archive."""
+        passed_on = {row.key for row in self.heirs.values()}
         for key, row in self.there.items():
-            if key in self.reported:
+            if key in self.reported or (outcome := self._outcome(row)) is None:
                 continue
-            written, departure = filled_in(row, self.sheet), self.sheet.departure
-            if departure == "closed":
-                outcome = self._outcome(row) or "not_asked"
-                if outcome == "not_asked" and not row.number:
-                    continue
-                # What nobody marked and nobody wrote into is no loss; what was closed is counted.
-                is_problem = _questions(row) and _is_red(row)
-                if key not in self.taken_over and (written or is_problem):
-                    self.archived.append(self._archive_row(key, row, outcome))
-                yield row
-            elif departure == "replaced":
-                if written:
-                    self.archived.append(self._archive_row(key, row, "earlier"))
-                yield row
-            elif departure == "unfilled" and not written:
-                yield row
-
-    def _from_archive(self) -> dict[str, PulledRow]:
-        """The rows of this worksheet that are in the archive, as they stood here, by their keys."""
-        start, rows = archive_key(self.sheet, ""), dict[str, PulledRow]()
-        for name, row in self.archive.items():
-            if name.startswith(start):
-                cells = {key: text for key, text in row.cells.items() if key in self.columns}
-                cells |= {
-                    key: row.cells[_in_archive(key)] for key in self.team if _in_archive(key) in row.cells
-                }
-                subject = next(key for key in _SUBJECTS if key in self.columns)
-                cells[subject] = row.cells.get("subject", "")
-                lines = (line.partition(": ") for line in row.cells.get("other", "").splitlines())
-                others = {title: text for title, colon, text in lines if colon}
-                key = name.removeprefix(start)
-                rows[key] = PulledRow(key=key, number=0, cells=cells, others=others)
-        return rows
-
-    def stays(self, row: PulledRow) -> MergedRow:
-        """A row that is not in the report, as it stands."""
-        cells = {
-            key: cell_of(self.columns.get(key), text)
-            for key, text in row.cells.items()
-            if key in self.columns
-        }
-        return MergedRow(SheetRow(row.key, cells | _own_cells(row)), row.number)
+            # What still waits in the archive stays there.
+            if outcome == "not_asked" and not row.number:
+                continue
+            # What nobody marked and nobody wrote into is no loss; what was closed is counted.
+            is_problem = _questions(row) and _is_red(row)
+            if key not in passed_on and (is_problem or self._is_filled_in(row)):
+                self.archived.append(self._archive_row(row, outcome))
+            yield row
 
     def _outcome(self, row: PulledRow) -> str | None:
-        """Why a row of the review or of the fixes goes; None where its questions were not asked."""
-        questions = _questions(row)
+        """Why a row goes that is not in the report; None where it stays."""
+        departure, questions = self.sheet.departure, _questions(row)
+        if departure != "closed":
+            goes = departure == "replaced" or (departure == "unfilled" and not self._is_filled_in(row))
+            return "earlier" if goes else None
         # A wrong answer to a follow-up says nothing where nobody followed up.
         asked = {f"{name}{LATER}" for name in questions} if LATER in row.key else questions
         if questions and asked | questions <= self.sheet.asked:
             return "changed" if questions & self.sheet.red else "right"
-        if row.cells.get("status") in _CLOSED:
-            return "team"
-        return None if questions and (filled_in(row, self.sheet) or _is_red(row)) else "team"
+        is_open = questions and (_is_red(row) or self._is_filled_in(row))
+        return "not_asked" if is_open and row.cells.get("status") not in _CLOSED else "team"
 
     def _heirs(self) -> dict[str, PulledRow]:
         """Red rows that are new, each with a row of the same question that has just gone with people's words.
@@ -469,55 +440,48 @@ class _Merging:
         """
         left: dict[str, list[PulledRow]] = {}
         for key, row in self.there.items():
-            if key not in self.reported and self._outcome(row) == "changed" and filled_in(row, self.sheet):
+            if key not in self.reported and self._outcome(row) == "changed" and self._is_filled_in(row):
                 for question in _questions(row):
                     left.setdefault(question, []).append(row)
         heirs = {}
         for new in self.sheet.rows if left else ():
-            rows = left.get(question_of(new.key))
-            is_new = new.key not in self.there and archive_key(self.sheet, new.key) not in self.archive
-            if rows and is_new and new.cell("severity").text:
+            rows, is_known = left.get(question_of(new.key)), new.key in self.there or new.key in self.over
+            if rows and not is_known and new.cell("severity").text:
                 heirs[new.key] = rows.pop(0)
-                self.taken_over.add(heirs[new.key].key)
         return heirs
 
-    def _stated(
-        self, row: SheetRow, cells: Mapping[str, SheetCell], before: PulledRow, state: str = "again"
-    ) -> SheetRow:
-        """The row with what this run says of it, and since when it is there."""
-        if "state" not in self.columns or not row.cell("state").text:
-            return replace(row, cells=cells)
-        last, known = before.cells.get("run", ""), {choice.id for choice in self.columns["state"].choices}
-        if row.cell("state").text == title_of(self.columns["state"], "disputed"):
-            state = "disputed"
-        elif last == self.sheet.run and before.cells.get("state") in known:
-            # The same run once more: what people have fixed meanwhile has not been asked again.
-            state = before.cells["state"]
-        elif before.cells.get("status") in _FIXED:
-            state = "fixed_again"
-        since = before.cells.get("since") or last or self.sheet.run
-        stated = {"state": SheetCell(title_of(self.columns["state"], state)), "since": SheetCell(since)}
-        return replace(row, cells={**cells, **stated})
+    def stays(self, row: PulledRow) -> SheetRow:
+        """A row that is not in the report, as it stands."""
+        cells = {
+            key: cell_of(self.columns[key], text) for key, text in row.cells.items() if key in self.columns
+        }
+        return SheetRow(row.key, cells | _own_cells(row), number=row.number)
 
-    def _words(self, row: PulledRow, keys: Collection[str]) -> dict[str, SheetCell]:
-        """What people wrote in a row, also in columns of their own; what is empty there is empty."""
-        cells = {key: cell_of(self.columns[key], row.cells.get(key, "")) for key in keys}
-        return cells | _own_cells(row)
+    def _is_filled_in(self, row: PulledRow) -> bool:
+        """Whether people wrote anything into a row."""
+        return bool(row.others) or any(key in row.cells for key in self.team)
 
-    def _archive_row(self, key: str, row: PulledRow, outcome: str) -> SheetRow:
-        """A row of the archive; `outcome` is an id, for `archived_sheet` knows the titles."""
-        if outcome == "back":
-            return SheetRow(archive_key(self.sheet, key), {"outcome": SheetCell("back")})
-        texts = row.cells
-        subject = next((texts[name] for name in _SUBJECTS if name in texts), "")
-        cells = {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run, "subject": subject}
-        cells |= {_in_archive(key): texts[key] for key in self.team if key in texts}
-        cells |= {name: texts[name] for name in ("answer", "since", "rests_on") if name in texts}
+    def _archive_row(self, row: PulledRow, outcome: str) -> SheetRow:
+        """A row of the archive; its choices are ids, for `_with_archived` knows the titles."""
+        texts = {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run}
+        texts["subject"] = next((row.cells[name] for name in _SUBJECTS if name in row.cells), "")
+        texts |= {_in_archive(key): row.cells[key] for key in self.team if key in row.cells}
+        texts |= {name: row.cells[name] for name in _REMEMBERED if name in row.cells}
         if row.others:
-            cells["other"] = "\n".join(
-                f"{title}: {' '.join(text.split())}" for title, text in row.others.items()
-            )
-        return SheetRow(archive_key(self.sheet, key), {name: SheetCell(text) for name, text in cells.items()})
+            lines = (f"{title}: {' '.join(text.split())}" for title, text in row.others.items())
+            texts["other"] = "\n".join(lines)
+        cells = {name: SheetCell(text) for name, text in texts.items()}
+        return SheetRow(_archive_key(self.sheet, row.key), cells)
+
+    def _as_it_was(self, key: str, archived: PulledRow) -> PulledRow:
+        """A row of the archive as it stood in this worksheet."""
+        texts = archived.cells
+        cells = {name: text for name, text in texts.items() if name in self.columns}
+        cells |= {name: texts[_in_archive(name)] for name in self.team if _in_archive(name) in texts}
+        cells[next(name for name in _SUBJECTS if name in self.columns)] = texts.get("subject", "")
+        lines = (line.partition(": ") for line in texts.get("other", "").splitlines())
+        others = {title: text for title, colon, text in lines if colon}
+        return PulledRow(key=key, number=0, cells=cells, others=others)
 
 
 def _in_archive(key: str) -> str:
@@ -525,12 +489,11 @@ def _in_archive(key: str) -> str:
     return key if key in ARCHIVED else "comment"
 
 
-def archive_key(sheet: Worksheet, key: str) -> str:
-    """The key of a row in the archive."""
+def _archive_key(sheet: Worksheet, key: str) -> str:
     return f"{sheet.name}/{key}"
 
 
-def archived_sheet(archive: Worksheet, rows: Sequence[SheetRow], there: Mapping[str, PulledRow]) -> Worksheet:
+def _with_archived(archive: Worksheet, rows: Sequence[SheetRow], there: Mapping[str, PulledRow]) -> Worksheet:
     """The archive with these rows, whose choices are ids; of a row that is back all else stays."""
     columns = {column.key: column for column in archive.columns}
 
@@ -560,10 +523,10 @@ def _outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow
     """What became of the rows of the review: by owner, how many; those that this run closed before, too."""
     archived = {key: row.cells for key, row in archive.items()}
     archived |= {row.key: {key: cell.text for key, cell in row.cells.items()} for row in merged.archived}
-    of_review = [cells for key, cells in archived.items() if key.startswith(archive_key(review, ""))]
-    fixed_again = title_of(review.column("state"), "fixed_again")
+    of_review = [cells for key, cells in archived.items() if key.startswith(_archive_key(review, ""))]
+    fixed_again = review.column("state").choices["fixed_again"]
     closed = (c for c in of_review if (c.get("outcome"), c.get("closed")) == ("right", review.run))
-    fixed = (line.row for line in merged.rows if line.row.cell("state").text == fixed_again)
+    fixed = (row for row in merged.sheet.rows if row.cell("state").text == fixed_again)
     return {
         "closed": Counter(cells.get("assignee", "") for cells in closed),
         "fixed_again": Counter(row.cell("assignee").text for row in fixed),
@@ -589,15 +552,10 @@ def replaced_line(what: Text, before: Text, by: str, after: Text) -> Message:
 
 def replaced_lines(merged: Iterable[Merged]) -> Iterator[Message]:
     """The first lines on replaced cells of all worksheets, and how many more there are."""
-    lines = [line for plan in merged for line in plan.replaced]
+    lines = [line for each in merged for line in each.replaced]
     yield from lines[:_MOST_LINES]
     if (n := len(lines) - _MOST_LINES) > 0:
         yield ngettext("{n} more cell was replaced.", "{n} more cells were replaced.", n=n)
-
-
-def filled_in(row: PulledRow, sheet: Worksheet) -> bool:
-    """Whether people wrote anything into a row."""
-    return bool(row.others) or any(c.owner == "team" and c.key in row.cells for c in sheet.columns)
 
 
 def _questions(row: PulledRow) -> frozenset[str]:
@@ -612,55 +570,6 @@ def _is_red(row: PulledRow) -> bool:
     return not is_answer_key(row.key) or "severity" in row.cells or row.key.endswith(RED)
 
 
-def title_of(column: Column, choice: str) -> str:
-    """What people read for a choice; any other text is what they wrote."""
-    return next((known.title for known in column.choices if known.id == choice), choice)
-
-
-def cell_of(column: Column | None, text: str) -> SheetCell:
-    """A cell as it was read: the id of a choice becomes its title, a figure a number, a red answer is red."""
-    if column is None:
-        return SheetCell(text)
-    title = title_of(column, text)
-    is_grade = title.isdecimal() and any(choice.title == title for choice in column.choices)
-    if (is_grade or column.kind == "number") and _NUMBER.fullmatch(title):
-        return SheetCell(title, float(title))
-    return SheetCell(title, mark=_MARKED.get(title[:1], "") if column.owner == "program" else "")
-
-
-def own_cell(text: str) -> SheetCell:
-    """What people wrote in a column of their own: a number where it was typed as one."""
-    return SheetCell(text, float(text) if _NUMBER.fullmatch(text) else None)
-
-
-def _own_cells(row: PulledRow) -> dict[str, SheetCell]:
-    return {f"{OTHER}{title}": own_cell(text) for title, text in row.others.items()}
-
-
-def _places(
-    sheet: Worksheet, edited: EditedSheet, *, is_new: bool
-) -> tuple[dict[str, int], list[tuple[Column, int]]]:
-    """All columns of a new worksheet; those of further turns go behind the ones before them there."""
-    others = {f"{OTHER}{title}": place for title, place in edited.others.items()}
-    places = {"key": 0, **edited.columns, **others}
-    added: list[tuple[Column, int]] = []
-    last, before = max(map(turn_of, edited.columns), default=0), "key"
-    for column in sheet.columns:
-        if column.key not in places:
-            if not (is_new or turn_of(column.key) > last):
-                continue
-            at = places[before] + 1
-            places = {key: place + (place >= at) for key, place in places.items()} | {column.key: at}
-            added.append((column, at))
-        before = column.key
-    return places, added
-
-
-def team_kept(sheet: Worksheet) -> bool:
-    """Whether this worksheet is the team's own, to which the program only adds rows."""
-    return all(column.owner == "team" for column in sheet.columns[1:])
-
-
 def _unapproved(sheet: Worksheet, row: SheetRow) -> SheetRow:
     """A new question with "Not yet" in its column of approval: only what people approved is asked.
 
@@ -668,44 +577,21 @@ def _unapproved(sheet: Worksheet, row: SheetRow) -> SheetRow:
     """
     if "approved" not in row.cells:
         return row
-    no = title_of(sheet.column("approved"), "no")
-    return replace(row, cells={**row.cells, "approved": SheetCell(text=no)})
+    return replace(row, cells={**row.cells, "approved": SheetCell(sheet.column("approved").choices["no"])})
 
 
-def day_of(text: str) -> datetime | None:
-    """The day that an ISO date names, where a spreadsheet has such a day."""
-    try:
-        day = datetime.strptime(text, "%Y-%m-%d")
-    except ValueError:
-        return None
-    return day if day >= _FIRST_DAY else None
+def cell_of(column: Column, text: str) -> SheetCell:
+    """A cell as it was read: the id of a choice becomes its title, a figure a number, a red answer is red."""
+    title = column.choices.get(text, text)
+    is_grade = title.isdecimal() and title in column.choices.values()
+    if (is_grade or column.kind == "number") and _NUMBER.fullmatch(title):
+        return SheetCell(title, float(title))
+    return SheetCell(title, mark=_MARKED.get(title[:1], "") if column.owner == "program" else "")
 
 
-def visible(text: str) -> str:
-    """The text as a cell can hold it: U+FFFD stands for what no cell can hold."""
-    if text.isprintable() and "_x" not in text:
-        return text
-    text = _ILLEGAL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _OVERLAPPING.sub(r"\1＿", text)
-
-
-def cell_text(text: str, language: Language, longest: int) -> str:
-    """The text as a cell holds it, cut with a mark where it is longer than a cell may be, in UTF-16 units.
-
-    ("a" * 50, "en", 40) -> "aaaaaaaaaaaaaaaaaa… (32 more characters)". No pair of surrogates is parted.
-    """
-    text = visible(text)
-    if 2 * len(text) <= longest or units(text) <= longest:
-        return text
-    room = longest - units(_left_out(len(text), language))
-    kept = text.encode("utf-16-le")[: 2 * room].decode("utf-16-le", "ignore")
-    return kept + _left_out(len(text) - len(kept), language)
-
-
-def _left_out(n: int, language: Language) -> str:
-    return shown(ngettext("… ({n} more character)", "… ({n} more characters)", n=n), language)
-
-
-def units(text: str) -> int:
-    """The length of a text in UTF-16 units, as Excel and Google count it: an emoji is two."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+def _own_cells(row: PulledRow) -> dict[str, SheetCell]:
+    """What people wrote in columns of their own: a number where it was typed as one."""
+    return {
+        f"{OTHER}{title}": SheetCell(text, float(text) if _NUMBER.fullmatch(text) else None)
+        for title, text in row.others.items()
+    }

@@ -2,18 +2,19 @@
 
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
 
-`report/worksheets.py` makes `Worksheet`s of a run, `sheets/excel.py` and `sheets/google_sheets.py` write them
-and read them back as `PulledRow`s, in which choices are ids and days ISO dates whatever the language was. The
-tables below are the only place that says which worksheets, columns and choices there are: `worksheet()` makes
-a worksheet of them, `layouts()` what it takes to recognise one. A new column is a line of `COLUMNS`, and its
-key in `WORKSHEETS`.
+`report/worksheets.py` makes `Worksheet`s of a run, `sheets/merge.py` says what becomes of one in which people
+have worked, `sheets/excel.py` and `sheets/google_sheets.py` write them and read them back as `PulledRow`s, in
+which choices are ids and days ISO dates whatever the language was. The tables below are the only place that
+says which worksheets, columns and choices there are: `worksheet()` makes a worksheet of them, `layouts()`
+what it takes to recognise one. A new column is a line of `COLUMNS`, and its key in `WORKSHEETS`.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, partial
 from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -45,22 +46,17 @@ FILLS: dict[CellMark, str] = {
     "disputed": "E7E6E6",
 }
 HEADINGS: dict[Owner, str] = {"program": "EFEFEF", "team": "CFE2F3"}
-
-
-class Choice(Value):
-    """One item of a dropdown: `id` is what the program understands, `title` what people pick."""
-
-    id: str
-    title: str
+# The columns that people added have this and their title for a key.
+OTHER = "other."
 
 
 class Column(Value):
-    """A column; a team's column is written when its row is made, and never again.
+    """A column; a team's column is written when its row is made, and again only where nobody changed it.
 
     `width` is in characters of the narrow kind, `help` is the note of the header cell. `kind` says how texts
-    of the team's are read ("date"), or how cells are aligned and formatted. `choices` are offered in columns
-    of the team's, not enforced; in the program's they are what a cell may say. `wrap`: long texts make the
-    row higher.
+    of the team's are read ("date"), or how cells are aligned and formatted. `choices` are titles by ids; they
+    are offered in columns of the team's, not enforced, and in the program's are what a cell may say. `wrap`:
+    long texts make the row higher.
     """
 
     key: str
@@ -68,7 +64,7 @@ class Column(Value):
     owner: Owner = "program"
     width: int = 16
     kind: Literal["text", "number", "date"] = "text"
-    choices: tuple[Choice, ...] = ()
+    choices: Mapping[str, str] = Field(default_factory=dict)
     wrap: bool = False
     help: str = ""
 
@@ -110,12 +106,15 @@ class SheetRow:
     """A row, known by its key; a column that it does not name is empty.
 
     `read` has cells of the team's by column. One that still says what it said then was changed by no person
-    since, and gets what counts.
+    since, and gets what counts. `number` is that of its place in the sheet, 0 of a row that is not there;
+    of one that is there the columns in `ours` are written, and all others left as they are.
     """
 
     key: str
     cells: Mapping[str, SheetCell] = field(default_factory=dict)
     read: Mapping[str, CellRead] = field(default_factory=dict)
+    number: int = 0
+    ours: tuple[str, ...] = ()
 
     def cell(self, column: str) -> SheetCell:
         """What the row has in a column."""
@@ -172,6 +171,11 @@ class Worksheet(Value):
     red: frozenset[str] = frozenset()
     departure: Departure = "kept"
 
+    @property
+    def team(self) -> tuple[Column, ...]:
+        """The columns in which people write."""
+        return tuple(column for column in self.columns if column.owner == "team")
+
     def column(self, key: str) -> Column:
         """The column of that key."""
         return next(column for column in self.columns if column.key == key)
@@ -192,15 +196,27 @@ def turn_of(column: str) -> int:
     return int(column[len(name) :] or 0) if name in TURN_COLUMNS else 0
 
 
-@dataclass
-class Layout:
-    """One worksheet, as it may look in either language: what its tab, columns and choices are called.
+class PulledRow(Value):
+    """A row by its key ("" for one that people added); `number` counts from 1 as people see it.
 
-    `tabs` are titles of the tab; `columns` has keys by title, `choices` ids by column and title. All titles
-    are folded. `team` and `days` are the columns of the team and of dates.
+    Cells are by column key: texts as shown; what was picked, by its id; days in ISO 8601. `others` are the
+    texts in the columns that people added, by title.
     """
 
-    tabs: set[str] = field(default_factory=set)
+    key: str
+    number: int
+    cells: Mapping[str, str] = Field(default_factory=dict)
+    others: Mapping[str, str] = Field(default_factory=dict)
+
+
+@dataclass
+class Layout:
+    """One worksheet, as it may look in either language: what its columns and choices are called.
+
+    `columns` has keys by title, `choices` ids by column and title. All titles are folded. `team` and `days`
+    are the columns of the team and of dates.
+    """
+
     columns: dict[str, str] = field(default_factory=dict)
     team: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
@@ -245,52 +261,103 @@ def folded(title: str) -> str:
 
 # --- Which worksheets and columns a run has, what they are called, and what is picked in them ---
 
+
+class WorksheetKind(NamedTuple):
+    """A worksheet: what it is called and for, and its columns in their order.
+
+    What is read first stands left, what is only looked up right. `departure` is what becomes of a row that
+    the next run does not report; `frozen` columns stay in sight, the key among them.
+    """
+
+    title: Message
+    help: Message
+    columns: str
+    departure: Departure = "kept"
+    frozen: int = 2
+
+
 # The worksheets, by name, in the order of their tabs. The name is in metadata, defined names and keys, and
 # never changes; the title may.
-TABS: Mapping[str, Message] = {
-    "summary": pgettext("a worksheet", "Summary"),
-    "review": pgettext("a worksheet", "Review"),
-    "fixes": pgettext("a worksheet", "Fixes"),
-    "conversations": _("Conversations"),
-    "blind": pgettext("a worksheet", "Blind"),
-    "questions": pgettext("a worksheet", "Questions"),
-    "history": pgettext("a worksheet", "History"),
-    "trends": pgettext("a worksheet", "Question by question"),
-    "archive": pgettext("a worksheet", "Archive"),
+WORKSHEETS: Mapping[str, WorksheetKind] = {
+    "summary": WorksheetKind(
+        pgettext("a worksheet", "Summary"),
+        _("Fill in your release decision, who approved it, when and why, in the row at the top."),
+        "key item value explanation decision approver decided why",
+        departure="replaced",
+    ),
+    "review": WorksheetKind(
+        pgettext("a worksheet", "Review"),
+        _(
+            "Start at the top. Fill in the columns with a blue heading. One row is one answer to "
+            "one question, however many customers got it; what you write stays in its row in the "
+            "next run. A row whose question is answered rightly then goes to the archive, and "
+            "one whose question was not asked waits there."
+        ),
+        "key severity state question answer reference reason likely_cause judge_is assignee"
+        " status cause correct_answer make_test comment checked disputed persona times conversation scores"
+        " expect passages earlier since run",
+        departure="closed",
+    ),
+    "fixes": WorksheetKind(
+        pgettext("a worksheet", "Fixes"),
+        _(
+            "The fixes with the largest gain come first. A fix keeps its row from run to run, "
+            "and goes to the archive when it is no longer found. Columns with a blue heading are "
+            "for your team to fill in."
+        ),
+        "key rank state what where found_cause sure gain assignee status memo turns turns_disputed"
+        " customers question answer reason since run rests_on",
+        departure="closed",
+    ),
+    "conversations": WorksheetKind(
+        _("Conversations"),
+        _(
+            "Every conversation in full. Answers to review are red cells; the judge's conclusion "
+            "is in their note."
+        ),
+        "key config score ended reference user assistant check",
+    ),
+    "blind": WorksheetKind(
+        pgettext("a worksheet", "Blind"),
+        _(
+            "Grade the answers from 1 to 5 without looking at any score. With two reviewers you see how far"
+            " people agree."
+        ),
+        "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
+        departure="unfilled",
+        frozen=1,
+    ),
+    "questions": WorksheetKind(
+        pgettext("a worksheet", "Questions"),
+        _(
+            "The questions of the next run: only rows that are in use and approved are asked. Add rows as you"
+            " like."
+        ),
+        "key question reference expect answerable handover category use approved gold goal facts history",
+    ),
+    "history": WorksheetKind(
+        pgettext("a worksheet", "History"),
+        _("One row for each run."),
+        "key date score target verdict decision red turns no_answer seconds cost",
+        frozen=1,
+    ),
+    "trends": WorksheetKind(
+        pgettext("a worksheet", "Question by question"),
+        _(
+            "How the score of each question developed over the runs that can be compared, from the oldest to"
+            " the newest: ▁ is 0 points, █ is 100."
+        ),
+        "key question trend score change runs run",
+        departure="replaced",
+    ),
+    "archive": WorksheetKind(
+        pgettext("a worksheet", "Archive"),
+        _("What is over, with all that your team wrote about it. It comes back if it happens again."),
+        "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
+        " status comment checked decision approver decided why other since rests_on",
+    ),
 }
-
-HELP: Mapping[str, Message] = {
-    "summary": _("Fill in your release decision, who approved it, when and why, in the row at the top."),
-    "review": _(
-        "Start at the top. Fill in the columns with a blue heading. One row is one answer to "
-        "one question, however many customers got it; what you write stays in its row in the "
-        "next run. A row whose question is answered rightly then goes to the archive, and "
-        "one whose question was not asked waits there."
-    ),
-    "fixes": _(
-        "The fixes with the largest gain come first. A fix keeps its row from run to run, "
-        "and goes to the archive when it is no longer found. Columns with a blue heading are "
-        "for your team to fill in."
-    ),
-    "conversations": _(
-        "Every conversation in full. Answers to review are red cells; the judge's conclusion "
-        "is in their note."
-    ),
-    "blind": _(
-        "Grade the answers from 1 to 5 without looking at any score. With two reviewers you see how far"
-        " people agree."
-    ),
-    "questions": _(
-        "The questions of the next run: only rows that are in use and approved are asked. Add rows as you"
-        " like."
-    ),
-    "history": _("One row for each run."),
-    "trends": _(
-        "How the score of each question developed over the runs that can be compared, from the oldest to the"
-        " newest: ▁ is 0 points, █ is 100."
-    ),
-    "archive": _("What is over, with all that your team wrote about it. It comes back if it happens again."),
-}
+TABS: Mapping[str, Message] = {name: kind.title for name, kind in WORKSHEETS.items()}
 
 
 class ColumnKind(NamedTuple):
@@ -315,18 +382,18 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "assistant": ColumnKind(_("assistant{n}", n=""), 34),
     "check": ColumnKind(_("check{n}", n=""), 34),
     "severity": ColumnKind(pgettext("a column", "Severity"), 10),
-    "persona": ColumnKind(pgettext("a column", "Customer"), 14),
-    "question": ColumnKind(pgettext("a column", "Question"), 34),
+    "persona": ColumnKind(pgettext("a column", "Customer"), 22),
+    "question": ColumnKind(pgettext("a column", "Question"), 26),
     "earlier": ColumnKind(pgettext("a column", "Earlier conversation"), 34),
-    "answer": ColumnKind(pgettext("a column", "Answer"), 44),
+    "answer": ColumnKind(pgettext("a column", "Answer"), 36),
     "passages": ColumnKind(pgettext("a column", "Retrieved passages"), 44),
     "scores": ColumnKind(pgettext("a column", "Scores"), 26),
-    "reason": ColumnKind(pgettext("a column", "Reason"), 40),
-    "judge_is": ColumnKind(pgettext("a column", "Is the judge right?"), team=True),
+    "reason": ColumnKind(pgettext("a column", "Reason"), 30),
+    "judge_is": ColumnKind(pgettext("a column", "Is the judge right?"), 12, team=True),
     "correct_answer": ColumnKind(pgettext("a column", "Proposed reference answer"), 34, team=True),
     "make_test": ColumnKind(pgettext("a column", "Make it a test"), 12, team=True),
     "cause": ColumnKind(pgettext("a column", "Cause"), 14, team=True),
-    "likely_cause": ColumnKind(pgettext("a column", "Likely cause"), 40),
+    "likely_cause": ColumnKind(pgettext("a column", "Likely cause"), 28),
     "rank": ColumnKind(pgettext("a column", "Rank"), 8, kind="number"),
     "what": ColumnKind(pgettext("a column", "What to do"), 52),
     "where": ColumnKind(pgettext("a column", "Where"), 24),
@@ -339,8 +406,8 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "comment": ColumnKind(pgettext("a column", "Comment"), 28, team=True),
     "assignee": ColumnKind(pgettext("a column", "Assignee"), 12, team=True),
     "checked": ColumnKind(pgettext("a column", "Checked on"), 12, team=True, kind="date"),
-    "status": ColumnKind(pgettext("a column", "Status"), 14, team=True),
-    "state": ColumnKind(pgettext("a column", "This run"), 14),
+    "status": ColumnKind(pgettext("a column", "Status"), 12, team=True),
+    "state": ColumnKind(pgettext("a column", "This run"), 12),
     "disputed": ColumnKind(pgettext("a column", "Disputed"), 20),
     "since": ColumnKind(pgettext("a column", "First seen in"), 18),
     "times": ColumnKind(pgettext("a column", "Times"), 8, kind="number"),
@@ -356,7 +423,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "comment_1": ColumnKind(pgettext("a column", "Comment, reviewer 1"), 28, team=True),
     "grade_2": ColumnKind(pgettext("a column", "Grade, reviewer 2"), 14, team=True),
     "comment_2": ColumnKind(pgettext("a column", "Comment, reviewer 2"), 28, team=True),
-    "reference": ColumnKind(pgettext("a column", "Reference answer"), 34),
+    "reference": ColumnKind(pgettext("a column", "Reference answer"), 26),
     "expect": ColumnKind(pgettext("a column", "Expected"), 34),
     "answerable": ColumnKind(pgettext("a column", "Answerable"), 14, team=True),
     "handover": ColumnKind(pgettext("a column", "Handover"), 14, team=True),
@@ -427,23 +494,6 @@ COLUMN_HELP: Mapping[str, Message] = {
     "grade_2": _GRADES,
 }
 
-# The columns of each worksheet, in their order: what is read first stands left, what is only looked up right.
-WORKSHEETS: Mapping[str, str] = {
-    "summary": "key item value explanation decision approver decided why",
-    "review": "key severity state question answer reference reason likely_cause judge_is assignee"
-    " status cause correct_answer make_test comment checked disputed persona times conversation scores"
-    " expect passages earlier since run",
-    "fixes": "key rank state what where found_cause sure gain assignee status memo turns turns_disputed"
-    " customers question answer reason since run rests_on",
-    "conversations": "key config score ended reference user assistant check",
-    "blind": "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
-    "questions": "key question reference expect answerable handover category use approved gold goal facts"
-    " history",
-    "history": "key date score target verdict decision red turns no_answer seconds cost",
-    "trends": "key question trend score change runs run",
-    "archive": "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
-    " status comment checked decision approver decided why other since rests_on",
-}
 # What the team wrote there stands in the archive under the same name, but for notes on fixes.
 ARCHIVED = (
     "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment", "checked",
@@ -520,19 +570,9 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
     "status": {"mended": "修正済み 修正済 対応済み 対応済 済 済み 完了 done", "wontfix": "対応不要 不要"},
     "decision": {"go": "○ 〇 👍 ok 可", "no": "× ✕ 👎 ng 不可"},
 }
-# In characters of the narrow kind, where a worksheet's own differs from the column's. A key of 8 is hidden,
-# of 30 it is what people read.
+# Characters of the narrow kind, where a worksheet's own width differs from that of the column. A key of 8 is
+# hidden, of 30 it is what people read.
 _WIDTHS = {
-    ("review", "persona"): 22,
-    ("review", "state"): 12,
-    ("review", "question"): 26,
-    ("review", "answer"): 36,
-    ("review", "reference"): 26,
-    ("review", "reason"): 30,
-    ("review", "likely_cause"): 28,
-    ("review", "judge_is"): 12,
-    ("review", "status"): 12,
-    ("conversations", "score"): 8,
     ("questions", "question"): 44,
     ("questions", "reference"): 44,
     ("history", "key"): 30,
@@ -545,16 +585,6 @@ _ONLY = {
     ("review", "persona"): "", ("fixes", "customers"): "", ("conversations", "ended"): "",
     ("conversations", "reference"): "rows",
 }  # fmt: skip
-# Their rows have nothing beside the key by which they are known.
-_ONE_FROZEN = ("blind", "history")
-# Rows of all other worksheets are kept.
-_DEPARTURES: Mapping[str, Departure] = {
-    "summary": "replaced",
-    "review": "closed",
-    "fixes": "closed",
-    "blind": "unfilled",
-    "trends": "replaced",
-}
 
 
 def worksheet(
@@ -569,35 +599,32 @@ def worksheet(
     `wording` is "rows" in a report on single-turn rows, which has no customers, but references.
     Columns of turns follow the others: key config user1 assistant1 check1 user2 ...
     """
-    keys = [key for key in WORKSHEETS[name].split() if _ONLY.get((name, key), wording) == wording]
+    kind = WORKSHEETS[name]
+    keys = [key for key in kind.columns.split() if _ONLY.get((name, key), wording) == wording]
     numbered = [(key, n) for n in turns for key in keys if key in TURN_COLUMNS]
+    once = [(key, "") for key in keys if key not in TURN_COLUMNS]
     return Worksheet(
         name=name,
-        title=text(TABS[name]),
-        columns=tuple(
-            _column(name, key, n, text)
-            for key, n in [*((key, "") for key in keys if key not in TURN_COLUMNS), *numbered]
-        ),
+        title=text(kind.title),
+        columns=tuple(_column(name, key, n, text) for key, n in (*once, *numbered)),
         rows=rows,
-        frozen_columns=1 if name in _ONE_FROZEN else 2,
-        help=text(HELP[name]),
-        departure=_DEPARTURES.get(name, "kept"),
+        frozen_columns=kind.frozen,
+        help=text(kind.help),
+        departure=kind.departure,
     )
 
 
 def _column(name: str, key: str, n: int | str, text: Callable[[Message | str], str]) -> Column:
     kind = COLUMNS[key]
-    team = kind.team or (name == "questions" and key != "key")
+    is_team = kind.team or (name == "questions" and key != "key")
     width = _WIDTHS.get((name, key), kind.width)
-    team &= name not in {"archive", "history"}
-    choices = CHOICES.get(key, {})
     return Column(
         key=f"{key}{n}",
         title=text(kind.title.format(n=n) if key in TURN_COLUMNS else kind.title),
-        owner="team" if team else "program",
+        owner="team" if is_team and name not in {"archive", "history"} else "program",
         width=width,
         kind=kind.kind,
-        choices=tuple(Choice(id=choice, title=text(title)) for choice, title in choices.items()),
+        choices={choice: text(title) for choice, title in CHOICES.get(key, {}).items()},
         wrap=width > _WIDE and key != "key",
         help=text(COLUMN_HELP.get(key, "")),
     )
@@ -609,42 +636,29 @@ def layouts() -> Mapping[str, Layout]:
     by_name = {name: Layout() for name in WORKSHEETS}
     # Reports on single-turn rows have titles of their own.
     for (name, layout), wording, language in product(by_name.items(), ("", "rows"), LANGUAGES):
-        text = partial(shown, language=language, context=wording)
-        sheet = worksheet(name, text, (), wording, turns=[""])
-        layout.tabs.add(folded(sheet.title))
+        sheet = worksheet(name, partial(shown, language=language, context=wording), (), wording, turns=[""])
+        layout.team.update(column.key for column in sheet.team)
         for column in sheet.columns:
             layout.columns.setdefault(folded(column.title), column.key)
-            if column.owner == "team":
-                layout.team.add(column.key)
             if column.kind == "date":
                 layout.days.add(column.key)
             choices = layout.choices.setdefault(column.key, {})
-            for choice in column.choices:
-                meant = _MEANT.get(column.key, {}).get(choice.id, "").split()
-                choices |= {folded(text): choice.id for text in (choice.id, choice.title, *meant)}
+            for choice, title in column.choices.items():
+                meant = _MEANT.get(column.key, {}).get(choice, "").split()
+                choices |= {folded(word): choice for word in (choice, title, *meant)}
     return by_name
 
 
-def layout_of(sheet: Worksheet) -> Layout:
-    """The layout of a worksheet, which also knows the columns by the titles that they have there."""
-    layout = layouts().get(sheet.name, Layout())
-    return replace(layout, columns=layout.columns | {folded(c.title): c.key for c in sheet.columns})
-
-
-class PulledRow(Value):
-    """A row by its key ("" for one that people added); `number` counts from 1 as people see it.
-
-    Cells are by column key: texts as shown; what was picked, by its id; days in ISO 8601. `others` are the
-    texts in the columns that people added, by title.
-    """
-
-    key: str
-    number: int
-    cells: Mapping[str, str] = Field(default_factory=dict)
-    others: Mapping[str, str] = Field(default_factory=dict)
-
+# --- What a cell can hold ---
 
 _DECIMALS = re.compile(r"[^.]*\.(\d+)")
+# What XML 1.0 has no place for; tab and line feed are allowed, a carriage return is made a line feed first.
+_ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
+# two that share a low line only the first is escaped: the other would be read as the character.
+_OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
+# Before it Excel counts a 29 February 1900, which never was, and LibreOffice does not.
+_FIRST_DAY = datetime(1900, 3, 1)
 
 
 def decimals_of(text: str) -> int:
@@ -661,6 +675,33 @@ def text_cell(text: str, mark: CellMark = "", note: str = "") -> SheetCell:
 def number_cell(n: float, mark: CellMark = "") -> SheetCell:
     """A number as it is: a whole one to its last digit, others to six digits."""
     return SheetCell(text=f"{n:.0f}" if n % 1 == 0 else f"{n:g}", number=n, mark=mark)
+
+
+def day_of(text: str) -> datetime | None:
+    """The day that an ISO date names, where a spreadsheet has such a day."""
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d")
+    except ValueError:
+        return None
+    return day if day >= _FIRST_DAY else None
+
+
+def cell_text(text: str, longest: int) -> str:
+    """The text as a cell holds it: cut with "…" where it is longer, in UTF-16 units.
+
+    U+FFFD stands for what no cell can hold. No pair of surrogates is parted.
+    """
+    if not text.isprintable() or "_x" in text:
+        text = _ILLEGAL.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+        text = _OVERLAPPING.sub(r"\1＿", text)
+    if 2 * len(text) <= longest or units(text) <= longest:
+        return text
+    return text.encode("utf-16-le")[: 2 * longest - 2].decode("utf-16-le", "ignore") + "…"
+
+
+def units(text: str) -> int:
+    """The length of a text in UTF-16 units, as Excel and Google count it: an emoji is two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 # --- The keys of rows in the worksheet to review: one for each distinct answer, the same in every run ---

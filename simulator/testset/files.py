@@ -139,5 +139,5 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
     said = ((case, f"{history_lines(case.history, language)}\n{case.question}") for case in fresh)
     unlike = [case for case, text in said if duplicates.add(text, case.id, case.passages) is None]
     proposed = cases_sheet(unlike, partial(shown, language=language), language, approved="no")
-    pushed = push((proposed,), at, language=language)
+    pushed = push((proposed,), at)
     return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), tuple(pushed.notes))

@@ -16,7 +16,7 @@ from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import HumanVerdict, Value
 from simulator.report.worksheets import blind_sheet
 from simulator.results.review import SampledTurn, blind_sample
-from simulator.sheets.model import COLUMN_HELP, COLUMNS, HELP, TABS
+from simulator.sheets.model import COLUMN_HELP, COLUMNS, TABS, WORKSHEETS
 from simulator.storage.words import read_news, save_blind_grade
 from simulator.web.review import LABELS, RunReview, Typed, plain_text
 
@@ -62,7 +62,7 @@ def blind_report(review: RunReview) -> Report:
         title=TABS["blind"],
         language=reading.language,
         about=reading.run,
-        sections=(Section("blind", "", (Line(HELP["blind"]),)),),
+        sections=(Section("blind", "", (Line(WORKSHEETS["blind"].help),)),),
     )
 
 

@@ -100,7 +100,7 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
         "make_test",
     }
     assert not any(team & set(row.cells) for row in sheet.rows)
-    assert [c.title for c in sheet.column("status").choices][:2] == ["未対応", "対応中"]
+    assert [*sheet.column("status").choices.values()][:2] == ["未対応", "対応中"]
 
 
 @pytest.mark.parametrize(("language", "turn"), [("ja", " → 2回目："), ("en", " → message 2: ")])

@@ -26,7 +26,7 @@ RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path, language: Language) -> None:
     """Its worksheets have every cell that a workbook's have, and its red ones."""
     made = worksheets(report_context(language))
-    done = pushed(*made, language=language)
+    done = pushed(*made)
     book = server.book(KEY)
     fills = [
         c.get("userEnteredFormat", {}).get("backgroundColorStyle")
