@@ -16,6 +16,9 @@ except ModuleNotFoundError as missing:
     sys.stderr.write(f"error: {missing}. Run `make install` once, then: .venv/bin/python run.py\n")
     sys.stderr.write(f"エラー：{missing}。一度 `make install` を実行してから：.venv/bin/python run.py\n")
     sys.exit(2)
+except KeyboardInterrupt:
+    sys.stderr.write("error: interrupted.\n")
+    sys.exit(3)
 
 if __name__ == "__main__":
     gc.freeze()  # nor are modules looked through for garbage later

@@ -9,20 +9,17 @@ import sys
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from babel.messages import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
 from jinja2.ext import extract_from_ast
-from typer.core import TyperGroup
 
 from simulator import plugins
-from simulator.cli.app import REMARKS, command_tree, help_record
+from simulator.cli.app import ABOUT, CLOSING, all_words, command_of, every_command
 from simulator.core import shelves
 from simulator.core.messages import CHECKOUT, HELP, SHELF, verbatim
-from simulator.core.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("simulator", "judges", "rag_adapters")
@@ -93,30 +90,27 @@ def shelf_texts() -> Iterator[tuple[str, str]]:
 
 def help_texts() -> Iterator[tuple[str, str]]:
     """What --help says, in the pieces in which it is translated, and the file of each."""
-    for path, command, context in commands("", command_tree(), None):
-        word = path.partition(" ")[0]
-        place = f"simulator/cli/{word.replace('-', '_') or 'app'}.py"
-        if room := next((name for name, room in plugins.LAB.items() if word in room.commands), ""):
-            place = f"simulator/lab/{room}/command.py"
-        for text in (command.help, command.epilog, command.short_help):
-            yield from ((paragraph, place) for paragraph in _paragraphs(text or ""))
-        for param in command.get_params(context):
-            _, text = help_record(param, context)
-            yield (
-                REMARKS.sub("", text),
-                ("simulator/core/settings.py" if param.name in Settings.model_fields else place),
-            )
-            if title := getattr(param, "rich_help_panel", None):
-                yield title, "simulator/cli/options.py"
+    for path, command in every_command():
+        place = _place(path.partition(" ")[0])
+        yield from ((paragraph, place) for paragraph in (command.first_line, *_paragraphs(command.help)))
+        for option in command.options:
+            is_setting = option.name in command.settings
+            yield option.text, "simulator/core/settings.py" if is_setting else place
+            if option.title:
+                yield option.title, "simulator/core/settings.py"
+    for word, line in all_words().items():
+        yield line, _place(word)
+        if isinstance(group := command_of(word), plugins.Subcommands):
+            yield from ((paragraph, _place(word)) for paragraph in _paragraphs(group.about))
+    for text in (ABOUT, CLOSING):
+        yield from ((paragraph, "simulator/cli/app.py") for paragraph in _paragraphs(text))
 
 
-def commands(path: str, command: Any, parent: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The words that are typed for it, the command and its context; then those of its subcommands."""
-    name = path.rpartition(" ")[2] or CHECKOUT
-    context = command.make_context(name, [], parent=parent, resilient_parsing=True)
-    yield path, command, context
-    for word in command.list_commands(context) if isinstance(command, TyperGroup) else ():
-        yield from commands(f"{path} {word}".strip(), command.get_command(context, word), context)
+def _place(word: str) -> str:
+    """The file of a command."""
+    if room := next((name for name, room in plugins.LAB.items() if word in room.commands), ""):
+        return f"simulator/lab/{room}/command.py"
+    return f"simulator/cli/{word.replace('-', '_')}.py"
 
 
 def _paragraphs(text: str) -> Iterator[str]:

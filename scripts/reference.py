@@ -1,17 +1,14 @@
 """`python -m scripts.reference`: writes the pages called reference in docs and docs/lab, and docs/schemas."""
 
-import inspect
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from typer.core import TyperGroup
-
-from scripts.messages import commands
 from scripts.schemas import schemas
 from simulator import plugins
-from simulator.cli.app import COMMANDS, command_tree, help_record, in_japanese
+from simulator.cli.app import COMMANDS, every_command
+from simulator.cli.help import meaning
 from simulator.core import shelves
-from simulator.core.messages import Language
+from simulator.core.messages import HELP, Language, shown, verbatim
 from simulator.core.settings import Settings, added_settings, groups, setting_fields
 
 DOCS = shelves.ROOT / "docs"
@@ -85,13 +82,9 @@ class Text:
 
     def __init__(self, language: Language) -> None:
         self.language = language
-        self.tree = list(commands("", command_tree(), None))
-        self.records = {
-            param.name: help_record(param, context)
-            for word in ("evaluate", "simulate")
-            for context in [next(context for path, _, context in self.tree if path == word)]
-            for param in context.command.params
-        }
+        self.all = dict(every_command())
+        options = (*self.all["evaluate"].options, *self.all["simulate"].options)
+        self.options = {option.name: option for option in options}
 
     def say(self, english: str) -> str:
         """A sentence of the page."""
@@ -99,32 +92,27 @@ class Text:
 
     def help(self, english: str) -> str:
         """A sentence of --help."""
-        return english if self.language == "en" else in_japanese(english)
+        return shown(verbatim(english, HELP), self.language)
 
     def settings(self, *, lab: bool) -> Iterator[str]:
         """A line for each setting, by group; those of the lab or the others."""
         of_lab = {name for model in added_settings() for name in model.model_fields}
         for group, names in groups().items():
-            here = [name for name in names if name in self.records and (name in of_lab) is lab]
+            here = [name for name in names if name in self.options and (name in of_lab) is lab]
             if here:
                 yield f"\n### {self.help(group)}\n"
-            for name in here:
-                option, text = self.records[name]
-                word = option.removeprefix("-o, ").removeprefix("--").split()[0].replace("-", "_")
-                other = "" if word == name else f" (`{name}`)"
-                yield f"- `{_typed(option)}`{other}: {self.help(text)}"
+            for option in map(self.options.__getitem__, here):
+                word = option.flags[-1].removeprefix("--").replace("-", "_")
+                other = "" if word == option.name else f" (`{option.name}`)"
+                yield f"- `{option.typed}`{other}: {shown(meaning(option), self.language)}"
 
     def commands(self, *, lab: bool) -> Iterator[str]:
         """What each command does, and the names of its own options; those of the lab or the others."""
-        for path, command, context in self.tree:
-            if path and not isinstance(command, TyperGroup) and (path.split()[0] not in COMMANDS) is lab:
-                records = [
-                    help_record(param, context)
-                    for param in context.command.params
-                    if param.name not in OPTIONS or param.param_type_name == "argument"
-                ]
-                own = " ".join(f"`{_typed(record[0])}`" for record in records if record)
-                yield f"- **{path}**: {self.help(_first(command.help))} {own}".rstrip()
+        for path, command in self.all.items():
+            if (path.split()[0] not in COMMANDS) is lab:
+                own = (option for option in command.options if option.name not in command.settings)
+                names = " ".join(f"`{option.typed}`" for option in own)
+                yield f"- **{path}**: {self.help(_first(command.help))} {names}".rstrip()
 
     def judges(self) -> str:
         """The names of all judges, those first that grade by default."""
@@ -197,12 +185,8 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _typed(record: str) -> str:
-    return record.removesuffix(" <str>").removesuffix(" <list[str]>")
-
-
 def _first(text: str) -> str:
-    return " ".join(inspect.cleandoc(text).split("\n\n")[0].split())
+    return " ".join(text.split("\n\n")[0].split())
 
 
 if __name__ == "__main__":

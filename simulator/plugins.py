@@ -238,8 +238,8 @@ class Plugin:
 
     Only `name` is required. A function that returns None adds nothing to that run.
 
-        commands       by name: a function whose parameters are its options (as Typer reads them, or with
-                       `cli.options.takes`), whose docstring is its help, and which returns the exit code
+        commands       by name: a function whose parameters are its options (or with `cli.options.takes`),
+                       whose docstring is its help, and which returns the exit code
         judges         by name: a function (docs/judges.md), or the path of a rubric in TOML
         readers        formats of logs
         settings       options, variables and keys of rehearsal.toml; a room has them in its settings.py,
@@ -405,9 +405,14 @@ def words() -> dict[str, str]:
     offered = {word: about for room in LAB.values() for word, about in room.commands.items()}
     for plugin in third_party():
         for word, command in plugin.commands.items():
-            page = command.about if isinstance(command, Subcommands) else str(command.__doc__ or "")
+            page = command.about if isinstance(command, Subcommands) else _documentation(command)
             offered.setdefault(word, page.strip().partition("\n")[0])
     return offered
+
+
+def _documentation(command: Callable[..., int]) -> str:
+    """Returns the docstring of a command's function, which `cli.options.takes` keeps."""
+    return str(getattr(command, "function", command).__doc__ or "")
 
 
 def command(word: str) -> Callable[..., int] | Subcommands | None:

@@ -4,11 +4,12 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from simulator.cli.app import command_tree
+from simulator.cli.app import find
+from simulator.cli.options import Command as CommandWithOptions
+from simulator.cli.parsing import values_of
 from tests.commands import Command
 from tests.paths import ROOT
 
@@ -72,14 +73,6 @@ def test_every_picture_is_shown() -> None:
     assert [path.name for path in ROOT.glob("docs/**/*.*g") if f"{path.name})" not in shown] == []
 
 
-def parsed(command: Any, words: list[str], parent: Any = None) -> None:
-    """Reads the words as the program does, and runs nothing. Raises what the parser raises."""
-    with command.make_context("run.py", words, parent=parent) as context:
-        if hasattr(command, "resolve_command"):
-            _, subcommand, rest = command.resolve_command(context, [*context._protected_args, *context.args])
-            parsed(subcommand, rest, context)
-
-
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_every_command_is_one_that_the_program_knows(page: Path) -> None:
     """Its options, its arguments and their kinds, in both languages."""
@@ -88,7 +81,9 @@ def test_every_command_is_one_that_the_program_knows(page: Path) -> None:
             words = shlex.split(typed)
             if page.stem != "reference" and not {"--help", "--help-all"} & set(words):
                 named = bool(words) and not words[0].startswith("-")
-                parsed(command_tree(), words if named else ["simulate", *words])
+                command, path, rest = find(words if named else ["simulate", *words])
+                assert isinstance(command, CommandWithOptions)
+                values_of(command.options, rest, path)
 
 
 @pytest.mark.parametrize("page", ["models.md", "models.ja.md"])

@@ -1,10 +1,12 @@
 """The command line: one module for each command, named like it (`cross-examine` is cross_examine.py).
 
-    app.py           from words to a command, from an error to a line and an exit code; pages of help
-    options.py       options made of `Settings`; `takes` and `takes_settings` give a command its own
-    terminal.py      exit codes, lines on stderr, JSON on stdout, bars, early endings
-    rehearsal.py     makes a run, for `simulate`, `evaluate`, `harness` and matrices; resume.py finishes one
-    publish.py       what follows a run: reports, summary, exit code; destinations.py writes what --to names
+    app.py           from words to a command, from an error to a line and an exit code
+    options.py       what an option is; `takes` and `takes_settings` make options of `Settings`
+    parsing.py       from words to the values of options
+    help.py          pages of help; completion.py: how the line of a shell may go on
+    terminal.py      exit codes, lines on stderr, JSON on stdout, early endings
+    run_or_resume.py makes a run, or finishes one, for `simulate` and `evaluate`
+    publish.py       what follows a run: reports, summary, exit code
     forecast.py      what will be paid, before anything is
 
 A command reads its flags into `Settings`, calls a function of the packages below, and prints. stdout has the

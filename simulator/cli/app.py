@@ -20,45 +20,27 @@ import errno
 import gc
 import io
 import os
-import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import typer
-from pydantic import ValidationError
-from typer.completion import get_completion_inspect_parameters
-from typer.core import TyperCommand, TyperGroup
-
 from simulator import plugins
-from simulator.cli.terminal import ExitCode, discard_output, unread_streams
-from simulator.core.errors import InputError, RehearsalError, UnknownName, value_problem
-from simulator.core.messages import (
-    CHECKOUT,
-    HELP,
-    Message,
-    _,
-    as_called,
-    call_program,
-    language_of,
-    localised,
-    name_pages_in,
-    pgettext,
-    sentences,
-    shown,
-    system_error,
-    verbatim,
-    wrap,
-)
+from simulator.cli.completion import ASKED, LINE, completion
+from simulator.cli.help import command_page, group_page, program_page
+from simulator.cli.options import Command, as_command
+from simulator.cli.parsing import values_of
+from simulator.cli.terminal import EndCommand, ExitCode, discard_output, unread_streams
+from simulator.core.errors import InputError, RehearsalError, UnknownName
+from simulator.core.messages import CHECKOUT, Message, _, call_program, localised, name_pages_in, system_error
 from simulator.core.settings import SETTINGS_FILE
 from simulator.core.templates import read_text_file, read_toml
 from simulator.core.version import __version__
+from simulator.plugins import Subcommands
 from simulator.shelves import FOLDER
 
 # The words of the command line, each with the first line of its help. Its module in this package has the
@@ -87,15 +69,9 @@ COMMANDS = {
 }
 # The words that help shows first.
 FIRST = ("simulate", "open", "report", "fixes", "diff", "review", "doctor")
-# Whether help shows everything: --help-all was asked for.
-EVERYTHING = ContextVar("everything", default=False)
 # Names a file that is read in place of rehearsal.toml. `-c` sets it, so that whatever reads settings, in this
 # process or in one that it starts, reads the same file.
 CONFIG = "REHEARSAL_CONFIG"
-# Set by shells that ask how a line may go on, and by `source_bash` and its like for the script that asks.
-_COMPLETE = "_REHEARSAL_COMPLETE"
-# Says what went wrong within this program, and keeps the details.
-OUR_ERRORS = "simulator.cli.our_errors"
 # These decide nothing: whoever stops reading what they print (`list | head`) has not missed a verdict. All
 # others end with 3 then, for a script must not take a verdict that nobody saw for a passed gate.
 _WITHOUT_VERDICT = ("list", "history", "open", "fixes", "compare", "--version")
@@ -104,7 +80,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _LANGUAGE = "REHEARSAL_LANGUAGE"
 # With --help nothing is read but options.
 _HELP = frozenset({"--help", "-h", "--help-all"})
-_ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every answer.
+ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every answer.
 
 \b
 python run.py --persona angry           the bundled demo bot; no key needed
@@ -112,8 +88,7 @@ python run.py --adapter bot.py:answer   your own bot
 python run.py --voice-opening           each customer words the first question, too
 python run.py simulate --help           the usual options; --help-all has every one
 """
-_ABOUT_MORE = "COMMAND --help shows what each does, --help-all lists them."
-_EPILOGUE = """Without a command, a rehearsal starts. Every option can also be set in the environment or .env
+CLOSING = """Without a command, a rehearsal starts. Every option can also be set in the environment or .env
 (REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5), which -c FILE replaces. The command line overrides the
 environment, and the environment overrides the file.
 
@@ -128,8 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without `arguments` it is the installed command, and messages name it so: they are those of the process.
     """
     if arguments is None:
-        if os.environ.get(_COMPLETE):
-            return _complete()
+        if asked := os.environ.get(ASKED):
+            sys.stdout.write(completion(asked, os.environ.get(LINE, ""), all_words(), command_of))
+            return ExitCode.DONE
         arguments = sys.argv[1:]
         call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
@@ -153,18 +129,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.DONE
         message = _("its output was not read to the end, so the result was not shown.")
         return _say(message, ExitCode.INCOMPLETE, arguments)
-
-
-def _complete() -> int:
-    """Prints how the line in the environment may go on, or the script of a shell that asks for it."""
-    get_completion_inspect_parameters()  # has Typer know its shells
-    try:
-        command_tree().main([], "rehearsal", complete_var=_COMPLETE)
-    except SystemExit as done:
-        return int(done.code or ExitCode.DONE)
-    except RehearsalError:  # a word that is no command has nothing after it
-        pass
-    return ExitCode.DONE
 
 
 def _ready_streams() -> None:
@@ -199,184 +163,6 @@ def _stoppable() -> Iterator[None]:
             signal.signal(stop, handler)
 
 
-# --- Pages of help ---
-
-
-# What the parser itself says, and defaults that are words; everything else on a page stands where it is used.
-_WORDS = (
-    pgettext("help", "[OPTIONS]"),
-    pgettext("help", "COMMAND"),
-    pgettext("help", "[ARGS]..."),
-    pgettext("help", "Arguments"),
-    pgettext("help", "Options"),
-    pgettext("help", "Commands"),
-    pgettext("help", "More"),
-    pgettext("help", "Every other option: --help-all"),
-    pgettext("help", "COMMAND --help shows what each does, --help-all lists them."),
-    pgettext("help", "all"),
-    pgettext("help", "all, mixed"),
-    pgettext("help", "all, each in its own"),
-    pgettext("help", "those that fit the data"),
-)
-# Before a paragraph whose lines are not to be wrapped.
-_VERBATIM = "\b\n"
-# What the parser adds to the help of an option, `[default: 3]  [1<=x<=10]` or `[required]`. Other brackets at
-# the end of a help text are ours, and are translated with it.
-REMARKS = re.compile(r"(?:\s*\[(?:default: |required|x>=|[\d.]+<=x)[^]]*\])+$")
-# A command with more options than these shows the usual ones first.
-_MANY = 40
-_Page: Any = TyperCommand.context_class.formatter_class
-
-
-class JapanesePage(_Page):  # type: ignore[misc]
-    """Writes a help page in Japanese; a text without a translation stays English.
-
-    click lays a page out by the width of English, and breaks lines at spaces, of which Japanese has none.
-    So texts are translated on their way onto the page, wrapped here, and marked as not to be wrapped again.
-    """
-
-    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
-        """The line that says how the command is called."""
-        super().write_usage(prog, " ".join(map(in_japanese, args.split())), prefix or "使い方：")
-
-    def write_heading(self, heading: str) -> None:
-        """The title of a list."""
-        self.write(f"{in_japanese(heading)}：\n")
-
-    def write_text(self, text: str) -> None:
-        """Paragraphs, below the usage and at the end."""
-        width = self.width - self.current_indent
-        super().write_text("\n\n".join(_lines(paragraph, width) for paragraph in text.split("\n\n")))
-
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
-        """Names, and what each means beside it."""
-        names = min(max(len(name) for name, _ in rows), col_max) + col_spacing
-        width = self.width - names - self.current_indent
-        super().write_dl([(name, _lines(text, width)) for name, text in rows], col_max, col_spacing)
-
-
-def in_japanese(english: str) -> str:
-    """A paragraph, title or help of an option in Japanese, with what the parser added in brackets.
-
-    "Ask about at most N answers. [default: 10]  [x>=1]" -> 調べる回答の数の上限。（既定は 10、1以上）
-    """
-    remarks = REMARKS.search(english)
-    text = english[: remarks.start()] if remarks else english
-    japanese = shown(verbatim(text, HELP), "ja")
-    return f"{japanese}（{'、'.join(_remarks(remarks[0]))}）" if remarks else japanese
-
-
-def _remarks(brackets: str) -> Iterator[str]:
-    """What stands in these brackets, in Japanese: defaults, ranges, that it is required.
-
-    "[default: 3]  [1<=x<=10]" -> "既定は 3", "1〜10"    "[required]" -> "必須"    "[x>=1]" -> "1以上"
-    """
-    for remark in re.split(r"\]\s*\[|; ", brackets.strip().removeprefix("[").removesuffix("]")):
-        default = remark.removeprefix("default: ")
-        if default != remark:
-            japanese = shown(verbatim(default, HELP), "ja")
-            yield f"既定は {japanese}" if japanese == default else f"既定は{japanese}"
-        elif "<=x<=" in remark:
-            yield remark.replace("<=x<=", "〜")
-        else:
-            yield "必須" if remark == "required" else f"{remark.removeprefix('x>=')}以上"
-
-
-def _lines(paragraph: str, width: int) -> str:
-    """The paragraph in lines of this width, marked so that they are not wrapped again."""
-    if paragraph.startswith(_VERBATIM):
-        lines = [in_japanese(line) for line in paragraph.removeprefix(_VERBATIM).splitlines()]
-    else:
-        lines = wrap(in_japanese(" ".join(paragraph.split("\n"))), width, by_phrase=True)
-    return _VERBATIM + "\n".join(lines)
-
-
-class CommandGroup(TyperGroup):
-    """A command with subcommands, whose help is in the reader's language."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The subcommand that the first word names. Raises UnknownName where there is none."""
-        word = args[0]
-        if word.startswith("-") or self.get_command(ctx, word):
-            return super().resolve_command(ctx, args)
-        listed = _("All names: python run.py --help.")
-        raise UnknownName(_("command"), word, self.list_commands(ctx), listed=listed)
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """How a line may go on."""
-        return _for_shell(super().shell_complete(ctx, incomplete))
-
-    def get_help(self, ctx: Any) -> str:
-        """The page, as text."""
-        return as_called(super().get_help(_for_reader(ctx)))
-
-
-class PanelCommand(TyperCommand):
-    """A command whose help shows its options under titles, aligned over the whole page."""
-
-    def get_help(self, ctx: Any) -> str:
-        """The page, as text, in the reader's language."""
-        return as_called(super().get_help(_for_reader(ctx)))
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """How a line may go on, with the options that help shows second."""
-        rarer = [param for param in self.params if getattr(param, "hidden", False)]
-        for param in rarer:
-            vars(param)["hidden"] = False
-        items = _for_shell(super().shell_complete(ctx, incomplete))
-        for param in rarer:
-            vars(param)["hidden"] = True
-        return items
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the options by title, in the order in which they are declared."""
-        panels: dict[str, list[tuple[str, str]]] = {}
-        params: list[Any] = self.get_params(ctx)
-        hides = len(params) > _MANY and not EVERYTHING.get()
-        for param in params:
-            if hides and getattr(param, "hidden", False):
-                continue
-            if record := help_record(param, ctx):
-                kind = "Arguments" if param.param_type_name == "argument" else "Options"
-                name = record[0].removesuffix(" <str>").removesuffix(" <list[str]>")
-                title = getattr(param, "rich_help_panel", None) or kind
-                panels.setdefault(title, []).append((name, record[1]))
-        # Beyond the column of names a longer one stands on a line of its own.
-        widest = min(30, max(len(name) for records in panels.values() for name, _ in records))
-        for title, records in panels.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(widest), text) for name, text in records])
-        if hides:
-            formatter.write_paragraph()
-            formatter.write_text("Every other option: --help-all")
-
-
-def _for_shell(items: list[Any]) -> list[Any]:
-    """Completions, with what they mean in the reader's language."""
-    for item in items if language_of(os.environ) == "ja" else ():
-        item.help = item.help and in_japanese(item.help)
-    return items
-
-
-def help_record(param: Any, ctx: Any) -> Any:
-    """Name and help of an option, also of one that help shows second; None where there is none.
-
-    The parser gives no record of a hidden option, so it is shown for as long as it is asked.
-    """
-    hidden, param.hidden = getattr(param, "hidden", False), False
-    try:
-        return param.get_help_record(ctx)
-    finally:
-        param.hidden = hidden
-
-
-def _for_reader(ctx: Any) -> Any:
-    """The context, which writes a Japanese page in a Japanese locale."""
-    if language_of(os.environ) == "ja":
-        ctx.formatter_class = JapanesePage
-    return ctx
-
-
 # --- From words to a command ---
 
 
@@ -392,22 +178,30 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _run(arguments: list[str]) -> int:
-    """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes.
+def _run(typed: list[str]) -> int:
+    """Finds the command that was typed, and runs it or shows its page; returns the exit code.
 
     .env is read before any setting, but not for a page of help: a broken one must not keep people from it.
     """
-    if not {*_HELP, "--version"} & set(arguments):
+    asks_help = not _HELP.isdisjoint(typed)
+    if not asks_help and typed != ["--version"]:
         _read_env_file()
     _take_language()
-    EVERYTHING.set("--help-all" in arguments)
-    arguments = ["--help" if word == "--help-all" else word for word in arguments]
-    command = command_tree()
+    everything = "--help-all" in typed
+    if typed[0] in _HELP or typed[0] == "--version":
+        sys.stdout.write(_program_page(everything=everything) if asks_help else f"{__version__}\n")
+        return ExitCode.DONE
+    command, path, rest = find(typed)
+    if isinstance(command, Subcommands):
+        sys.stdout.write(group_page(path, command.about, _first_lines(command)))
+        return ExitCode.DONE
+    if asks_help:
+        sys.stdout.write(command_page(path, command, everything=everything))
+        return ExitCode.DONE
     try:
-        with command.make_context(CHECKOUT, arguments) as context:
-            return int(command.invoke(context) or ExitCode.DONE)
-    except typer.Exit as done:
-        return done.exit_code
+        return command(values_of(command.options, rest, path)) or ExitCode.DONE
+    except EndCommand as end:
+        return end.code
 
 
 @contextmanager
@@ -462,98 +256,62 @@ def _read_env_file() -> None:
         raise InputError(_(".env: cannot be read ({error}).", error=system_error(error))) from None
 
 
-@cache
-def command_tree() -> Any:
-    """Every command with its options and help, as the parser has it; scripts/reference.py reads it, too."""
-    plugins.offer()
-    app = typer.Typer(
-        cls=Program, help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )  # fmt: skip
+def find(words: Sequence[str]) -> tuple[Command | Subcommands, str, Sequence[str]]:
+    """The command that these words begin with, how it is typed, and the words behind it.
 
-    @app.callback(invoke_without_command=True)
-    def about(version: bool = typer.Option(False, "--version", help="Show the version and exit.")) -> None:
-        if version:
-            sys.stdout.write(f"{__version__}\n")
-
-    return typer.main.get_command(app)
-
-
-class Program(CommandGroup):
-    """All commands; beyond its name and first line, one is imported when it is asked for."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Takes the words apart; a line that is completed may begin with an option of a rehearsal."""
-        begins = ctx.resilient_parsing and args and args[0].startswith("-")
-        return list(super().parse_args(ctx, ["simulate", *args] if begins else args))
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """The words, or the options of the program and of a rehearsal, which needs no word."""
-        items = super().shell_complete(ctx, incomplete)
-        return items + (_command("simulate").shell_complete(ctx, incomplete) if incomplete[:1] == "-" else [])
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The words."""
-        return list(_words())
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command with its options; None where there is no such word."""
-        return _command(cmd_name) if cmd_name in COMMANDS or cmd_name in _words() else None
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Writes the words, each with its first line."""
-        words = _words()
-        shown = words if EVERYTHING.get() else {word: words[word] for word in FIRST}
-        with formatter.section("Commands"):
-            formatter.write_dl(list(shown.items()))
-        if len(shown) < len(words):
-            with formatter.section("More"):
-                rest = [word for word in words if word not in FIRST]
-                formatter.write_text(", ".join(rest) + "\n\n" + _ABOUT_MORE)
-
-
-def _words() -> dict[str, str]:
-    """The words of this program and those of plug-ins, each with its first line."""
-    return {**COMMANDS, **{word: line for word, line in plugins.words().items() if word not in COMMANDS}}
+    Of a group alone (`cases`) it is the group. Raises UnknownName for words that no command has.
+    """
+    word, *rest = words
+    command, path = command_of(word), f"{CHECKOUT} {word}"
+    if not isinstance(command, Subcommands) or not rest or rest[0] in _HELP:
+        return command, path, rest
+    name, *rest = rest
+    if name not in command.commands:
+        raise _unknown_command(name, command.commands)
+    return as_command(command.commands[name]), f"{path} {name}", rest
 
 
 @cache
-def _command(word: str) -> Any:
-    """A command, or a group of them (`cases make`), as the parser has it."""
-    if word not in COMMANDS and (added := plugins.command(word)):
-        if isinstance(added, plugins.Subcommands):
-            return typer.main.get_command(_group(added.about, added.commands))
-        return _alone(word, added)
+def command_of(word: str) -> Command | Subcommands:
+    """The command that a word names. Raises UnknownName where none has it."""
+    plugins.offer()  # of their settings some are options
+    if word not in COMMANDS:
+        if (added := plugins.command(word)) is None:
+            raise _unknown_command(word, all_words())
+        return added if isinstance(added, Subcommands) else as_command(added)
     module = import_module(f"simulator.cli.{word.replace('-', '_')}")
-    if hasattr(module, "SUBCOMMANDS"):
-        return typer.main.get_command(_group(module.ABOUT, module.SUBCOMMANDS))
-    return _alone(word, module.command)
+    command: Command | Subcommands = module.command
+    return command
 
 
-def _alone(word: str, command: Callable[..., int]) -> Any:
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    _add(app, word, command)
-    return typer.main.get_command(app)
+def all_words() -> dict[str, str]:
+    """The words of this program and those of plug-ins, each with its first line."""
+    return COMMANDS | {word: line for word, line in plugins.words().items() if word not in COMMANDS}
 
 
-def _add(app: typer.Typer, word: str, command: Any) -> None:
-    first_line = str(command.__doc__).partition("\n")[0]
-    app.command(word, cls=PanelCommand, short_help=first_line)(command)
+def _first_lines(group: Subcommands) -> dict[str, str]:
+    return {name: as_command(function).first_line for name, function in group.commands.items()}
 
 
-def _group(page: str, commands: Mapping[str, Callable[..., int]]) -> typer.Typer:
-    """A command with subcommands (`cases make`); alone it shows its help."""
-    group = typer.Typer(cls=CommandGroup, help=page, rich_markup_mode=None, add_completion=False)
+def every_command() -> Iterator[tuple[str, Command]]:
+    """All commands by what is typed for them: `diff`, `cases make`."""
+    for word in all_words():
+        command = command_of(word)
+        if isinstance(command, Subcommands):
+            yield from ((f"{word} {name}", as_command(each)) for name, each in command.commands.items())
+        else:
+            yield word, command
 
-    @group.callback(invoke_without_command=True)
-    def about(context: typer.Context) -> None:
-        if context.invoked_subcommand is None:
-            sys.stdout.write(f"{context.get_help()}\n")
 
-    for word, command in commands.items():
-        _add(group, word, command)
-    return group
+def _unknown_command(word: str, names: Iterable[str]) -> UnknownName:
+    return UnknownName(_("command"), word, names, listed=_("All names: python run.py --help."))
+
+
+def _program_page(*, everything: bool) -> str:
+    """The page of help of the program: the usual words, or all of them."""
+    known = all_words()
+    shown = known if everything else {word: known[word] for word in FIRST}
+    return program_page(ABOUT, shown, [word for word in known if word not in shown], CLOSING)
 
 
 # --- From an error to a line and an exit code ---
@@ -580,55 +338,17 @@ def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
             ExitCode.INCOMPLETE,
             arguments,
         )
-    if hasattr(error, "format_message"):  # the command line itself is wrong
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context else CHECKOUT
-        return _say(
-            sentences(
-                _("{message:sentence}", message=_command_line_mistake(error, arguments)),
-                _("See: {path} --help", path=as_called(path)),
-            ),
-            ExitCode.TO_FIX,
-            arguments,
-        )
-    return _say(import_module(OUR_ERRORS).message(error, arguments), ExitCode.OUR_ERROR, arguments)
+    from simulator.cli import our_errors  # reads settings, keys and the cache: only where something is wrong
 
-
-def _command_line_mistake(error: Any, arguments: Sequence[str]) -> Message | str:
-    """What is wrong with the command line, by the class of the parser's exception.
-
-    In words of ours, so that they are translated; what is none of these cases is said in the parser's own.
-    """
-    kind, option = type(error).__name__, getattr(error, "option_name", "")
-    name = error.param.get_error_hint() if getattr(error, "param", None) else ""
-    mistake: Message | str = str(error.format_message())
-    if kind == "NoSuchOption" and (missing := plugins.missing_setting(option.lstrip("-").replace("-", "_"))):
-        mistake = missing.message
-    elif kind == "NoSuchOption":
-        near = tuple(error.possibilities or ())[:2]  # the nearest first
-        did_you_mean = _("Did you mean {names}?", names=near) if near else None
-        mistake = sentences(_("No such option: {option}.", option=option), did_you_mean)
-    elif kind == "BadOptionUsage" and any(argument.startswith(f"{option}=") for argument in arguments):
-        mistake = _("Option '{option}' does not take a value.", option=option)
-    elif kind == "BadOptionUsage":
-        mistake = _("Option '{option}' requires an argument.", option=option)
-    elif kind == "UsageError":  # itself; its subclasses say of what kind they are
-        words = str(error.message).partition(" (")[2].removesuffix(")")
-        mistake = _("Got unexpected extra argument(s) ({words}).", words=words)
-    elif kind == "MissingParameter" and name:
-        mistake = _("{name} is missing.", name=name)
-    elif kind == "BadParameter" and name:
-        cause = error.__cause__
-        problem = value_problem(cause.errors()[0]) if isinstance(cause, ValidationError) else error.message
-        mistake = _("Invalid value for {name}: {problem}", name=name, problem=problem)
-    return mistake
+    return _say(our_errors.message(error, arguments), ExitCode.OUR_ERROR, arguments)
 
 
 def _say(message: Message | str, code: int, arguments: Sequence[str]) -> int:
     """One line on stderr, without the control characters that a message of others may hold."""
+    from simulator.cli import our_errors  # as above
+
     # A last guard: an error may quote a secret.
-    line = localised(_("error: {message}", message=message))
-    text: str = import_module(OUR_ERRORS).without_secrets(line, arguments)
+    text = our_errors.without_secrets(localised(_("error: {message}", message=message)), arguments)
     printable = "".join(letter if letter.isprintable() else " " for letter in text)
     try:
         sys.stderr.write(f"{' '.join(printable.split())}\n")

@@ -18,9 +18,11 @@ from simulator.models.cache import cache_file, clear, entries, size_on_disk
 @takes("json_output")
 def command(
     flags: dict[str, Any],
-    action: Literal["show", "clear"] = argument("", "Show the cache or clear it.", "show"),
+    action: Literal["show", "clear"] = argument("[show|clear]", "Show the cache or clear it.", "show"),
     older_than: float | None = option(
-        "--older-than DAYS", "Clear only answers older than this; those of unknown age count as older.", min=0
+        "--older-than DAYS",
+        "Clear only answers older than this; those of unknown age count as older.",
+        lowest=0,
     ),
 ) -> int:
     """Show how many answers of models are cached on this machine, or delete them.

@@ -39,6 +39,7 @@ from simulator.core.settings import load_settings
 from simulator.core.types import Case, Language
 from simulator.core.writing import write_atomically
 from simulator.models.pricing import check_prices
+from simulator.plugins import Subcommands
 from simulator.privacy.patterns import mask
 from simulator.testset import files
 from simulator.testset.checks import RejectedQuestion, TestSet
@@ -89,11 +90,12 @@ def make(  # noqa: PLR0917 - one for each option
     ),
     out: str = option("--out FILE", "The file to write: .csv or .jsonl.", "cases-made.csv"),
     overwrite: bool = option("--overwrite", "Replace FILE, with all that people changed in it."),
-    number: int = option("--number N", "How many questions.", 40, min=1),
+    number: int = option("--number N", "How many questions.", 40, lowest=1),
     kinds: list[str] | None = option(
         "--kinds NAME,...",
         "Only these kinds: simple, two-passages, follow-up, complaint; out of scope: false-fact, neighbour, "
-        "small-talk. [default: all, mixed]",
+        "small-talk.",
+        shown="all, mixed",
     ),
     from_logs: str | None = option(
         "--from-logs FILE",
@@ -165,9 +167,8 @@ def make(  # noqa: PLR0917 - one for each option
     return _make(run, path, Path(personas_out) if personas_out else None)
 
 
-# The subcommands.
-SUBCOMMANDS = {"make": make, "gaps": gaps}
-ABOUT = """Make test questions from your articles, and find what they leave out.
+command = Subcommands(
+    about="""Make test questions from your articles, and find what they leave out.
 
 \b
 python run.py cases make docs/                       questions, reference answers, articles needed
@@ -175,7 +176,9 @@ python run.py cases make docs/ --to sheets --sheet KEY   let the team approve th
 python run.py cases make --uncovered latest          for articles that no question needs yet
 python run.py cases make --from-logs chats.jsonl     from recorded conversations, personal data masked
 python run.py cases gaps chats.jsonl                 what customers ask, and no question or article has
-"""
+""",
+    commands={"make": make, "gaps": gaps},
+)
 
 
 def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:

@@ -40,7 +40,7 @@ def command(
         "--focus FILE",
         "Write the failed questions to FILE (JSON Lines), for a short run with --cases FILE.",
     ),
-    top: int | None = option("--top N", "Show only the N best fixes. [default: 10]", min=1),
+    top: int | None = option("--top N", "Show only the N best fixes.", shown="10", lowest=1),
     markdown: Path | None = option("--markdown FILE", "Write all fixes as Markdown, to pass on."),
 ) -> int:
     """Show what to fix first: answers to review grouped by their fix, and what each fix would bring.

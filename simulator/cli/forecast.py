@@ -9,11 +9,9 @@ import os
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NoReturn
 
-import typer
-
 from simulator.api.forecast import total
 from simulator.api.progress import progress_bar
-from simulator.cli.terminal import ExitCode, Result, print_json, run_async, saved_in_cache, say
+from simulator.cli.terminal import EndCommand, ExitCode, Result, print_json, run_async, saved_in_cache, say
 from simulator.core.document import Line, Report
 from simulator.core.messages import Message, _, language_of, sentences
 from simulator.core.settings import Settings
@@ -38,12 +36,12 @@ def show_calls(estimate: Mapping[Any, Spending], settings: Settings) -> NoReturn
     """Ends a command with the most that it would take, by role: it knows no more."""
     if settings.json_output:
         print_json(_calls_json(estimate))
-        raise typer.Exit(ExitCode.DONE)
+        raise EndCommand(ExitCode.DONE)
     spending = [(title("role", role), spent) for role, spent in estimate.items()]
     most = Line(_("At most {total}. Nothing was started.", total=total(estimate.values())))
     blocks = (spending_table("forecast", _("role"), spending), most) if len(spending) > 1 else (most,)
     print_report(Report(_("Forecast"), language_of(os.environ), blocks))
-    raise typer.Exit(ExitCode.DONE)
+    raise EndCommand(ExitCode.DONE)
 
 
 Work = Callable[[Callable[..., None]], Coroutine[Any, Any, Result]]
@@ -71,7 +69,7 @@ def judged(
     with progress_bar(pieces, _("graded")) as bar:
         done = run_async(work(bar.advance), saved_in_cache(settings.cache))
     if done is None:  # why was said; the exit code is taken from here, past whatever the command would show
-        raise typer.Exit(ExitCode.INCOMPLETE)
+        raise EndCommand(ExitCode.INCOMPLETE)
     return done
 
 

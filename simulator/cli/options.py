@@ -1,4 +1,4 @@
-"""The options of the commands, made from Settings, and their help pages in both languages.
+"""The options of the commands, most of them made from Settings.
 
 Nearly every field of `Settings` (core/settings.py) is an option, mostly of the same name: its description is
 the help, its type the kind of value, its default what help shows. A command takes some of them, and
@@ -9,17 +9,20 @@ parameters of its own:
 
 `flags` has what stood on the command line, as text: {"runs": None, "json_output": False}.
 `load_settings(flags)` reads and checks it with environment and rehearsal.toml, so that all three follow the
-same rules.
+same rules. A function without `takes`, as a plug-in may have, has its parameters alone as options.
 """
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-import typer
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from simulator.core.errors import InputError, value_problem
+from simulator.core.messages import _
 from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import (
     GROUPS,
@@ -66,39 +69,112 @@ _SHAPES = {
     "N": "limit sample turns repeats seed concurrency calls rpm tpm",
 }
 _METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
-
-
-def _shape(name: str) -> str:
-    """What a value looks like in help; empty where it is a name or one of a few words."""
-    added = (model.shapes[name] for model in added_settings() if name in model.shapes)
-    return _METAVARS.get(name) or next(added, "")
-
-
 # A second, short spelling.
 _SHORT = {"runs": ("-o",)}
-# Takes the flags, and parameters of its own; returns the exit code.
-Command = Callable[..., int]
 
 
-def option(flag: str, text: str, default: Any = None, **more: Any) -> Any:
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option of a command; one without flags is an argument, a word that stands by itself.
+
+    `name` is the parameter that gets the value: of type `kind`, not below `lowest` and not above `highest`;
+    or `default`, which help shows as `shown`. A switch has no `metavar`. `title` is the list of a page of
+    help, which shows a `rare` one second.
+    """
+
+    flags: tuple[str, ...] = ()
+    metavar: str = ""
+    text: str = ""
+    default: Any = None
+    shown: str = ""
+    is_required: bool = False
+    lowest: float | None = None
+    highest: float | None = None
+    name: str = ""
+    kind: Any = str
+    title: str = ""
+    rare: bool = False
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it takes no value."""
+        return bool(self.flags) and not self.metavar
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it may be repeated."""
+        return any(get_origin(kind) is list for kind in (self.kind, *get_args(self.kind)))
+
+    @property
+    def typed(self) -> str:
+        """As it stands in help: `-o, --runs FOLDER`, `[FILE]`."""
+        if not self.flags:
+            is_marked = self.is_required or self.metavar.startswith("[")
+            return self.metavar if is_marked else f"[{self.metavar}]"
+        return f"{', '.join(self.flags)} {self.metavar}".rstrip()
+
+    def value(self, text: str) -> Any:
+        """The value that a text means. Raises InputError."""
+        try:
+            kind: Any = Annotated[self.kind, Field(ge=self.lowest, le=self.highest)]
+            return TypeAdapter(kind).validate_python(text)
+        except ValidationError as error:
+            msg = _(
+                "{key}{at} {value}: {problem}.",
+                key=self.flags[-1] if self.flags else self.metavar,
+                at="",
+                value=text[:60],
+                problem=value_problem(error.errors()[0]),
+            )
+            raise InputError(msg) from None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A function with its options; of these, those in `settings` are handed to it as one table of flags."""
+
+    function: Callable[..., int]
+    options: tuple[Option, ...]
+    settings: tuple[str, ...] = ()
+    takes_flags: bool = False
+
+    def __call__(self, values: Mapping[str, Any]) -> int:
+        """Does it, with the values of the options by name; returns the exit code."""
+        flags = {name: values[name] for name in self.settings}
+        rest = {name: value for name, value in values.items() if name not in flags}
+        return self.function(flags, **rest) if self.takes_flags else self.function(**rest)
+
+    @property
+    def help(self) -> str:
+        """What it does: paragraphs."""
+        return inspect.getdoc(self.function) or ""
+
+    @property
+    def first_line(self) -> str:
+        """What it does, in a line."""
+        return self.help.partition("\n")[0]
+
+
+def option(typed: str, text: str, default: Any = None, shown: str = "", **bounds: Any) -> Any:
     """An option of one command alone, as its parameter's default: `--limit N`, or `--again` for a switch.
 
     A `default` other than None and False is shown in the help; `...` means that the option must be given.
+    `shown` is what help shows instead. `lowest` and `highest` are bounds of a number.
     """
-    name, _unused, metavar = flag.partition(" ")
-    value = default if metavar else False
-    return typer.Option(
-        value, name, metavar=metavar or None, help=text + _shown(value), show_default=False, **more
-    )
+    flag, _blank, metavar = typed.partition(" ")
+    option = _with_default(default if metavar else False, shown)
+    return replace(option, flags=(flag,), metavar=metavar, text=text, **bounds)
 
 
 def argument(metavar: str, text: str, default: Any = None) -> Any:
     """A word of a command line that is no option; see `option`."""
-    return typer.Argument(default, metavar=metavar or None, help=text + _shown(default), show_default=False)
+    return replace(_with_default(default), metavar=metavar, text=text)
 
 
-def _shown(default: Any) -> str:
-    return "" if default in (None, False, "", ...) else f" [default: {default}]"
+def _with_default(default: Any, shown: str = "") -> Option:
+    if default is ...:
+        return Option(is_required=True)
+    return Option(default=default, shown=shown or ("" if default in (None, False, "") else str(default)))
 
 
 # The run that a command is about.
@@ -113,7 +189,7 @@ GOOD = option(
 
 def takes_settings(
     protocol: Protocol, without: frozenset[str] = frozenset(), **looks: Any
-) -> Callable[[Command], Callable[..., int]]:
+) -> Callable[[Callable[..., int]], Command]:
     """The command with every setting of a protocol as an option but those in `without`; see `takes`."""
     foreign = foreign_settings(protocol)
     names = (name for names in groups().values() for name in names if name not in foreign | without)
@@ -126,90 +202,87 @@ def takes(
     defaults: Mapping[str, str] = MappingProxyType({}),
     texts: Mapping[str, str] = MappingProxyType({}),
     usual: frozenset[str] = USUAL,
-) -> Callable[[Command], Callable[..., int]]:
+) -> Callable[[Callable[..., int]], Command]:
     """The command with these settings as options, after parameters of its own.
 
-    Of many, help shows the `usual` ones; of few, all.
-
-    It is called with a dict of the flags, None or False where one is not on the command line. The options in
-    `repeated` may be repeated, and arrive as a list; `defaults` are what help shows for this command, and
-    `texts` the whole help of a setting that means something else here.
+    Of many, help shows the `usual` ones; of few, all. The function is called with a dict of the flags, None
+    or False where one is not on the command line. The options in `repeated` may be repeated, and arrive as a
+    list; `defaults` are what help shows for this command, and `texts` the whole help of a setting that means
+    something else here.
     """
+    titles = {name: title for title, members in groups().items() for name in members}
+    # A setting of a room that is not there is no option.
+    there = tuple(name for name in names if name in titles)
+    is_short = len(there) < len(titles) / 2  # a few options need no titles
 
-    def with_options(command: Command) -> Callable[..., int]:
-        _, *parameters_of_command = inspect.signature(command).parameters.values()
-        titles: dict[str, str | None] = {
-            name: title for title, members in groups().items() for name in members
-        }
-        # A setting of a room that is not there is no option.
-        there = tuple(name for name in names if name in titles)
-
-        def parsed(**values: Any) -> int:
-            return command({name: values.pop(name) for name in there}, **values)
-
-        if len(there) < len(titles) / 2:  # a few options need no titles
-            titles = dict.fromkeys(titles)
-        options = [
-            _parameter(
-                name,
-                titles[name],
-                repeated=name in repeated,
-                default=defaults.get(name),
-                text=texts.get(name),
-                usual=usual,
+    def with_options(function: Callable[..., int]) -> Command:
+        _flags, *own = inspect.signature(function, eval_str=True).parameters.values()
+        options = (
+            replace(
+                _of_setting(name, defaults.get(name), texts.get(name), is_repeated=name in repeated),
+                title="" if is_short else titles[name],
+                rare=name not in usual,
             )
             for name in there
-        ]
-        # Typer reads a signature: this one has the command's own parameters, then one for each setting.
-        parameters = [*parameters_of_command, *options]
-        parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        parsed.__annotations__ = {p.name: p.annotation for p in parameters}
-        parsed.__doc__ = command.__doc__
-        return parsed
+        )
+        return Command(function, (*map(_of_parameter, own), *options), there, takes_flags=True)
 
     return with_options
 
 
-def _parameter(
-    name: str,
-    title: str | None,
-    *,
-    repeated: bool,
-    default: str | None,
-    text: str | None,
-    usual: frozenset[str],
-) -> inspect.Parameter:
+def as_command(function: Callable[..., int] | Command) -> Command:
+    """A command; of a plain function the parameters are its options, those without a default arguments."""
+    if isinstance(function, Command):
+        return function
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    return Command(function, tuple(map(_of_parameter, parameters)))
+
+
+def _of_parameter(parameter: inspect.Parameter) -> Option:
+    """What a parameter's default says of it, or of `name: str = "you"`: `--name NAME`."""
+    kind, given, name = parameter.annotation, parameter.default, parameter.name
+    if isinstance(given, Option):
+        return replace(given, name=name, kind=kind)
+    kind = str if kind is parameter.empty else kind
+    if given is parameter.empty:
+        return Option(metavar=name.upper(), is_required=True, name=name, kind=kind)
+    metavar = "" if isinstance(given, bool) else name.upper()
+    return replace(_with_default(given), flags=(flag(name),), metavar=metavar, name=name, kind=kind)
+
+
+def _of_setting(name: str, default: str | None, text: str | None, *, is_repeated: bool) -> Option:
     """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks.
 
     bool -> a switch; Literal -> its words as the metavar (`ja|en`); a tuple or dict -> may be repeated.
     """
     field = setting_fields()[name]
     kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
-    is_switch = bool in kinds
     # Prices are one file. Questions are, too, and Settings refuses a second one instead of overlooking it.
-    is_list = repeated or name == "cases" or (name != "prices" and (tuple in kinds or dict in kinds))
+    is_list = is_repeated or name == "cases" or (name != "prices" and (tuple in kinds or dict in kinds))
     words = get_args(kinds.get(Literal))
-    metavar = None if is_switch else _shape(name) or "|".join(words) or "NAME"
-    text = text or f"{field.description}{_shown(default or _default_of(name, field))}"
-    option = typer.Option(
-        *_SHORT.get(name, ()), flag(name), help=text, metavar=metavar, rich_help_panel=title,
-        show_default=False, hidden=name not in usual,
-    )  # fmt: skip
-    read_as: Any = bool if is_switch else list[str] | None if is_list else str | None
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False if is_switch else None,
-        annotation=Annotated[read_as, option],
+    return Option(
+        flags=(*_SHORT.get(name, ()), flag(name)),
+        metavar="" if bool in kinds else _shape(name) or "|".join(words) or "NAME",
+        text=text or str(field.description),
+        default=False if bool in kinds else None,
+        shown="" if text else default or _default_of(name, field),
+        name=name,
+        kind=list[str] if is_list else str,
     )
 
 
-def _default_of(name: str, field: FieldInfo) -> str | None:
-    """The default of a setting as help shows it; None where it has none, or one that is told in words."""
+def _shape(name: str) -> str:
+    """What a value looks like in help; empty where it is a name or one of a few words."""
+    added = (model.shapes[name] for model in added_settings() if name in model.shapes)
+    return _METAVARS.get(name) or next(added, "")
+
+
+def _default_of(name: str, field: FieldInfo) -> str:
+    """The default of a setting as help shows it; empty where it has none, or one that is told in words."""
     models: dict[str, str] = {f"{role}_model": model for role, model in DEFAULT_MODELS.items()}
     value = models.get(name, field.default)
     if field.default_factory is not None or value in (None, False, (), {}):
-        return None
+        return ""
     if isinstance(value, tuple):
         return ", ".join(value)
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -16,17 +16,17 @@ from simulator.cli.terminal import ExitCode, print_json
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.settings import SETTINGS_FILE, load_settings
+from simulator.plugins import Subcommands
 from simulator.sheets import connect as connection
 from simulator.sheets.google_api import APIS, VARIABLES, SheetsClient, account, key_of
 from simulator.sheets.google_sheets import write_test_cell
 
-ABOUT = "Connect a Google Sheet, for results to be reviewed there."
 # Google's page on which an account for the program is made.
 ACCOUNTS = "https://console.cloud.google.com/iam-admin/serviceaccounts/create"
 
 
 @takes("sheet", "json_output")
-def command(
+def connect(
     flags: dict[str, Any],
     key: str | None = option("--key FILE", "A service account's key, the JSON file from Google's console."),
 ) -> int:
@@ -73,4 +73,6 @@ def command(
     return ExitCode.DONE
 
 
-SUBCOMMANDS = {"connect": command}
+command = Subcommands(
+    about="Connect a Google Sheet, for results to be reviewed there.", commands={"connect": connect}
+)

@@ -41,6 +41,14 @@ class ExitCode(IntEnum):
     OUR_ERROR = 4
 
 
+class EndCommand(Exception):
+    """Ends a command with an exit code, past whatever it would do next; all has been said."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 def print_json(values: Mapping[str, Any]) -> None:
     """Writes one JSON object to stdout, on one line."""
     sys.stdout.write(json.dumps(values, ensure_ascii=False, default=_english) + "\n")

@@ -94,7 +94,7 @@ class Endpoint(BaseModel):
     field that is None is left out.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     role: Role
     model: str

@@ -130,7 +130,7 @@ def test_flags_reach_the_settings(run: Any) -> None:
 
 
 WRONG = [
-    ("--personna calm", "No such option: --personna. Did you mean --persona, --"),
+    ("--personna calm", "unknown option: '--personna'. Did you mean --persona, --"),
     ("--turns", "Option '--turns' requires an argument."),
     ("--turns three", "--turns three: must be a whole number"),
     ("simulat", "unknown command: 'simulat'. Did you mean simulate?"),

@@ -13,16 +13,15 @@ from simulator.cli.app import main
 @pytest.fixture
 def completed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], list[str]]:
-    """How a line may go on, as bash asks it: the last word is the one being typed."""
+) -> Callable[[str, str], list[str]]:
+    """How a line may go on; the last word is the one being typed."""
 
-    def ask(line: str) -> list[str]:
+    def ask(line: str, asked: str = "words") -> list[str]:
         monkeypatch.setattr(sys, "argv", ["rehearsal"])
-        monkeypatch.setenv("_REHEARSAL_COMPLETE", "complete_bash")
-        monkeypatch.setenv("COMP_WORDS", line)
-        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        monkeypatch.setenv("_REHEARSAL_COMPLETE", asked)
+        monkeypatch.setenv("_REHEARSAL_LINE", line)
         assert main() == 0
-        return capsys.readouterr().out.split()
+        return capsys.readouterr().out.splitlines()
 
     return ask
 
@@ -40,30 +39,22 @@ def completed(
         ("rehearsal nonsense --", []),
     ],
 )
-def test_a_line_goes_on(completed: Callable[[str], list[str]], line: str, words: list[str]) -> None:
+def test_a_line_goes_on(completed: Callable[..., list[str]], line: str, words: list[str]) -> None:
     """Words, words of a group, and options, also those of a rehearsal without its word and the rarer ones."""
     assert completed(line) == words
 
 
 def test_a_japanese_reader_reads_what_an_option_means(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    completed: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the shell shows it, as fish does."""
-    for name, value in {
-        "LC_ALL": "ja_JP.UTF-8",
-        "_REHEARSAL_COMPLETE": "complete_fish",
-        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
-        "_TYPER_COMPLETE_ARGS": "rehearsal --tur",
-    }.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "argv", ["rehearsal"])
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
 
-    assert main() == 0
-    assert capsys.readouterr().out.startswith("--turns\t1つの会話")
+    assert completed("rehearsal --tur", "tabs")[0].startswith("--turns\t1つの会話")
 
 
 def test_bash_takes_the_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The line of the docs defines a completion of `rehearsal`."""
+    """The line of the docs defines a completion of `rehearsal`, which asks with the line up to the cursor."""
     bash = shutil.which("bash")
     if bash is None:
         pytest.skip("no bash here")
@@ -72,13 +63,9 @@ def test_bash_takes_the_script(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert main() == 0
     script = capsys.readouterr().out
 
-    done = subprocess.run(
-        [bash, "--norc", "-c", f"{script}\ncomplete -p rehearsal"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip().endswith("-F _rehearsal_completion rehearsal")
-
-
-def test_help_stays_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
-    """No option of the program is about completion."""
-    assert main(["--help-all"]) == 0
-    assert "completion" not in capsys.readouterr().out
+    asks = "rehearsal() { echo $_REHEARSAL_LINE; }; COMP_LINE='rehearsal di --x'; COMP_POINT=12"
+    line = f"{script}\n{asks}; _rehearsal_completion; complete -p rehearsal; echo $COMPREPLY"
+    done = subprocess.run([bash, "--norc", "-c", line], capture_output=True, text=True, check=True)
+    asked, answer = done.stdout.splitlines()
+    assert asked.endswith("-F _rehearsal_completion rehearsal")
+    assert answer == "rehearsal di"

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from scripts import messages
-from simulator.cli.app import COMMANDS, command_tree, main
+from simulator.cli.app import COMMANDS, all_words, every_command, main
 from simulator.core.messages import CHECKOUT
 from tests.golden_files import compare
 
@@ -29,12 +27,9 @@ def page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return shown
 
 
-@cache
-def commands() -> dict[str, tuple[Any, Any]]:
-    """All commands by the words that are typed, each with its context."""
-    return {
-        path: (command, context) for path, command, context in messages.commands("", command_tree(), None)
-    }
+def pages() -> list[str]:
+    """What is typed for every page."""
+    return ["", "cases", "sheets", *(path for path, _command in every_command())]
 
 
 @pytest.mark.parametrize("word", ["", "simulate"])
@@ -58,7 +53,7 @@ def test_the_usual_options_come_first(page: Any) -> None:
 @pytest.mark.parametrize("columns", [60, 80, 110])
 def test_lines_fit_the_terminal(page: Any, columns: int) -> None:
     """A full-width character takes two columns; what cannot be broken (commands, names) may stand out."""
-    for path in commands():
+    for path in pages():
         for line in page(path, columns).splitlines():
             fits = cell_len(line) <= min(100, columns)
             name = re.fullmatch("[（「]?[!-~]+[、。）」]*", line.strip())
@@ -68,27 +63,24 @@ def test_lines_fit_the_terminal(page: Any, columns: int) -> None:
 
 def test_a_page_names_every_option_and_leaves_no_english(page: Any) -> None:
     """Names and values stay; between them there is no English sentence."""
-    for path, (command, context) in commands().items():
+    commands = dict(every_command())
+    for path in pages():
         shown = page(path)
         told = "\n".join(line for line in shown.splitlines() if CHECKOUT not in line)
-        options = [option for param in command.get_params(context) for option in param.opts]
+        options = [option.typed for option in commands[path].options] if path in commands else []
 
-        assert [option for option in options if option.startswith("-") and option not in shown] == []
-        words = command.list_commands(context) if hasattr(command, "list_commands") else []
-        assert all(f"\n  {word} " in shown for word in words)
+        assert [typed for typed in options if f"  {typed}" not in shown] == []
         assert ENGLISH.findall(told) == [], path
 
 
 def test_every_command_can_print_json() -> None:
     """But for `open`, which prints an address and goes on until Ctrl-C."""
-    without = {
-        path
-        for path, (command, context) in commands().items()
-        if path and not hasattr(command, "list_commands")
-        if not any("--json" in param.opts for param in command.get_params(context))
+    flags = {
+        path: {flag for option in command.options for flag in option.flags}
+        for path, command in every_command()
     }
 
-    assert without == {"open"}
+    assert {path for path, named in flags.items() if "--json" not in named} == {"open"}
 
 
 def test_a_group_alone_shows_its_page(page: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,4 +89,4 @@ def test_a_group_alone_shows_its_page(page: Any, capsys: pytest.CaptureFixture[s
 
     assert main(["cases"]) == 0
     assert capsys.readouterr().out == asked
-    assert set(COMMANDS) <= commands().keys()
+    assert set(COMMANDS) <= all_words().keys()

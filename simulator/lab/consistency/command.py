@@ -47,9 +47,9 @@ from simulator.storage.run_file import RunFile, find_run, read_run
 def command(
     flags: dict[str, Any],
     run: str = RUN,
-    limit: int = option("--limit N", "Ask about at most N answers.", 10, min=1),
+    limit: int = option("--limit N", "Ask about at most N answers.", 10, lowest=1),
     questions: int = option(
-        "--questions N", "Ask at most N follow-up questions about each answer.", 3, min=1, max=10
+        "--questions N", "Ask at most N follow-up questions about each answer.", 3, lowest=1, highest=10
     ),
     again: bool = option("--again", "Ask again what was asked before."),
 ) -> int:

@@ -46,7 +46,7 @@ def suggest(  # noqa: PLR0917 - one for each option
         "--write FILE",
         "Write the thresholds to this metric file (metric_output_info.json).",
     ),
-    limit: int | None = option("--limit N", "Use only N answers, drawn at random.", min=1),
+    limit: int | None = option("--limit N", "Use only N answers, drawn at random.", lowest=1),
 ) -> int:
     """Suggest thresholds from answers that people called right or wrong.
 

@@ -38,7 +38,7 @@ def command(
         "--include FOLDER", "A folder of task files, which --tasks can then name."
     ),
     shots: int | None = option(
-        "--shots N", "Examples before each question, instead of the task's number.", min=0
+        "--shots N", "Examples before each question, instead of the task's number.", lowest=0
     ),
 ) -> int:
     """Evaluate the bot with lm-evaluation-harness: its tasks or yours, as a run with reports.

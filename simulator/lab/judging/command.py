@@ -47,7 +47,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
     label: str | None = option("--label NAME", "The label to compare with: a key of `labels`."),
     good: str | None = GOOD,
     limit: int | None = option(
-        "--limit N", "Use only N answers, drawn at random; with --probes, N pairs of each kind.", min=1
+        "--limit N", "Use only N answers, drawn at random; with --probes, N pairs of each kind.", lowest=1
     ),
     judges: str | None = option(
         "--judges NAME,...",

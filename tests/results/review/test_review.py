@@ -88,7 +88,7 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
         (("latest", "--export", "labels.jsonl"), "no answer of"),
         (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
         (("latest", "--from", "sheet:!!"), "not a sheet's key or address"),
-        (("latest", "--form", "x.csv"), "No such option: --form"),
+        (("latest", "--form", "x.csv"), "unknown option: '--form'"),
     ],
 )
 def test_what_is_to_mend_is_one_line(run: Any, arguments: tuple[str, ...], said: str) -> None:
