@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measured import ROOT
-from simulator.core.types import SAME_AS
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
 from tests.servers.replies import ChatRequest, play
@@ -141,12 +140,8 @@ def _by_turn(run: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _graded(judge: str, score: dict[str, Any]) -> dict[str, Any]:
-    """A score, without what differs from run to run or with every edit of code.
-
-    That is the hash of a judge that is code, and whose grade of the same first turn this one is.
-    """
-    detail = {key: value for key, value in score["detail"].items() if key != SAME_AS}
-    return score | {"detail": detail} | ({"rubric": ""} if judge == "cosine" else {})
+    """A score, without the hash of a judge that is code, which differs with every edit."""
+    return score | ({"rubric": ""} if judge == "cosine" else {})
 
 
 def _counted(record: Mapping[str, Any]) -> str:

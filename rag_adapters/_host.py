@@ -3,9 +3,9 @@
     python _host.py bot.py:answer
 
 Reads a JSON object a line, {"id": 1, "args": [...], "kwargs": {...}}, or for a runnable {"id": 1, "inputs":
-{...}, "config": {...}}, whose inputs are tried in turn. Answers {"id": 1, "result": ...}, {"id": 1, "pieces":
-[...]} for a stream, or {"id": 1, "error": "..."}; {"id": 1, "first": true} when a stream says its first
-words. Beside the result of a LangChain runnable stands what its retrievers found on the way: {"seen": {...}}.
+{...}, "config": {...}}, whose inputs are tried in turn. Answers {"id": 1, "result": ...}, for a stream
+{"id": 1, "pieces": [...], "first": 0.2} with the seconds to its first words, or {"id": 1, "error": "..."}.
+Beside the result of a LangChain runnable stands what its retrievers found on the way: {"seen": {...}}.
 The first line says what the bot is. What the bot prints goes to the standard error; the end of the input ends
 the process.
 """
@@ -28,6 +28,7 @@ import json
 import operator
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -44,51 +45,39 @@ _DEEPEST = 20
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value as JSON: tuples and objects keep what tells them from lists and mappings."""
+    """The value as JSON: what tells tuples and objects from lists and mappings stands in keys of their own.
+
+    Of an object the fields that it declares are a mapping; else those attributes are kept that messages and
+    documents have, or its text.
+    """
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if depth > _DEEPEST:
         return str(value)
-    if isinstance(value, dict):
-        return {"map": [[str(key), plain(item, depth + 1)] for key, item in value.items()]}
-    if isinstance(value, tuple):
-        return {"tuple": [plain(item, depth + 1) for item in value]}
-    if isinstance(value, (list, set, frozenset)):
-        return [plain(item, depth + 1) for item in value]
-    number = _number(value)
-    return _object(value, depth) if number is None else number
-
-
-def _number(value: Any) -> int | float | None:
-    """A number of any library, as scores of an index are; None for anything else, an array included."""
-    for converted in (operator.index, float):
+    if isinstance(value, (tuple, list, set, frozenset)):
+        items = [plain(item, depth + 1) for item in value]
+        return {"__tuple__": items} if isinstance(value, tuple) else items
+    fields = _declared(value)
+    if fields is not None:
+        return {str(key): plain(item, depth + 1) for key, item in fields.items()}
+    for number in (operator.index, float):  # of any library, as scores of an index are
         try:
-            return converted(value)
+            return number(value)
         except (TypeError, ValueError):
             continue
-    return None
-
-
-def _object(value: Any, depth: int) -> dict[str, Any]:
-    """The fields that an object declares, else the attributes that messages and documents have."""
-    name = type(value).__name__
-    speaks = hasattr(value, "content")
-    if not speaks and not hasattr(value, "page_content") and not isinstance(value, type):
-        declared_fields = _declared(value)
-        if declared_fields is not None:
-            return {
-                "fields": [[key, plain(item, depth + 1)] for key, item in declared_fields.items()],
-                "name": name,
-            }
-    names = _ATTRIBUTES + _OF_MESSAGES if speaks else _ATTRIBUTES
+    names = _ATTRIBUTES + _OF_MESSAGES if hasattr(value, "content") else _ATTRIBUTES
     # Callables are left out: a message has a method `text` in some versions, a field in others.
     there = {key: getattr(value, key) for key in names if hasattr(value, key)}
-    fields = {key: plain(item, depth + 1) for key, item in there.items() if not callable(item)}
-    return {"object": fields, "name": name} if fields else {"other": name, "text": str(value)[:_LONGEST_WORD]}
+    kept = {key: plain(item, depth + 1) for key, item in there.items() if not callable(item)}
+    return {"__object__": kept} if kept else {"__other__": [type(value).__name__, str(value)[:_LONGEST_WORD]]}
 
 
-def _declared(value: Any) -> dict[str, Any] | None:
-    """The fields of a data class or a pydantic object; None of anything else."""
+def _declared(value: Any) -> dict[Any, Any] | None:
+    """A mapping, or the fields of a data class or a pydantic object; None of a message and anything else."""
+    if isinstance(value, dict):
+        return value
+    if hasattr(value, "content") or hasattr(value, "page_content") or isinstance(value, type):
+        return None
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     return dict(value) if hasattr(value, "model_fields_set") else None
@@ -229,15 +218,16 @@ class Host:
 
     def answer(self, question: dict[str, Any]) -> None:
         """Answers one question, on the thread that was started for it."""
+        began = time.perf_counter()
         try:
             watch = watcher() if "inputs" in question else None
             result = self.invoked(question, watch) if "inputs" in question else self.called(question)
             pieces = self.pieces_of(result)
             if pieces is None:
-                seen = {} if watch is None else {name: plain(item) for name, item in watch.seen().items()}
-                self.send(id=question["id"], result=plain(result), seen=seen)
+                answer = {"result": plain(result), "seen": None if watch is None else plain(watch.seen())}
             else:
-                self.send(id=question["id"], pieces=plain(self.streamed(pieces, question["id"])))
+                answer = streamed(pieces, began)
+            self.send(id=question["id"], **answer)
         except BaseException as error:
             self.send(id=question["id"], error=described(error))
 
@@ -261,17 +251,6 @@ class Host:
         if inspect.isasyncgen(result):
             return iter(lambda: self.awaited(_next(result)), _next)
         return result if inspect.isgenerator(result) else None
-
-    def streamed(self, pieces: Iterable[Any], number: int) -> list[Any]:
-        """All pieces; the first with text is told at once."""
-        said, all_pieces = False, []
-        for piece in pieces:
-            text = piece if isinstance(piece, str) else getattr(piece, "content", "")
-            if text and not said:
-                said = True
-                self.send(id=number, first=True)
-            all_pieces.append(piece)
-        return all_pieces
 
     def invoked(self, question: dict[str, Any], watch: Any) -> Any:
         """What the runnable gives for the first input that it takes; from then on it gets that form."""
@@ -301,6 +280,17 @@ class Host:
     def awaited(self, awaitable: Any) -> Any:
         """The result of a coroutine, on the event loop that all share."""
         return asyncio.run_coroutine_threadsafe(_finished(awaitable), self.loop).result()
+
+
+def streamed(pieces: Iterable[Any], began: float) -> dict[str, Any]:
+    """All pieces, and after how many seconds the first with words came."""
+    first, all_pieces = None, []
+    for piece in pieces:
+        words = piece if isinstance(piece, str) else getattr(piece, "content", "")
+        if words and first is None:
+            first = time.perf_counter() - began
+        all_pieces.append(plain(piece))
+    return {"pieces": all_pieces, "first": first}
 
 
 async def _finished(awaitable: Any) -> Any:

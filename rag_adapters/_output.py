@@ -44,7 +44,7 @@ def answer_in(
     fields = _fields_of(output)
     # It waits for a person to approve something, and the customer has no answer.
     if _INTERRUPT in fields:
-        asked = [str(getattr(interrupt, "value", interrupt)) for interrupt in fields[_INTERRUPT]]
+        asked = [str(_of(interrupt, "value") or interrupt) for interrupt in fields[_INTERRUPT]]
         raise BotFailure("error", _("the graph stopped for a person: {asked}", asked="; ".join(asked)[:200]))
     if answer:
         said = Answer(text=returned.text_of(answer.of(fields)), shows_passages=False)

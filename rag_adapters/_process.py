@@ -5,8 +5,7 @@ at a time, each with a number:
 
     <- {"ready": true, "callable": true, "parameters": [["question", 1, "", false]], ...}
     -> {"id": 1, "args": ["How much?"], "kwargs": {}}
-    <- {"id": 1, "first": true}                (a stream has said its first words)
-    <- {"id": 1, "result": {"tuple": ["5 yen", ["It costs 5."]]}}
+    <- {"id": 1, "result": {"__tuple__": ["5 yen", ["It costs 5."]]}}
 
 Parameters are matched here, by the same code as for a function of this interpreter. A process that ends fails
 the questions it was asked, and is started again for the next one, at most `_IN_VAIN` times in a row without
@@ -14,7 +13,6 @@ an answer. What the bot prints goes to its standard error, the last lines of whi
 """
 
 import asyncio
-import dataclasses
 import inspect
 import itertools
 import json
@@ -24,7 +22,6 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from keyword import iskeyword
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -126,15 +123,6 @@ def _inputs(query: Query) -> dict[str, Any]:
     return {"inputs": forms, "config": {"configurable": ids}}
 
 
-class _Waiting:
-    """A question in flight: its answer, and after how many seconds its first words came."""
-
-    def __init__(self) -> None:
-        self.began = time.perf_counter()
-        self.answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self.first: float | None = None
-
-
 class ProcessBot:
     """Asks a process many questions at a time over its pipes, and starts it again when it has ended."""
 
@@ -148,18 +136,18 @@ class ProcessBot:
 
     async def __call__(self, query: Query) -> Answer:
         """The bot's answer. Raises BotFailure."""
-        host = await self.host()
-        reply, waiting = await host.asked(self.ask(query))
+        host, began = await self.host(), time.perf_counter()
+        reply = await host.asked(self.ask(query))
         self._in_vain = 0
         if "error" in reply:
             raise BotFailure("error", _clean(str(reply["error"])))
         if "pieces" in reply:
-            answer = Pieces(waiting.began).joined(_value(reply["pieces"]))
+            answer = Pieces(began).joined(reply["pieces"])
         elif self.ask is _inputs:  # a runnable, whose retrievers were watched
-            answer = answer_in(_value(reply.get("result")), _seen(reply))
+            answer = answer_in(reply.get("result"), reply.get("seen") or {})
         else:
-            answer = returned.answer_of(_value(reply.get("result")))
-        return answer.model_copy(update={"first_token_seconds": waiting.first})
+            answer = returned.answer_of(reply.get("result"))
+        return answer.model_copy(update={"first_token_seconds": reply.get("first")})
 
     async def host(self) -> "BotProcess":
         """The process that has imported the bot, started if there is none. Raises BotFailure.
@@ -198,7 +186,7 @@ class BotProcess:
             raise RuntimeError("a process without pipes")
         self.hello: Mapping[str, Any] = {}
         self._process, self._in, self._out = process, process.stdin, process.stdout
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = itertools.count(1)
         self._said: deque[str] = deque(maxlen=_TAIL)
         self._hearing = asyncio.create_task(self._hear(process.stderr))
@@ -246,14 +234,15 @@ class BotProcess:
         self.hello = line
         self._reading = asyncio.create_task(self._read())
 
-    async def asked(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], _Waiting]:
+    async def asked(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """What it answers to a question. Raises BotFailure when it ends before."""
-        number, waiting = next(self._numbers), _Waiting()
-        self._waiting[number] = waiting
+        number = next(self._numbers)
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
         try:
             self._in.write(json.dumps({"id": number, **question}).encode() + b"\n")
             await self._in.drain()
-            return await waiting.answer, waiting
+            return await answer
         except ConnectionError:  # it ended just now
             await self._over()
             raise self.failure() from None
@@ -294,8 +283,8 @@ class BotProcess:
             if not raw:
                 return None
             try:
-                line = json.loads(raw)
-            except (ValueError, RecursionError):
+                line = json.loads(raw, object_hook=_value)
+            except (ValueError, TypeError, RecursionError):
                 continue
             if isinstance(line, dict):
                 return line
@@ -304,17 +293,13 @@ class BotProcess:
         """Gives each answer to who waits for it; when the process has ended, nobody waits any longer."""
         while (line := await self._line()) is not None:
             number = line.get("id")
-            waiting = self._waiting.get(number) if isinstance(number, int) else None
-            if waiting is None or waiting.answer.done():
-                continue  # nobody waits any more
-            if line.get("first"):
-                waiting.first = time.perf_counter() - waiting.began
-            else:
-                waiting.answer.set_result(line)
+            answer = self._waiting.get(number) if isinstance(number, int) else None
+            if answer is not None and not answer.done():  # else nobody waits any more
+                answer.set_result(line)
         await self._over()
-        for waiting in self._waiting.values():
-            if not waiting.answer.done():
-                waiting.answer.set_exception(self.failure())
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(self.failure())
 
     async def _hear(self, printed: asyncio.StreamReader) -> None:
         """Keeps the last lines of what the bot prints."""
@@ -347,41 +332,13 @@ def _clean(text: str) -> str:
     return " ".join(plain.split())[:_LONGEST_TEXT]
 
 
-def _seen(reply: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the runnable's retrievers were seen to find."""
-    seen = reply.get("seen")
-    return {str(name): _value(part) for name, part in seen.items()} if isinstance(seen, dict) else {}
-
-
-def _value(content: Any) -> Any:
-    """What `_host.plain` made JSON of."""
-    if isinstance(content, list):
-        return [*map(_value, content)]
-    if not isinstance(content, dict):
-        return content
-    if "map" in content:
-        return {str(key): _value(part) for key, part in content["map"]}
-    if "tuple" in content:
-        return tuple(map(_value, content["tuple"]))
-    return _object(content)
-
-
-def _object(content: Mapping[str, Any]) -> Any:
-    if "object" in content:
-        return SimpleNamespace(**{str(key): _value(part) for key, part in content["object"].items()})
-    name = _clean(str(content.get("name", content.get("other"))))
-    if "fields" in content:
-        fields = {str(key): _value(part) for key, part in content["fields"]}
-        fields = {key: field for key, field in fields.items() if key.isidentifier() and not iskeyword(key)}
-        return dataclasses.make_dataclass(name, fields)(**fields)
-    return type(name, (_Other,), {})(str(content.get("text", name)))
-
-
-class _Other:
-    """An object of the other process of which nothing is known but its text: an id, a date, a path."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
+def _value(content: dict[str, Any]) -> Any:
+    """A JSON object as it is, or the tuple or object that `_host.plain` made it of."""
+    if "__tuple__" in content:
+        return tuple(content["__tuple__"])
+    if "__object__" in content:
+        return SimpleNamespace(**content["__object__"])
+    if "__other__" in content:  # of which nothing is known but its text: an id, a date, a path
+        name, text = content["__other__"]
+        return type(_clean(name), (), {"__str__": lambda _self: text})()
+    return content

@@ -1,16 +1,14 @@
-"""The connection to a bot behind an endpoint: secrets and tokens, limits, and its errors as BotFailure.
+"""The connection to a bot behind an endpoint: secrets, limits, and its errors as BotFailure.
 
 What a setting names as `${VARIABLE}` is read from the environment, because settings are stored with the run,
 and is masked in everything that the bot repeats of it. A body is unpacked piece by piece, within the limit of
-`unpacked`; redirects are not followed, for the headers may hold keys; nothing is sent twice but after a
-token was refused. Cookies are kept as long as a conversation, in memory alone.
+`unpacked`; redirects are not followed, for the headers may hold keys; nothing is sent twice. Cookies are kept
+as long as a conversation, in memory alone.
 """
 
-import asyncio
 import json
 import os
 import ssl
-import time
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from string import Template
@@ -38,8 +36,6 @@ from simulator.extending import (
     whole_body,
 )
 
-from ._json import kind
-
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession, CookieJar
 
@@ -47,14 +43,12 @@ if TYPE_CHECKING:
 _SHOWN_OF_A_BODY = 200
 # The content type of a web page.
 _PAGE = "text/html"
-# A token is renewed early, by this share of its lifetime but at most half a minute.
-_MARGIN, _LONGEST_MARGIN = 0.1, 30.0
 
 
 class Environment:
-    """The `${VARIABLES}` of the settings; masks their values, and secrets that were learnt later."""
+    """The `${VARIABLES}` of the settings; masks their values, and secrets that the settings spell out."""
 
-    def __init__(self, used: Iterable[str], dialogue: Collection[str]) -> None:
+    def __init__(self, used: Iterable[str], dialogue: Collection[str], written: Iterable[str]) -> None:
         """The variables in `used` that are not the dialogue's. Raises InputError for one that is not set."""
         names = set(used) - set(dialogue)
         for name in sorted(names):
@@ -68,15 +62,11 @@ class Environment:
                 raise InputError(msg)
         self.values = {name: os.environ[name].strip() for name in names}
         # A value such as "true" or "shop" is no secret: masked, it would cut holes into every answer.
-        self.secrets = set(filter(is_telling, self.values.values()))
+        self.secrets = set(filter(is_telling, (*self.values.values(), *written)))
 
     def filled(self, text: str, **values: str) -> str:
         """A text with its variables filled in. Raises KeyError for an unknown variable."""
         return Template(text).substitute({**values, **self.values})
-
-    def learn(self, *secrets: str) -> None:
-        """Masks these secrets from now on."""
-        self.secrets |= set(filter(is_telling, secrets))
 
     def masked(self, text: str, more: Collection[str] = ()) -> str:
         """A text with secret values and `more` of them masked, in base64, too.
@@ -107,58 +97,6 @@ def checked_address(name: str, address: str) -> str:
 def host_of(address: str) -> str:
     """Host and port, the only part of an address in messages: the rest may hold a key."""
     return urlsplit(address).netloc.rpartition("@")[2]
-
-
-class Credentials:
-    """The OAuth 2.0 token for all requests (RFC 6749, section 4.4); fetched once, whoever waits for it.
-
-    It is renewed a tenth of its lifetime before it ends, at most half a minute before, and once more when the
-    bot refuses it. Two customers who are refused with the same token fetch one new token between them.
-    """
-
-    def __init__(self, request: Mapping[str, Any]) -> None:
-        """`request` is the request to the token endpoint, as arguments of aiohttp's `request`."""
-        self.request = request
-        self._lock = asyncio.Lock()
-        self._token, self._until = "", 0.0
-
-    async def token(self, wire: "Wire", session: "ClientSession", refused: str = "") -> str:
-        """A token that is valid and not the `refused` one. Raises BotFailure."""
-        async with self._lock:
-            if not self._token or self._token == refused or time.monotonic() >= self._until:
-                self._token, self._until = await self._fetch(wire, session)
-                wire.environment.learn(self._token)
-            return self._token
-
-    async def _fetch(self, wire: "Wire", session: "ClientSession") -> tuple[str, float]:
-        """A new token, and until when on the clock it is used; without a lifetime, until it is refused."""
-        from aiohttp import ClientError  # imported late: listing adapters does not need it
-
-        host = host_of(self.request["url"])
-        try:
-            async with session.request(**self.request, **wire.way(self.request["url"])) as response:
-                text = await text_of(response)
-                if response.status >= 300:
-                    raise _no_token(host, response.status, wire.environment.masked(text))
-                reply = wire.parsed(response, text)
-        except ClientError as error:
-            raise wire.failure(error, host) from None
-        token = reply.get("access_token") if isinstance(reply, dict) else None
-        if not isinstance(token, str) or not token:
-            reason = _("{host} gives no access_token: the reply {kind}", host=host, kind=kind(reply))
-            raise BotFailure("malformed", reason)
-        try:
-            seconds = float(reply.get("expires_in"))
-        except (TypeError, ValueError):
-            return token, float("inf")
-        return token, time.monotonic() + seconds - min(_LONGEST_MARGIN, seconds * _MARGIN)
-
-
-def _no_token(host: str, status: int, text: str) -> BotFailure:
-    """The failure of a token request; 400 is final like 401: the standard uses it for a wrong client."""
-    failure = refusal(401 if status == 400 else status, text)
-    reason = str(failure.message).replace("HTTP 401", f"HTTP {status}", 1)
-    return type(failure)(failure.failure.kind, _("no token from {host}: {reason}", host=host, reason=reason))
 
 
 class Cookies:
@@ -204,12 +142,12 @@ class Wire:
     Proxies and certificates are those of the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
     """
 
-    def __init__(self, host: str, environment: Environment, credentials: Credentials | None = None) -> None:
-        self.host, self.environment, self.credentials = host, environment, credentials
+    def __init__(self, address: str, environment: Environment) -> None:
+        self.host, self.environment = host_of(address), environment
+        self._is_https, self._proxy = address.startswith("https:"), proxy_for(address)
         self.cookies = Cookies()
         self._has_answered = False
         self._session: ClientSession | None = None
-        self._ways: dict[tuple[str, str], dict[str, Any]] = {}
 
     async def json(self, arguments: Mapping[str, Any], session: str, *, or_text: bool = False) -> Any:
         """The JSON reply to a request; with `or_text` also a plain text. Raises BotFailure."""
@@ -225,13 +163,10 @@ class Wire:
         from aiohttp import ClientError  # listing adapters does not wait for it
 
         try:
-            response = await self._sent(
-                {
-                    **arguments,
-                    "cookies": self.cookies.sent(session, arguments["url"]),
-                }
-            )
-            async with response:
+            cookies = self.cookies.sent(session, arguments["url"])
+            async with self._connections().request(
+                **arguments, cookies=cookies, proxy=self._proxy
+            ) as response:
                 self.cookies.keep(session, response)
                 if 300 <= response.status < 400:
                     masked = self.masked(response.headers.get("Location", ""), session)
@@ -242,7 +177,7 @@ class Wire:
                 self._has_answered = self._has_answered or response.content_type != _PAGE
                 yield response
         except ClientError as error:
-            raise self.failure(error, self.host) from None
+            raise self._failure(error) from None
         except BodyError as error:
             raise BotFailure("malformed", str(error)) from None
 
@@ -255,49 +190,16 @@ class Wire:
         """A text without secrets of the environment and cookies of the conversation."""
         return self.environment.masked(text, self.cookies.values(session))
 
-    def parsed(self, response: "ClientResponse", text: str, session: str = "") -> Any:
+    def parsed(self, response: "ClientResponse", text: str, session: str) -> Any:
         """The JSON of a body. Raises BotFailure, or LoginPage for a web page before any answer."""
         try:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             if response.content_type == _PAGE and not self._has_answered:
-                raise login_page(
-                    host_of(str(response.url)), self.masked(text_of_page(text), session)
-                ) from None
+                raise login_page(self.host, self.masked(text_of_page(text), session)) from None
             said = shortened(self.masked(text, session))
             shown = f"{response.content_type}: {said}" if said else _("an empty body")
             raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
-
-    async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
-        """Sends a request, if necessary with a token, and with a new one when the bot refuses it.
-
-        A second refusal is the answer: it is the bot that says no, not the token that is old.
-        """
-        session, credentials = self._connections(), self.credentials
-        arguments = {**arguments, **self.way(arguments["url"])}
-        if credentials is None:
-            return await session.request(**arguments)
-
-        # At most two requests: with the token there is, and with a new one.
-        refused = ""
-        while True:
-            token = await credentials.token(self, session, refused)
-            headers = {**arguments["headers"], "Authorization": f"Bearer {token}"}
-            response = await session.request(**{**arguments, "headers": headers})
-            if response.status != 401 or refused:
-                return response
-            # The refusal is not read; its connection can be used again.
-            response.release()
-            refused = token
-
-    def way(self, address: str) -> dict[str, Any]:
-        """The proxy and the certificates for an address, as arguments of aiohttp's `request`."""
-        where = urlsplit(address)[:2]
-        if where not in self._ways:
-            # Plain HTTP does without certificates, for they take 20 ms to read.
-            trusted = ssl.create_default_context() if where[0] == "https" else True
-            self._ways[where] = {"ssl": trusted, "proxy": proxy_for(address)}
-        return self._ways[where]
 
     def _connections(self) -> "ClientSession":
         import aiohttp
@@ -305,7 +207,12 @@ class Wire:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
+                connector=aiohttp.TCPConnector(
+                    limit=0,
+                    keepalive_timeout=3,
+                    # Plain HTTP does without certificates, for they take 20 ms to read.
+                    ssl=ssl.create_default_context() if self._is_https else True,
+                ),
                 # Cookies of one customer must not reach another: each conversation has its own (`Cookies`).
                 cookie_jar=aiohttp.DummyCookieJar(),
                 # Bodies are unpacked where they are counted.
@@ -316,7 +223,7 @@ class Wire:
             )
         return self._session
 
-    def failure(self, error: "ClientError", host: str) -> BotFailure:
+    def _failure(self, error: "ClientError") -> BotFailure:
         """The failure for an error of the HTTP client.
 
         Transient (and tried again where --set retries says so) is what a moment may change: no connection to
@@ -324,6 +231,7 @@ class Wire:
         """
         import aiohttp
 
+        host = self.host
         # The cause in the plainest words there are: of a certificate, of the system, of the client.
         untrusted = getattr(error, "certificate_error", None)
         cause = untrusted or getattr(error, "os_error", None) or error

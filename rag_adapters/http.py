@@ -1,8 +1,8 @@
 """Any bot behind a JSON endpoint: --set url=... --set answer=data.reply, or --set template=dify.
 
 First the bot, then its settings and what of them is checked before the start, the request that each question
-becomes, a reply that is streamed or that a job ends with, how an answer is read from one, and last `connect`,
-whose settings are those of `HttpSettings`.
+becomes, a reply that is streamed, how an answer is read from one, and last `connect`, whose settings are
+those of `HttpSettings`.
 
     request={"message": "$question", "session": "$session", "history": "$history"}
         with the question "How much?"  -> {"message": "How much?", "session": "s1", "history": []}
@@ -12,12 +12,9 @@ whose settings are those of `HttpSettings`.
 
 What is guaranteed: every setting is checked, every variable found, and an address tried out before anything
 is sent; a secret is read from the environment and masked in whatever the bot repeats of it; no redirect is
-followed, and no job is asked after at another host, for the headers may hold keys; whatever comes back, the
-outcome is an Answer or a BotFailure.
+followed, for the headers may hold keys; whatever comes back, the outcome is an Answer or a BotFailure.
 """
 
-import asyncio
-import base64
 import codecs
 import inspect
 import io
@@ -29,9 +26,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
-from urllib.parse import quote, quote_plus, urlencode, urljoin, urlsplit
+from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from simulator.extending import (
     MOST_PASSAGES,
@@ -53,11 +50,9 @@ from simulator.extending import (
 
 from ._json import AnswerCondition, JsonPath, as_json, check_end, filled, filtered, kind, parsed, variables_in
 from ._wire import (
-    Credentials,
     Environment,
     Wire,
     checked_address,
-    host_of,
     pieces_of,
     refusal,
     shortened,
@@ -72,11 +67,6 @@ TEMPLATES = Path(__file__).with_name("templates")
 # What a request may use of the dialogue; every other variable comes from the environment.
 OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
 
-_OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
-# A setting that has no effect without another one means that the other was forgotten.
-_NEEDS = {"job": "poll", "poll": "job", "interval": "poll", "restart": "stream"} | dict.fromkeys(
-    _OF_THE_TOKEN[1:], "token_url"
-)
 # A semicolon separates headers only before a name and a colon, because cookies have semicolons too: "Cookie:
 # a=1; b=2; X-Team: shop" are two headers.
 _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
@@ -84,10 +74,6 @@ _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
 # The question with which settings are tried out before the start; it is never sent.
 _NOBODY = Query(text="-")
-# The states of a job that has failed, and where a job names its state unless `until` says so. What is no text
-# there is no state.
-_FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
-_STATUS = (JsonPath("", "status"), JsonPath("", "state"))
 # A path that leads nowhere, as opposed to one at which null stands.
 _NOTHING = object()
 
@@ -95,27 +81,18 @@ _NOTHING = object()
 class HttpBot:
     """A bot behind an endpoint; remembers what the bot calls each conversation.
 
-    A reply comes in one of three ways: at once, in pieces (`Streaming`), or as a job that is asked after
-    (`Polling`). All of them end in a list of JSON values, of which `ReplyPaths` reads the answer.
+    A reply comes at once or in pieces (`Streaming`). Either is a list of JSON values, of which `ReplyPaths`
+    reads the answer.
     """
 
     def __init__(self, settings: "HttpSettings") -> None:
         """Raises InputError for what could not work."""
         body, headers = settings.body, headers_of(settings.headers)
         environment = _environment(settings, body, headers)
-        # They may stand in a file, too, which the run knows nothing of.
-        written = {name: getattr(settings, name) for name in ("url", "headers", *_OF_THE_TOKEN, "poll")}
-        environment.learn(*written_out({**written, "request": as_json(body)}))
         self.request = RequestTemplate(settings.method, settings.url, body, headers, environment)
-        token = token_request(settings, headers, environment) if settings.token_url else None
-        address = self.request.address(_NOBODY)
-        self.wire = Wire(host_of(address), environment, Credentials(token) if token else None)
+        self.wire = Wire(self.request.address(_NOBODY), environment)
         self.paths = ReplyPaths(settings)
         self.streaming = Streaming(settings, self.paths.says) if settings.stream else None
-        self.polling = Polling(settings, environment) if settings.poll else None
-        if self.polling:
-            # With a name that no job has: an address that cannot be built is told before the first question.
-            checked_address("poll", self.polling.place(address, "-"))
         self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
         self._conversations: dict[str, str] = {}
 
@@ -133,8 +110,6 @@ class HttpBot:
             arguments = self.request.arguments(query, conversation)
             if self.streaming:
                 replies, first = await self.streaming.replies(self.wire, arguments, query.session)
-            elif self.polling:
-                replies = [await self.polling.reply(self.wire, arguments, query.session)]
             else:
                 replies = [await self.wire.json(arguments, query.session, or_text=self.paths.is_whole)]
             if named := self.paths.conversation_in(replies):
@@ -150,8 +125,8 @@ class HttpBot:
     def _masked(self, value: V, session: str) -> V:
         """A value without secrets and cookies, in whichever of its texts the bot repeats them.
 
-        Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
-        conversations had to stay as they are.
+        Only here, at the end: a secret that was streamed in pieces is whole now, and names of conversations
+        had to stay as they are.
         """
         if not self.wire.environment.secrets and not self.wire.cookies.values(session):
             return value
@@ -170,9 +145,9 @@ class HttpSettings(BaseModel):
     """docs/bots.md says what each setting is for.
 
     Texts are as they were typed, with their $variables; "" means that a setting is not used. `answer`,
-    `passages`, `passage_text`, `passage_id`, `tools`, `conversation` and `job` are paths (`JsonPath`),
-    `until` and `restart` conditions (`Condition`), `interval` seconds. A template file has the same names,
-    and may have `request` as a table.
+    `passages`, `passage_text`, `passage_id`, `tools` and `conversation` are paths (`JsonPath`), `until` and
+    `restart` conditions (`AnswerCondition`). A template file has the same names, and may have `request` as a
+    table.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -191,15 +166,6 @@ class HttpSettings(BaseModel):
     stream: Literal["", "sse", "lines"] = ""
     until: str = ""
     restart: str = ""
-    poll: str = ""
-    job: str = ""
-    interval: float = Field(1.0, gt=0, le=3600)
-    token_url: str = ""
-    client_id: str = ""
-    client_secret: str = ""
-    scope: str = ""
-    audience: str = ""
-    token_auth: Literal["basic", "body"] = "basic"  # noqa: S105 - a place, not a password
 
     @property
     def body(self) -> Any:
@@ -226,14 +192,9 @@ def http_settings(given: dict[str, Any]) -> HttpSettings:
             there=there,
         )
         raise InputError(msg)
-    if settings.stream and settings.poll:
-        raise InputError(_("stream and poll exclude each other: an answer is either streamed or fetched."))
-    if settings.until and not (settings.stream or settings.poll):
-        raise InputError(_("until also needs stream or poll."))
-    for name, other in _NEEDS.items():
-        changed = getattr(settings, name) != HttpSettings.model_fields[name].default
-        if changed and not getattr(settings, other):
-            raise InputError(_("{name} also needs {other}.", name=name, other=other))
+    for name in ("until", "restart"):
+        if getattr(settings, name) and not settings.stream:
+            raise InputError(_("{name} also needs {other}.", name=name, other="stream"))
     return settings
 
 
@@ -284,70 +245,22 @@ def headers_of(text: str) -> dict[str, str]:
 def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) -> Environment:
     """The variables of all settings, each found before the start.
 
-    Raises InputError for a request without $question (a shell has eaten the dollar), for $conversation
-    without a path to it, for a $job that is missing, and for a token that would depend on the customer.
+    Raises InputError for a request without $question (a shell has eaten the dollar), and for $conversation
+    without a path to it.
     """
-    of_all = (*_OF_THE_TOKEN, "poll")
-    used = {name: variables_in(name, getattr(settings, name)) for name in ("url", *of_all)}
-    used |= {"request": variables_in("request", body), "headers": variables_in("headers", headers)}
+    used = {"url": settings.url, "request": body, "headers": headers}
+    variables = {name: variables_in(name, value) for name, value in used.items()}
     # The question may also stand in the address.
-    names = used["request"] | used["url"]
+    names = variables["request"] | variables["url"]
     if "question" not in names:
         msg = _("request has no $question. In a shell, use single quotes around it, or request=@file.json.")
         raise InputError(msg)
     if "conversation" in names and not settings.conversation:
         msg = _("$conversation is used: say where the reply names it, as in conversation=conversation_id.")
         raise InputError(msg)
-    if settings.poll and "job" not in used["poll"]:
-        raise InputError(_("poll has no $job: write it like $url/$job, in a shell in single quotes."))
-    # Known only when there is a job; everything else of `poll` is from the environment.
-    used["poll"] -= {"job", "url"}
-    for name in of_all:
-        if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
-            msg = _(
-                "{name} cannot use ${variable}: it is the same for all customers.",
-                name=name,
-                variable=of_the_dialogue[0],
-            )
-            raise InputError(msg)
-    return Environment(set.union(*used.values()), OF_THE_DIALOGUE)
-
-
-def token_request(
-    settings: HttpSettings, headers: Mapping[str, str], environment: Environment
-) -> dict[str, Any]:
-    """The request for a token, as arguments of aiohttp's `request`. Raises InputError for wrong settings.
-
-        POST token_url: grant_type=client_credentials&scope=chat.read
-        Authorization: Basic base64(client_id:client_secret), or both among the fields with token_auth=body
-
-    The secret must come from a variable: settings are stored with the run.
-    """
-    if "authorization" in map(str.lower, headers):
-        msg = _("headers has an Authorization, and token_url gives one too: leave one of them out.")
-        raise InputError(msg)
-    if not settings.client_id or not settings.client_secret:
-        msg = _("token_url also needs client_id and client_secret, the secret as ${{VARIABLE}}.")
-        raise InputError(msg)
-    of_the_token = settings.model_dump(include=set(_OF_THE_TOKEN))
-    texts = {name: environment.filled(text) for name, text in of_the_token.items()}
-    # Nothing was filled in, so the secret itself was typed.
-    if texts["client_secret"] == settings.client_secret:
-        msg = _(
-            "client_secret: write it as ${{VARIABLE}}: settings are stored with the run, secrets must not be."
-        )
-        raise InputError(msg)
-    form = {"grant_type": "client_credentials"}
-    form |= {name: texts[name] for name in ("scope", "audience") if texts[name]}
-    sent = {"Accept": "application/json"}
-    if settings.token_auth == "body":  # noqa: S105 - a place, not a password
-        form |= {"client_id": texts["client_id"], "client_secret": texts["client_secret"]}
-    else:
-        # The standard requires percent-encoding of both before they are joined.
-        pair = f"{quote_plus(texts['client_id'])}:{quote_plus(texts['client_secret'])}"
-        sent["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    address = checked_address("token_url", texts["token_url"])
-    return {"method": "POST", "url": address, "data": form, "headers": sent, "allow_redirects": False}
+    # Secrets may stand in a file, too, which the run knows nothing of.
+    written = written_out({"url": settings.url, "headers": settings.headers, "request": as_json(body)})
+    return Environment(set.union(*variables.values()), OF_THE_DIALOGUE, written)
 
 
 # --- The request ---
@@ -363,7 +276,7 @@ class RequestTemplate:
         self.method, self.url, self.body, self.headers = method, url, body, headers
         self.environment = environment
         self.has_history = "history" in variables_in("request", body) or "history" in url
-        self.form = _form_of(headers, body) if method == "POST" else "json"
+        self.is_form = method == "POST" and _is_form(headers, body)
         if method == "GET" and not isinstance(body, dict):
             msg = _("request must be an object with method=GET: its fields become the query of the address.")
             raise InputError(msg)
@@ -402,10 +315,8 @@ class RequestTemplate:
         if self.method == "GET":
             return {**sent, "params": _as_fields(body), "headers": headers}
         # Half of a pair of surrogates, which a fuzzer's customer may say, becomes a question mark.
-        text = body if self.form == "text" else as_json(body)
+        text = urlencode(_as_fields(body), errors="replace") if self.is_form else as_json(body)
         data = text.encode("utf-8", "replace")
-        if self.form == "fields":
-            data = urlencode(_as_fields(body), errors="replace").encode()
         if not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = "application/json"
         return {**sent, "data": data, "headers": headers}
@@ -434,31 +345,24 @@ class RequestTemplate:
             raise InputError(msg) from None
 
 
-def _form_of(headers: Mapping[str, str], body: Any) -> Literal["json", "fields", "text"]:
-    """How the body is written, by the Content-Type among the headers. Raises InputError for a wrong one.
+def _is_form(headers: Mapping[str, str], body: Any) -> bool:
+    """Whether the body is sent as a form, by the Content-Type among the headers; else it is JSON.
 
-    What is no form and no plain text is JSON, whatever it is called: application/json, application/x-ndjson,
-    application/vnd.api+json.
+    Raises InputError for another one. JSON has many names: application/x-ndjson, application/vnd.api+json.
     """
     named = next((text for name, text in headers.items() if name.lower() == "content-type"), "")
     media = named.partition(";")[0].strip().lower()
     if media == "application/x-www-form-urlencoded":
         if not isinstance(body, dict):
             raise InputError(_("request must be an object for a form: its fields become those of the form."))
-        return "fields"
-    if media == "text/plain":
-        if not isinstance(body, str):
-            msg = _("request must be a JSON text for text/plain, as in --set 'request=\"$question\"'.")
-            raise InputError(msg)
-        return "text"
+        return True
     if media and "json" not in media and "$" not in media:
         msg = _(
-            "headers: {media} cannot be sent; use application/json, application/x-www-form-urlencoded or"
-            " text/plain.",
+            "headers: {media} cannot be sent; use application/json or application/x-www-form-urlencoded.",
             media=media,
         )
         raise InputError(msg)
-    return "json"
+    return False
 
 
 def _as_fields(body: Mapping[str, Any]) -> dict[str, str]:
@@ -628,89 +532,11 @@ def _failure(value: Any) -> BotFailure:
     return BotFailure("error", _("the stream broke off with an error: {text}", text=shortened(text)))
 
 
-# --- A job ---
-
-
-class Polling:
-    """A question starts a job, which is asked after every `interval` seconds until `until` holds.
-
-    Without `until` the job is done when its answer is there. In the address `$job` is the job's name and
-    `$url` the address that the question went to. The run's --timeout limits the time.
-
-        POST /jobs           -> {"id": "7", "status": "queued"}
-        GET /jobs/7          -> 202 without a body, or {"status": "running"}
-        GET /jobs/7          -> {"status": "done", "result": {"text": "5 yen"}}
-
-    A reply to the first request that is done already is the answer.
-    """
-
-    def __init__(self, settings: HttpSettings, environment: Environment) -> None:
-        self.address, self.interval, self.environment = settings.poll, settings.interval, environment
-        self.job = JsonPath("job", settings.job)
-        self.until = AnswerCondition("until", settings.until or settings.answer)
-        self._status = (self.until.path,) if self.until.values else _STATUS
-
-    async def reply(self, wire: Wire, arguments: dict[str, Any], session: str) -> Any:
-        """The reply of the finished job. Raises BotFailure for one that has failed."""
-        reply = await wire.json(arguments, session)
-        if self.until.holds(reply):
-            return reply
-        # The same headers, without the question.
-        kept = {key: argument for key, argument in arguments.items() if key not in ("data", "params")}
-        asked = {**kept, "method": "GET", "url": self.place(arguments["url"], name_at(self.job, reply))}
-        while not self.until.holds(reply):
-            self._check(reply, wire, session)
-            await asyncio.sleep(self.interval)
-            async with wire.response(asked, session) as response:
-                text = await text_of(response)
-                # Not done yet, and nothing to say about it.
-                is_empty = response.status in (202, 204) and not text.strip()
-                reply = None if is_empty else wire.parsed(response, text, session)
-        return reply
-
-    def place(self, url: str, job: str) -> str:
-        """The address of a job. Raises BotFailure where its name leads to another host.
-
-        The keys in the headers are sent to no host that a bot names: a job "//evil.example/x" would be one.
-        """
-        try:
-            place = self._filled(url, job)
-            is_here = urlsplit(place)[:2] == urlsplit(self._filled(url, "-"))[:2]
-        except ValueError:
-            is_here = False
-        if not is_here:
-            msg = _("the job at {job} has no address at the host of url", job=self.job.text)
-            raise BotFailure("malformed", msg)
-        return place
-
-    def _filled(self, url: str, job: str) -> str:
-        # The reply has the whole address of the job, or a path on the same host.
-        if self.address in ("$job", "${job}"):
-            return urljoin(url, job)
-        # $url/$job must not end up behind the query of the address.
-        base = urlsplit(url)._replace(query="").geturl().rstrip("/")
-        return urljoin(url, self.environment.filled(self.address, url=base, job=quote(job, safe="")))
-
-    def _check(self, reply: Any, wire: Wire, session: str) -> None:
-        """Raises BotFailure for a job that has failed."""
-        for path in self._status:
-            status = path.within(reply)
-            if isinstance(status, str) and status.lower() in _FAILED:
-                answer = shortened(wire.masked(as_json(reply), session))
-                msg = _(
-                    "the job ended with {path}={status:d}: {answer}",
-                    path=path.text,
-                    status=status,
-                    answer=answer,
-                )
-                raise BotFailure("error", msg)
-
-
 # --- The reply ---
 
 
 def name_at(path: JsonPath, reply: Any) -> str:
-    """The name of a job or a conversation in a reply. Raises BotFailure when there is none."""
+    """The name of a conversation in a reply. Raises BotFailure when there is none."""
     named = path.of(reply)
     if named in (None, "") or isinstance(named, (dict, list)):
         raise BotFailure("malformed", _("the value at {path} is not a name", path=path.text))

@@ -156,9 +156,11 @@ def endpoint(server: OpenAIServer, role: Role, key: str = "key") -> Endpoint:
 
 
 @asynccontextmanager
-async def at(server: OpenAIServer, key: str = "key") -> AsyncIterator[Callable[[Role], Model]]:
+async def at(
+    server: OpenAIServer, key: str = "key", cache: ResponseCache | None = None
+) -> AsyncIterator[Callable[[Role], Model]]:
     """Models at the fake endpoint by role; retries do not wait."""
-    connections = Connections(calls=16, timeout=5, cache=ResponseCache("off"), wait=AT_ONCE)
+    connections = Connections(calls=16, timeout=5, cache=cache or ResponseCache("off"), wait=AT_ONCE)
     ledger = Ledger({})
     try:
         yield lambda role: Model(endpoint(server, role, key), connections, ledger, temperature=0.2)

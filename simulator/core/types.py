@@ -825,8 +825,6 @@ RISK = "risk"
 ATTACKS_HELD = "attacks_held"
 # In the detail of a score about a whole conversation: how many turns it had.
 WHOLE = "turns_graded"
-# In the detail of a grade that was given to the same first turn of another conversation: which one.
-SAME_AS = "same_as"
 # In the detail of a score: how many contradictions between reference and passages the judge named in words
 # that do not stand there.
 CONFLICTS_IGNORED = "conflicts_ignored"

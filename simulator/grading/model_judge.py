@@ -27,14 +27,14 @@ that is expected (EXPECTATIONS_IGNORED).
 Rubrics of whole conversations share a call, too. One that is asked alone, because the case expects nothing,
 is asked in its own words; either way its grades have the hash of these, for the criterion is the same.
 
-Where several customers begin alike, their first turn is the same to the judge: it is graded once, and the
-scores of the others say whose it is (SAME_AS).
+Where several customers begin alike, their first turn is the same request: the cache answers all but one.
 """
 
 import asyncio
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from simulator.core import replies
 from simulator.core.errors import HOPELESS, MalformedReply, ModelFailure
@@ -45,7 +45,6 @@ from simulator.core.types import (
     CONFLICTS_IGNORED,
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
-    SAME_AS,
     Case,
     GradingContext,
     Score,
@@ -70,9 +69,6 @@ SHOWN_REPLY = 4000
 LONGEST_SIDE = 200
 # In the detail of a score: the model's own verdict where the rubric's caps allow less.
 SAID = "said"
-# First turns whose verdicts are kept for who begins alike: customers of a question follow one another in a
-# plan, so that no more are needed than conversations are held at the same time.
-MOST_FIRSTS = 1_000
 # The reply to each rubric, by the rubric's name.
 Parts = dict[str, replies.Reply | ModelFailure]
 
@@ -107,9 +103,8 @@ class ModelJudge:
             for rubric in rubrics
         }
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
-        # The newest verdicts on first turns by what is asked of the model, as JSON, for a large run has many;
-        # none where one of them failed.
-        self._firsts: dict[str, asyncio.Future[list[bytes]]] = {}
+        # By the seed: of those who ask the same at once, the cache answers all but the first.
+        self._asking: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
@@ -118,64 +113,28 @@ class ModelJudge:
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
         ruled = {r.name: by_rule(r, context, self.frame, self._name(r)) for r in open_rubrics}
         asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]
-        verdicts = await self._verdicts(context, asked) if asked else {}
+        verdicts = await self._ask(context, asked) if asked else {}
         return [ruled[r.name] or verdicts[r.name] for r in open_rubrics]
 
     def _name(self, rubric: Rubric) -> str:
         return rubric.name + self.suffix
 
-    async def _verdicts(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
-        """The verdicts. Several customers may begin alike: then one of them is enough.
-
-        What a model would be asked in the very same words is asked once in each repeat; the others wait for
-        it, and get its verdicts, which say whose they are. Where it failed, they ask for themselves.
-        """
+    async def _ask(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
+        """One call, with the seed of the conversation; of a first turn, with that of its repeat and words."""
         messages = self.frame.prompt(context, asked, alone=self._is_alone(asked))
-        # Later turns are never the same: what the customer made of the first answer is in them.
-        if context.turn.index > 1 or context.closing is not None:
-            return await self._ask(context, asked, messages, context.conversation)
-        # Repeats are there to see whether a verdict changes; each has its own.
-        repeat = context.conversation.rpartition("#")[2]
-        key = fingerprint(repeat, *(message["content"] for message in messages))
-        if key in self._firsts and (first_scores := await asyncio.shield(self._firsts[key])):
-            return {
-                rubric.name: score.model_copy(
-                    update={
-                        "conversation": context.conversation,
-                        "detail": {**score.detail, SAME_AS: score.conversation},
-                    }
-                )
-                for rubric, score in zip(asked, map(Score.model_validate_json, first_scores), strict=True)
-            }
-        waited: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
-        self._firsts[key] = waited
-        # A dict keeps the order of its keys: the oldest goes.
-        if len(self._firsts) > MOST_FIRSTS:
-            del self._firsts[next(iter(self._firsts))]
-        verdicts: dict[str, Score] = {}
-        try:
-            verdicts = await self._ask(context, asked, messages, key)
-            return verdicts
-        finally:
-            # Also where nothing came of it, or those who wait would wait for ever.
-            kept = [score.model_dump_json(exclude_defaults=True).encode() for score in verdicts.values()]
-            waited.set_result([] if any(verdict.state == "failed" for verdict in verdicts.values()) else kept)
-
-    async def _ask(
-        self, context: GradingContext, asked: Sequence[Rubric], messages: Messages, key: str
-    ) -> dict[str, Score]:
-        """One call; `key` goes into its seed, so that whoever comes first asks the same.
-
-        In a resumed run another customer may be the first, and the reply is found in the cache all the same.
-        """
+        key = context.conversation
+        if context.turn.index == 1 and context.closing is None:
+            # Who begins alike asks the same, in a resumed run as well; repeats are there to see what changes.
+            key = fingerprint(key.rpartition("#")[2], *(message["content"] for message in messages))
         seed = stable_int(self.seed, key, context.turn.index)
         parts: Parts
         try:
-            if self._is_alone(asked):
-                form, text = self._form(asked), functools.partial(self._again_text, context)
-                parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
-            else:
-                parts = await self._ask_parts(context, asked, messages, seed)
+            async with self._asking.setdefault(seed, asyncio.Lock()):
+                if self._is_alone(asked):
+                    form, text = self._form(asked), functools.partial(self._again_text, context)
+                    parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
+                else:
+                    parts = await self._ask_parts(context, asked, messages, seed)
         except HOPELESS:
             raise
         except ModelFailure as error:

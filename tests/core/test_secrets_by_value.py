@@ -147,7 +147,7 @@ def test_an_error_about_a_setting_does_not_quote_its_secret(capfd: pytest.Captur
             ("url", "https://tok-12345@host/?accessToken=abc%2Fd-1&city=Kobe-1234"),
             {"tok-12345", "abc/d-1"},
         ),
-        (("poll", "$url/$job?sig=sig-12345"), {"sig-12345"}),
+        (("url", "https://host/chat?sig=sig-12345"), {"sig-12345"}),
     ],
 )
 def test_secrets_are_found_where_they_are_written(setting: tuple[str, str], secrets: set[str]) -> None:

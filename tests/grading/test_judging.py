@@ -4,15 +4,16 @@ import asyncio
 import json
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
-from simulator.grading import model_judge
 from simulator.grading.panel import FunctionJudge, JudgeCall, LexicalStandIn, Panel
 from simulator.models import patience
+from simulator.models.cache import ResponseCache
 from simulator.models.client import SHORTEST
 from simulator.models.pricing import BudgetSpent
 from tests.run_helpers import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
@@ -390,49 +391,15 @@ def of(conversation: str, index: int = 1, text: str = "") -> GradingContext:
     return an_exhibit(turn=turn).model_copy(update={"conversation": conversation})
 
 
-async def test_the_same_first_turn_is_graded_once() -> None:
-    """Whoever began so; not another answer, another repeat or a later turn. Copies say whose grade it is."""
-    async with OpenAIServer(play) as server, at(server) as model:
+async def test_the_same_first_turn_is_graded_once(tmp_path: Path) -> None:
+    """Whoever began so, the cache answers; not another answer, another repeat or a later turn."""
+    cache = ResponseCache("on", tmp_path / "replies.sqlite")
+    async with OpenAIServer(play) as server, at(server, cache=cache) as model:
         panel = Panel([grader(model("judge"), RUBRICS)])
         same = [of(f"{who}/q#{repeat}") for who, repeat in (("angry", 1), ("calm", 1), ("calm", 2))]
-        shown = [*same, of("calm/q#1", text="別の答えです。"), of("a/q#1", 2)]
+        shown = [*same, of("calm/q#1", text="別の答えです。"), of("a/q#1", 2), of("b/q#1", 2)]
         graded = await asyncio.gather(*map(panel.grade, shown))
-        later = await panel.grade(of("elderly/q#1"))
 
-    assert len(server.requests) == 4
-    async with OpenAIServer(play) as server_of_another, at(server_of_another) as model:
-        await Panel([grader(model("judge"), RUBRICS)]).grade(of("calm/q#1"))
-    # Whoever comes first, a cache knows it.
-    assert server_of_another.requests[0].body == server.requests[0].body
-    first, second = ({score.judge: score for score in scores} for scores in graded[:2])
-    for name, score in second.items():
-        copied = {"conversation": "calm/q#1", "detail": first[name].detail | {"same_as": "angry/q#1"}}
-        assert score == first[name].model_copy(update=copied)
-    assert {score.detail["same_as"] for score in later} == {"angry/q#1"}
-    assert not any("same_as" in score.detail for scores in (graded[0], *graded[2:]) for score in scores)
-
-
-async def test_of_first_turns_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever begins as somebody did long before is graded anew: a large run does not keep them all."""
-    monkeypatch.setattr(model_judge, "MOST_FIRSTS", 1)
-    async with OpenAIServer(play) as server, at(server) as model:
-        panel = Panel([grader(model("judge"), RUBRICS)])
-        for shown in (of("a/q#1"), of("b/q#1"), of("a/q#1", text="別の答えです。"), of("c/q#1")):
-            await panel.grade(shown)
-
-    assert len(server.requests) == 3
-
-
-async def test_who_waited_for_a_grade_that_failed_asks_for_it() -> None:
-    """And gets one of its own."""
-    answers = iter([Reply(status=400), *[None] * 9])
-
-    def reply(request: Any) -> Any:
-        return next(answers) or play(request)
-
-    async with OpenAIServer(reply) as server, at(server) as model:
-        panel = Panel([grader(model("judge"), ["turn"], alone=True)])
-        one, other = await asyncio.gather(*(panel.grade(of(name)) for name in ("angry/q#1", "calm/q#1")))
-
-    assert (one[0].state, other[0].state) == ("failed", "scored")
-    assert "same_as" not in other[0].detail
+    assert len(server.requests) == 5
+    for score, other in zip(*graded[:2], strict=True):
+        assert other == score.model_copy(update={"conversation": "calm/q#1"})

@@ -375,7 +375,9 @@ async def test_it_ends_with_who_started_it(made: Bots) -> None:
 
 def test_a_run_with_it(python: str, capsys: pytest.CaptureFixture[str]) -> None:
     """From the command line: doctor, a run, and the seconds to the first words in --json and in the gate."""
-    write("bot.py", "def answer(question):\n    yield '料金は'\n    yield '990円です。'\n")
+    write(
+        "bot.py", "import time\ndef answer(q):\n    time.sleep(0.02)\n    yield '料金は'\n    yield '990円'\n"
+    )
     where = ("--adapter", "bot.py:answer", "--set", f"python={python}")
     assert main(["doctor", *where]) == 0
     capsys.readouterr()
