@@ -316,14 +316,11 @@ class RunContext:
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError if a prompt has changed since `run` began."""
-        for name, digits in (self.applied_prompt.fingerprints() if self.applied_prompt else {}).items():
-            if run.prompts.get(name) != digits:
-                msg = _(
-                    "{name} is not what run {run} began with: start a new run.",
-                    name=name.replace(":", " ", 1),
-                    run=run.id,
-                )
-                raise InputError(msg)
+        prompt = self.applied_prompt and self.applied_prompt.prompt
+        if prompt and run.prompts.get(f"prompt:{prompt.name}") != prompt.hash:
+            name = f"prompt {prompt.name}"
+            msg = _("{name} is not what run {run} began with: start a new run.", name=name, run=run.id)
+            raise InputError(msg)
 
     def check_scripts(self, plan: Sequence[Conversation]) -> None:
         """Raises UnknownName for a script without a planned conversation."""
@@ -378,7 +375,8 @@ class RunContext:
             f"user:{p.id}": (self.attacks if p.adversarial else self.prompts).fingerprint(p) for p in people
         }
         if self.applied_prompt is not None:
-            hashes |= self.applied_prompt.fingerprints()
+            prompt = self.applied_prompt.prompt
+            hashes[f"prompt:{prompt.name}"] = prompt.hash
         if self.settings.voice_opening:
             hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
         if self.grading.outputs:
@@ -395,7 +393,10 @@ class RunContext:
 
     def versions(self) -> dict[str, str]:
         """Versions that can change a result, including those of applied prompts, for the run file."""
-        return versions() | (self.applied_prompt.versions() if self.applied_prompt else {})
+        if self.applied_prompt is None:
+            return versions()
+        prompt = self.applied_prompt.prompt
+        return {**versions(), f"prompt:{prompt.name}": prompt.version}
 
     async def close(self, bot: Bot | None) -> None:
         """Closes the bot's and the models' connections."""

@@ -1,14 +1,8 @@
 """Prompts for the rows of a data set: their files, with a version and named variants; and how a bot is asked.
 
 A variable is a field of the row (`$question`, `$id`, `$tags`, `$goal`), a list made of it (choices, letters,
-labels, contexts, examples), or else a column of the data set. Rows are checked when they are read, so that a
-missing column costs nothing.
-
-A prompt goes through three forms:
-
-    _PromptFile       the file as it is written, all languages and variants (docs/lab/datasets.md)
-    PromptVariant     one variant of it, checked: what stands in the run's report and has a hash
-    RenderedPrompt    what is sent for one row
+labels, contexts, examples), or else a column of the data set. `read_prompt` reads and checks a file
+(docs/lab/datasets.md), `PromptRenderer` fills it in for a row, `PromptedBot` asks a bot with it.
 
 Checked once, when the file is read: both languages use the same variables; nothing shows the solution
 (`$label`, `$reference`, 正解 ...); examples have all that they need. Checked for each row, before the first
@@ -97,6 +91,11 @@ class PromptWording(Value):
     user: _Text = ""
     example: _Text = ""
 
+    @property
+    def variables(self) -> frozenset[str]:
+        """Those that every row has to fill."""
+        return variables_in(self.system) | variables_in(self.user)
+
 
 class Examples(Value):
     """Rows shown before each question: `shots` of them at random."""
@@ -133,20 +132,12 @@ class PromptVariant(Value):
         content = self.model_dump(mode="json", include={"wordings", "labels", "choosing", "examples"})
         return fingerprint(json.dumps(content, ensure_ascii=False, sort_keys=True))
 
-    def language_for(self, language: Language) -> Language:
-        """The language in which rows of `language` are asked: the same, or the only one of the prompt."""
-        return language if language in self.wordings else next(iter(self.wordings))
-
-    def wording(self, case: Case) -> PromptWording:
-        """The texts for a row."""
-        return self.wordings[self.language_for(case.language)]
-
-    def examples_for(self, language: Language) -> Examples:
-        """The examples for rows of a language."""
-        return self.examples[self.language_for(language)]
+    def language_for(self, case: Case) -> Language:
+        """The language in which a row is asked: its own, or the only one of the prompt."""
+        return case.language if case.language in self.wordings else next(iter(self.wordings))
 
 
-class PromptText(Template):
+class _PromptText(Template):
     """`$name` in ASCII, so that Japanese may follow directly; `${any column}` with spaces and kanji."""
 
     braceidpattern = r"[^{}$\n]+"
@@ -155,15 +146,23 @@ class PromptText(Template):
 @lru_cache(maxsize=256)
 def variables_in(text: str) -> frozenset[str]:
     """The variables of a text that is known to be valid."""
-    return frozenset(PromptText(text).get_identifiers())
+    return frozenset(_PromptText(text).get_identifiers())
 
 
-def fill_in(text: str, value: Callable[[str], str]) -> str:
-    """The text with its variables replaced by `value(name)`; values are not searched for variables.
+def _filled(text: str, value: Callable[[str], str]) -> str:
+    """The text with its variables replaced by `value(name)`; values are not searched for variables."""
+    return _PromptText(text).substitute({name: value(name) for name in variables_in(text)})
 
-    `$question / ${お客様の種類}` with two values -> `Q / new`.
-    """
-    return PromptText(text).substitute({name: value(name) for name in variables_in(text)})
+
+# --- The file ---
+
+
+class _FileExamples(Value):
+    rows: tuple[dict[str, JsonValue], ...] = ()
+    shots: Annotated[int, Field(ge=0)] | None = None
+    seed: int = 0
+    ja: "_FileExamples | None" = None
+    en: "_FileExamples | None" = None
 
 
 class _FileVariant(Value):
@@ -172,23 +171,10 @@ class _FileVariant(Value):
     en: PromptWording | None = None
 
 
-class _ExampleRows(Value):
-    rows: tuple[dict[str, JsonValue], ...] = ()
-    shots: Annotated[int, Field(ge=0)] | None = None
-
-
-class _FileExamples(_ExampleRows):
-    seed: int = 0
-    ja: _ExampleRows | None = None
-    en: _ExampleRows | None = None
-
-
-class _PromptFile(Value):
+class _PromptFile(_FileVariant):
     id: str = Field(pattern=r"^[\w.-]+$")
     version: str
     choose: Choosing | None = None
-    ja: PromptWording | None = None
-    en: PromptWording | None = None
     labels: dict[Language, dict[str, str]] = Field(default={})
     examples: _FileExamples = Field(default_factory=_FileExamples)
     variants: dict[str, _FileVariant] = Field(default={})
@@ -197,10 +183,6 @@ class _PromptFile(Value):
     @classmethod
     def _as_text(cls, value: Any) -> Any:
         return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-    @property
-    def languages(self) -> tuple[Language, ...]:
-        return tuple(language for language in LANGUAGES if getattr(self, language) is not None)
 
 
 def read_prompt(name: str) -> PromptVariant:
@@ -216,19 +198,20 @@ def read_prompt(name: str) -> PromptVariant:
     file = _read_file(path)
     if variant and variant not in file.variants:
         raise UnknownName(_("variant of {path}", path=path), variant, file.variants)
+    wordings = _wordings(path, file, variant)
+    labels = _labels(path, file, wordings)
+    used = {variable for wording in wordings.values() for variable in wording.variables}
+    usual: Choosing = "labels" if labels or "labels" in used else "nothing"
     prompt = PromptVariant(
         id=file.id,
         version=file.version,
         variant=variant,
         path=str(path),
-        wordings={language: _wording(path, file, language, variant) for language in file.languages},
-        labels=_labels(path, file),
-        choosing=file.choose or "nothing",
-        examples={language: _examples(path, file, language) for language in file.languages},
+        wordings=wordings,
+        labels=labels,
+        choosing=file.choose or ("letters" if {"choices", "letters"} & used else usual),
+        examples={language: _examples(path, file, language) for language in wordings},
     )
-    # First, for what follows from the variables in use needs them to be valid.
-    _check_variables(prompt)
-    prompt = prompt.model_copy(update={"choosing": file.choose or _default_choosing(prompt)})
     _check_examples(prompt)
     return prompt
 
@@ -253,7 +236,7 @@ def describe_prompt(path: Path) -> Message | str:
 
 def _read_file(path: Path) -> _PromptFile:
     file = shelves.read_model(path, _PromptFile, _("See docs/lab/datasets.md."))
-    if not file.languages:
+    if not (file.ja or file.en):
         msg = _(
             "{path}: it has neither [ja] nor [en]: one of them says what is sent for each row.", path=path
         )
@@ -261,36 +244,59 @@ def _read_file(path: Path) -> _PromptFile:
     return file
 
 
-def _wording(path: Path, file: _PromptFile, language: Language, variant: str) -> PromptWording:
-    """The texts of the file, replaced by those of the variant."""
-    wording: PromptWording = getattr(file, language)
-    if variant:
-        variant_wording: PromptWording | None = getattr(file.variants[variant], language)
-        if variant_wording is None:
-            msg = _(
-                "{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts.",
-                path=path,
-                variant=variant,
-                language=language,
-            )
-            raise PromptError(msg)
-        # Only what the variant says itself: a missing system text is that of the file, an empty one is none.
-        wording = wording.model_copy(update=variant_wording.model_dump(exclude_unset=True))
+def _wordings(path: Path, file: _PromptFile, variant: str) -> dict[Language, PromptWording]:
+    """The checked texts of the file by language, replaced by those of the variant.
+
+    Raises PromptError for a solution that is shown, and for variables that only one language uses.
+    """
+    wordings: dict[Language, PromptWording] = {}
+    for language in LANGUAGES:
+        wording: PromptWording | None = getattr(file, language)
+        if wording is None:
+            continue
+        if variant:
+            own: PromptWording | None = getattr(file.variants[variant], language)
+            if own is None:
+                msg = _(
+                    "{path}: [variants.{variant}] has no [{language}], but the prompt has: add its texts.",
+                    path=path,
+                    variant=variant,
+                    language=language,
+                )
+                raise PromptError(msg)
+            # Only what the variant says itself: a missing system text is that of the file, an empty one is
+            # none.
+            wording = wording.model_copy(update=own.model_dump(exclude_unset=True))
+        _check_texts(f"{path}: [{language}]", wording)
+        wordings[language] = wording
+    first, *others = wordings.values()
+    for other in others:
+        for key in ("system", "user", "example"):
+            check_same(path, key, variables_in(getattr(first, key)), variables_in(getattr(other, key)))
+    return wordings
+
+
+def _check_texts(place: str, wording: PromptWording) -> None:
     if not wording.user.strip():
-        msg = _(
-            "{path}: [{language}] user is missing or empty: it is what is sent for each row.",
-            path=path,
-            language=language,
-        )
+        msg = _("{place} user is missing or empty: it is what is sent for each row.", place=place)
         raise PromptError(msg)
-    return wording
+    for key in ("system", "user", "example"):
+        where, text = f"{place} {key}", getattr(wording, key)
+        if not _PromptText(text).is_valid():
+            raise PromptError(_("{where}: a lone dollar; write $$ for a plain one.", where=where))
+        for name in variables_in(text):
+            if field_of(name) in _SOLUTION and (name, key) != ("answer", "example"):
+                raise PromptError(_("{where}: ${name} would give the solution away.", where=where, name=name))
+    if ("examples" in wording.variables) != bool(wording.example):
+        msg = _("{place} $examples and `example`, the form of one, are needed together.", place=place)
+        raise PromptError(msg)
 
 
-def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
-    """The text of each label in each language."""
+def _labels(path: Path, file: _PromptFile, languages: Iterable[Language]) -> dict[Language, dict[str, str]]:
+    """The text of each label in each language; empty where the file names none."""
     if not file.labels:
         return {}
-    labels = {language: file.labels.get(language, {}) for language in file.languages}
+    labels = {language: file.labels.get(language, {}) for language in languages}
     keys = [set(texts) for texts in labels.values()]
     if any(key != keys[0] or not key for key in keys):
         msg = _("{path}: [labels.ja] and [labels.en] must have texts for the same labels.", path=path)
@@ -308,7 +314,7 @@ def _labels(path: Path, file: _PromptFile) -> dict[Language, dict[str, str]]:
 
 
 def _examples(path: Path, file: _PromptFile, language: Language) -> Examples:
-    source = getattr(file.examples, language) or file.examples
+    source: _FileExamples = getattr(file.examples, language) or file.examples
     rows = [Row(number, values) for number, values in enumerate(source.rows, 1)]
     try:
         cases = tuple(
@@ -317,9 +323,7 @@ def _examples(path: Path, file: _PromptFile, language: Language) -> Examples:
         )
     except InputError as error:
         raise PromptError(_("{path}: [examples]: {error}", path=path, error=error)) from None
-    # The nearest that says a number: the language's table, the common one.
-    counts = (source.shots, file.examples.shots, len(rows))
-    number = next(count for count in counts if count is not None)
+    number = len(rows) if source.shots is None else source.shots
     if number > len(rows):
         msg = _(
             "{path}: {number:d} examples are required, but there are only {n}.",
@@ -328,60 +332,13 @@ def _examples(path: Path, file: _PromptFile, language: Language) -> Examples:
             n=len(rows),
         )
         raise PromptError(msg)
-    return Examples(rows=cases, shots=number, seed=file.examples.seed)
-
-
-def _default_choosing(prompt: PromptVariant) -> Choosing:
-    used = {name for wording in prompt.wordings.values() for name in required_variables(wording)}
-    if {"choices", "letters"} & used:
-        return "letters"
-    return "labels" if prompt.labels or "labels" in used else "nothing"
-
-
-def required_variables(wording: PromptWording) -> frozenset[str]:
-    """The variables that every row has to fill."""
-    return variables_in(wording.system) | variables_in(wording.user)
-
-
-def _check_variables(prompt: PromptVariant) -> None:
-    """Raises PromptError for a solution that is shown, and for variables that only one language uses."""
-    used: dict[Language, dict[str, frozenset[str]]] = {}
-    for language, wording in prompt.wordings.items():
-        for key in ("system", "user", "example"):
-            where, text = f"{prompt.path}: [{language}] {key}", getattr(wording, key)
-            if not PromptText(text).is_valid():
-                raise PromptError(_("{where}: a lone dollar; write $$ for a plain one.", where=where))
-            for name in variables_in(text):
-                if field_of(name) in _SOLUTION and (name, key) != ("answer", "example"):
-                    msg = _("{where}: ${name} would give the solution away.", where=where, name=name)
-                    raise PromptError(msg)
-            used.setdefault(language, {})[key] = variables_in(text)
-    first, *others = used.values()
-    for other in others:
-        for key in first:
-            check_same(prompt.path, key, first[key], other[key])
+    return Examples(rows=cases, shots=number, seed=source.seed)
 
 
 def _check_examples(prompt: PromptVariant) -> None:
-    """Raises PromptError for examples that are not shown, or that lack a variable or their right answer."""
+    """Raises PromptError for examples that lack a variable or their right answer."""
     renderer = PromptRenderer(prompt)
-    for language, wording in prompt.wordings.items():
-        examples = prompt.examples_for(language)
-        is_shown = "examples" in required_variables(wording)
-        if is_shown and not wording.example:
-            msg = _(
-                "{prompt}: [{language}] uses $examples, but `example`, the form of one, is missing.",
-                prompt=prompt.path,
-                language=language,
-            )
-            raise PromptError(msg)
-        if examples.shots and not is_shown:
-            msg = _(
-                "{prompt}: [{language}] does not show its examples: write $examples.",
-                prompt=prompt.path,
-                language=language,
-            )
-            raise PromptError(msg)
+    for examples in prompt.examples.values():
         for example in examples.rows if examples.shots else ():
             where = f"{prompt.path}: [examples] row {example.id}"
             if not renderer.right(example):
@@ -423,28 +380,30 @@ class PromptRenderer:
         """Examples that many rows share are rendered only once."""
         self.prompt = prompt
         self._labels = {label: label for label in labels}
-        self._examples: dict[tuple[str, tuple[int, ...]], str] = {}
+        self._shown: dict[tuple[str, str], str] = {}
 
     def __call__(self, case: Case, question: str | None = None) -> RenderedPrompt:
         """The prompt of a row; `question` replaces its own.
 
         Raises MissingVariable if the row has no value for a variable.
         """
-        wording = self.prompt.wording(case)
-        places = chosen_examples(self.prompt.examples_for(case.language), case)
-        value = self._values(case, case.question if question is None else question, places)
+        language = self.prompt.language_for(case)
+        wording, examples = self.prompt.wordings[language], self.prompt.examples[language]
+        shown = "\n\n".join(map(self._example, chosen_examples(examples, case)))
+        given = {"question": case.question if question is None else question, "examples": shown}
         texts = wording.system, wording.user
         # No examples: neither their variable nor the empty lines around it are left.
-        if not places:
-            texts = _EXAMPLES.sub("", wording.system), _EXAMPLES.sub("", wording.user)
-        system, user = (fill_in(text, value) for text in texts)
-        return RenderedPrompt(system=system, user=user, choices=self.choices(case))
+        system, user = texts if shown else (_EXAMPLES.sub("", text) for text in texts)
+        value = self._values(case, given)
+        return RenderedPrompt(
+            system=_filled(system, value), user=_filled(user, value), choices=self.choices(case)
+        )
 
     def lack(self, case: Case) -> Message | None:
         """What a row lacks for the prompt, as a text to follow its file and line; None if nothing."""
-        value = self._values(case, case.question, ())
+        value = self._values(case, {"question": case.question})
         try:
-            for name in required_variables(self.prompt.wording(case)):
+            for name in self.prompt.wordings[self.prompt.language_for(case)].variables - {"examples"}:
                 value(name)
         except MissingVariable as error:
             lack = {"prompt": self.prompt.name, "why": error.why}
@@ -462,58 +421,56 @@ class PromptRenderer:
 
     def labels(self, case: Case) -> Mapping[str, str]:
         """Each label with its text: those of the file, else the row's choices, else the data set's labels."""
-        named = self.prompt.labels.get(self.prompt.language_for(case.language))
+        named = self.prompt.labels.get(self.prompt.language_for(case))
         return named or {choice: choice for choice in case.choices} or self._labels
 
-    def _values(
-        self, case: Case, question: str, places: tuple[int, ...], answer: str | None = None
-    ) -> Callable[[str], str]:
-        """Looks up a variable of a row; `answer` is that of an example."""
+    def _values(self, case: Case, given: Mapping[str, str]) -> Callable[[str], str]:
+        """Looks up a variable: in `given`, the columns of the row, its fields, the lists made of it."""
 
         def value(name: str) -> str:
-            if name == "answer" and answer is not None:
-                return answer
-            if name not in _FIXED:
+            if name not in _FIXED and name not in given:
                 if name not in case.values:
                     raise MissingVariable(name)
                 return case.values[name]
-            text = question if name == "question" else self._field(name, case, places)
-            if not text and name != "examples":
+            text = given[name] if name in given else self._field(name, case)
+            if not text:
                 raise MissingVariable(name)
             return text
 
         return value
 
-    def _field(self, name: str, case: Case, places: tuple[int, ...]) -> str:
+    def _field(self, name: str, case: Case) -> str:
         """A field of a row, or one of the lists made of it."""
-        lists: dict[str, Callable[[], str]] = {
-            "tags": lambda: ", ".join(case.tags),
-            "letters": lambda: letters(case),
-            "choices": lambda: "\n".join(
-                f"{a}) {b}" for a, b in zip(letters(case), case.choices, strict=True)
-            ),
-            "labels": lambda: "\n".join(self.labels(case).values()),
-            "contexts": lambda: "\n\n".join(f"[{at}] {text}" for at, text in enumerate(case.contexts, 1)),
-            "examples": lambda: self._shown_examples(case, places),
-        }
-        return lists[name]() if name in lists else getattr(case, name) or ""
+        match name:
+            case "tags":
+                return ", ".join(case.tags)
+            case "letters":
+                return letters(case)
+            case "choices":
+                pairs = zip(letters(case), case.choices, strict=True)
+                return "\n".join(f"{letter}) {choice}" for letter, choice in pairs)
+            case "labels":
+                return "\n".join(self.labels(case).values())
+            case "contexts":
+                return "\n\n".join(f"[{at}] {text}" for at, text in enumerate(case.contexts, 1))
+        return getattr(case, name) or ""
 
-    def _shown_examples(self, case: Case, places: tuple[int, ...]) -> str:
-        """All examples as one text; rendered once for all rows with the same ones."""
-        key = (self.prompt.language_for(case.language), places)
-        if key not in self._examples:
-            rows = self.prompt.examples_for(case.language).rows
-            self._examples[key] = "\n\n".join(self.as_example(rows[place]) for place in places)
-        return self._examples[key]
+    def _example(self, example: Case) -> str:
+        key = example.language, example.id
+        if key not in self._shown:
+            self._shown[key] = self.as_example(example)
+        return self._shown[key]
 
     def as_example(self, example: Case) -> str:
         """An example as it is shown; raises MissingVariable if it has no value for a variable."""
-        value = self._values(example, example.question, (), self.right(example))
-        return fill_in(_EXAMPLES.sub("", self.prompt.wording(example).example), value)
+        value = self._values(example, {"question": example.question, "answer": self.right(example)})
+        wording = self.prompt.wordings[self.prompt.language_for(example)]
+        return _filled(_EXAMPLES.sub("", wording.example), value)
 
     def right(self, example: Case) -> str:
         """The right answer of an example as the model should write it; "" if the row has none."""
-        if example.choices and {"choices", "letters"} & required_variables(self.prompt.wording(example)):
+        variables = self.prompt.wordings[self.prompt.language_for(example)].variables
+        if example.choices and {"choices", "letters"} & variables:
             label = (example.label or "").strip()
             if label in example.choices:
                 return LETTERS[example.choices.index(label)]
@@ -523,8 +480,8 @@ class PromptRenderer:
         return next(iter(example.references_at(1)), "") or example.answer or ""
 
 
-def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
-    """The places of the examples for a row, in order: the same for all rows, but never the row itself.
+def chosen_examples(examples: Examples, case: Case) -> list[Case]:
+    """The examples for a row: the same for all rows, but never the row itself.
 
     Drawn once by the seed; for a row that is among the drawn ones, the next one drawn steps in. They are
     shown in the order of the file, which is often one of difficulty or time.
@@ -537,7 +494,7 @@ def chosen_examples(examples: Examples, case: Case) -> tuple[int, ...]:
 
     order = _shuffled(examples.seed, len(examples.rows)) if examples.shots else ()
     others = (place for place in order if not is_row(examples.rows[place]))
-    return tuple(sorted(islice(others, examples.shots)))
+    return [examples.rows[place] for place in sorted(islice(others, examples.shots))]
 
 
 @lru_cache(maxsize=64)
@@ -551,6 +508,9 @@ def letters(case: Case) -> str:
         counts = {"choices": len(case.choices), "letters": len(LETTERS)}
         raise MissingVariable("letters", _("{choices} choices; there are {letters} letters", **counts))
     return LETTERS[: len(case.choices)]
+
+
+# --- A bot that is asked with it ---
 
 
 class PromptedBot:
@@ -624,14 +584,6 @@ class AppliedPrompt:
     def title(self) -> str:
         """The prompt with its version: `reply 3`."""
         return f"{self.prompt.name} {self.prompt.version}"
-
-    def fingerprints(self) -> dict[str, str]:
-        """The hash of the prompt, for the run file."""
-        return {f"prompt:{self.prompt.name}": self.prompt.hash}
-
-    def versions(self) -> dict[str, str]:
-        """The version that the prompt file states, for the run file."""
-        return {f"prompt:{self.prompt.name}": self.prompt.version}
 
     def _labels(self, plan: Iterable[Conversation]) -> tuple[str, ...]:
         """The data set's labels; from the plan if the prompt needs them and --labels has none.

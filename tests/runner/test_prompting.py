@@ -158,7 +158,7 @@ def test_the_hash_is_of_the_words() -> None:
         (("$questionです", "$reference"), "[ja] user: $reference would give the solution away"),
         (("$questionです", "${正解}"), "[ja] user: $正解 would give the solution away"),
         (("$$100）", "$100）"), "[ja] user: a lone dollar; write $$"),
-        (('example = "文：$question／$answer"\n[en]', "[en]"), "example uses $answer in one language only"),
+        (('example = "文：$question／$answer"\n[en]', "[en]"), "are needed together"),
         (('1 = "不適切"', '1 = "適切"'), "[labels.ja] has the same text for two labels"),
         (('1 = "rude"', ""), "must have texts for the same labels"),
         ((', label = "1" }', " }"), "[examples] row 001 has no label to show"),
