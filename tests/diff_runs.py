@@ -22,8 +22,7 @@ from simulator.core.types import (
 )
 from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.figures import Summary
-from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
+from simulator.results.gate import Gate, gate_of
 from simulator.results.summary import figures_of, summarise
 from simulator.storage.run_file import RunFile
 

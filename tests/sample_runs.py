@@ -25,8 +25,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.results.figures import Summary
-from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
+from simulator.results.gate import Gate, gate_of
 from simulator.results.summary import summarise
 
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")

@@ -97,7 +97,7 @@ class RunResults:
     @property
     def reasons(self) -> list[str]:
         """What keeps the run from passing, in English, most serious first; empty if it passed."""
-        return [shown(finding.message, "en") for finding in self._context.gate.findings]
+        return self._context.reasons
 
     @property
     def red(self) -> "tuple[RedTurn, ...]":

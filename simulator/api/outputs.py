@@ -17,21 +17,21 @@ from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext, record_remarks
 from simulator.report.coverage import coverage_sections
+from simulator.report.gate import verdict
 from simulator.report.notebook import notebook_html
 from simulator.report.painters import html
 from simulator.report.run import run_report
 from simulator.report.run_page import run_page
-from simulator.report.verdict import verdict
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.comparison import RunFigures
 from simulator.results.coverage import coverage_of, over_last_runs
 from simulator.results.disputes import read_results
 from simulator.results.figures import Summary
-from simulator.results.gate import as_json, gate_of
+from simulator.results.gate import gate_of
 from simulator.results.history import last_comparable
 from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
 from simulator.results.standing import with_standings
-from simulator.results.summary import figures_of
+from simulator.results.summary import as_json, figures_of
 from simulator.runner.masking import masks_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import replay_of
@@ -172,9 +172,15 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
 
     Keys of sections stand beside those of the summary. docs/python.md documents them; programs rely on them.
     """
-    results, run = context.results, context.summary.record
-    shown = as_json(context.summary, context.gate, str(path))
-    shown["verdict"] = str(verdict(context.gate, trial=context.summary.trial))
+    results, summary, gate = context.results, context.summary, context.gate
+    shown = {
+        "run": summary.run,
+        "store": str(path),
+        "verdict": str(verdict(gate, trial=summary.trial)),
+        **gate.as_json(),
+        "reasons": context.reasons,
+        **as_json(summary),
+    }
     for judge in shown["judges"].values():
         judge |= {"calibration": None, "warnings": []}
     masks = stored_settings(results.run.settings).redacts
@@ -189,6 +195,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     # Sections with figures of each judge: these stand with it.
     for name, figures in (*shown.get("classification", {}).items(), *shown.pop("trust", {}).items()):
         shown["judges"][name] |= figures
+    run = summary.record
     for name, places in {"answerability": answerability(run), "handover": handovers(run)}.items():
         # A key of its own, and only where something is missing.
         why = unjudged_reason(places.unjudged, run)

@@ -20,6 +20,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import stored_settings
 from simulator.core.types import Results
+from simulator.report.gate import reasons
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results import review
 from simulator.results.review import blind_agreement, review_findings
@@ -134,5 +135,5 @@ def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
         "score": None if summary.scores.score is None else round(summary.scores.score, 4),
         "target": outcome.gate.asked,
         "passed": outcome.gate.passed,
-        "reasons": list(outcome.gate.reasons),
+        "reasons": [str(reason) for reason in reasons(outcome.gate)],
     }

@@ -27,7 +27,7 @@ from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import Settings
 from simulator.core.writing import REPORT_AGAIN
 from simulator.report.painters.console import print_report
-from simulator.results.findings import Gate
+from simulator.results.gate import Gate
 
 
 def publish_run(finished: FinishedRun) -> int:

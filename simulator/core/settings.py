@@ -56,53 +56,34 @@ from simulator.core.types import ATTACKS_HELD, CONVERSATION, EXPECTATIONS, Langu
 # Where every setting stands, for those who named one that there is not.
 SETTINGS_LISTED = _("All names: docs/reference.md.")
 _ONE_FILE = _("takes one file: put the rows into one, or run it once for each file")
-Comparison = Literal[">=", "<=", "==", ">", "<"]
-# How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
-Measure = Literal["share", "count", "seconds", "cost"]
+Comparison = Literal[">=", "<=", "=="]
 
 # The one condition that is no comparison: people's labels certify the judge that decides.
 CERTIFIED = "certified"
 # The share of the bot's articles that questions of a run name.
 COVERAGE = "coverage"
-# What a target may name. Beside them every judge of the run is a name (the mean of its grades, 0..1), and
-# pass^k is a share. The measure decides which comparisons make sense, and what the threshold may be.
-FIGURES: dict[str, Measure] = {
-    "score": "share",
-    "answered_correctly": "share",
-    "refused_correctly": "share",
-    "handover_correctly": "share",
-    EXPECTATIONS: "share",
-    ATTACKS_HELD: "share",
-    COVERAGE: "share",
-    "red": "share",
-    "failed": "share",
-    "major": "share",
-    "severity_major": "count",
-    "severity_moderate": "count",
-    "severity_minor": "count",
-    "p95_seconds": "seconds",
-    "first_token_p95_seconds": "seconds",
-    "cost_usd": "cost",
-    CERTIFIED: "share",
-}
-# Shares that may be asked to be all: `expectations == 1`.
-ALL_OF_THEM = frozenset({EXPECTATIONS, ATTACKS_HELD})
-# Shares of what went wrong; of every other share, and of every judge's grades, more is better.
-LOWER_IS_BETTER = frozenset({"red", "failed", "major"})
+# The seconds within which 95 % of the answers came.
+SECONDS = "p95_seconds"
+# What a target may name beside every judge of the run (the mean of its grades, 0..1) and pass^k. All but the
+# seconds are shares 0..1.
+FIGURES = frozenset({
+    "score", "answered_correctly", "refused_correctly", "handover_correctly", EXPECTATIONS, ATTACKS_HELD,
+    COVERAGE, "red", SECONDS, CERTIFIED,
+})  # fmt: skip
 # The share of questions with a major turn, which every target limits, to this by default: however good the
 # mean is, a bot that is gravely wrong on more than every fifth question does not pass (--max-major).
 MAJOR, MAX_MAJOR = "major", 0.2
+# Of every other figure more is better.
+LOWER_IS_BETTER = frozenset({"red", MAJOR, SECONDS})
 # Of the grades that a target reads so many have to be there, and of so many of the questions.
 MIN_GRADED = 0.9
 # Some failures are to be expected of any endpoint: of grades and of customers' lines so many may fail.
 MAX_FAILED = 0.05
-TARGET_EXAMPLE = "turn >= 0.9 and severity_major == 0"
+TARGET_EXAMPLE = "turn >= 0.9 and red <= 0.1"
 
 # `turn >= 0.9`: name, comparison, number. The name is anything without spaces, comparison signs, "!" and
 # brackets ("!=" must not be read as a name and "="): `path.gpt_similarity` and `pass^3` are names, too.
-_TERM = re.compile(
-    r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)", re.IGNORECASE
-)
+_TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==)\s*(\d+\.?\d*|\.\d+)")
 # Of repeated questions, the chance that k repeats all pass (k from 1 to 100, as --repeats): Yao et al., 2024,
 # tau-bench, whose pass^k asks for reliability where pass@k asks for one success.
 _REPEATS = re.compile(r"pass\^([1-9]\d?|100)")
@@ -112,19 +93,11 @@ _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 
 
 class Condition(Value):
-    """One comparison of a figure of the run with a threshold.
-
-    The threshold is on the figure's own scale: a share 0..1, a count of turns, seconds, or dollars.
-    """
+    """One comparison of a figure of the run with a threshold: a share 0..1, or seconds."""
 
     name: str
     comparison: Comparison
     threshold: float
-
-    @property
-    def measure(self) -> Measure:
-        """What kind of figure it is about."""
-        return FIGURES.get(self.name, "share")
 
     @property
     def repeats(self) -> int | None:
@@ -135,35 +108,25 @@ class Condition(Value):
     @property
     def rises(self) -> bool:
         """Whether more is better."""
-        return self.comparison in (">=", ">")
-
-    @property
-    def grows(self) -> bool:
-        """Whether more questions can only add to what misses it: counts, costs, and `== 0`."""
-        return self.measure in ("count", "cost") or self.comparison == "=="
+        return self.name not in LOWER_IS_BETTER
 
     @property
     def is_fact(self) -> bool:
         """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
-        return self.grows or self.name in (MAJOR, COVERAGE)
+        return self.comparison == "==" or self.name == COVERAGE
 
     @property
     def text(self) -> str:
         """The condition as it is written."""
-        if self.name == CERTIFIED and self.comparison == "==":
-            return CERTIFIED
-        return f"{self.name} {self.comparison} {self.threshold:.10g}"
+        return CERTIFIED if self.name == CERTIFIED else f"{self.name} {self.comparison} {self.threshold:.10g}"
 
     def holds(self, value: float) -> bool:
         """Whether a figure meets the threshold; what differs by a rounding error is equal.
 
-        A mean of 0.9 that is 0.8999999999999999 as a float meets `>= 0.9`, and does not meet `< 0.9`.
+        Figures are means of floats: a mean of 0.9 that is 0.8999999999999999 as a float meets `>= 0.9`.
         """
-        # Figures are means of floats: 0.1 + 0.2 must reach 0.3.
         apart = value - self.threshold
-        if abs(apart) < 1e-9:
-            return self.comparison in (">=", "<=", "==")
-        return self.comparison != "==" and (apart > 0) == self.rises
+        return abs(apart) < 1e-9 or (self.comparison != "==" and (apart > 0) == self.rises)
 
 
 def read_target(value: object) -> float | str | None:
@@ -206,43 +169,29 @@ def _condition(part: str) -> Condition:
         )
         raise ValueError(msg)
     name, comparison, number = match.groups()
-    condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": float(number)})
-    measure, threshold = condition.measure, condition.threshold
+    threshold = float(number)
+    if name != SECONDS and threshold:
+        threshold = _share(threshold)
+    condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
     # Of any other name nobody knows yet whether it is a judge or misspelt: `check_names` does.
     if (name in FIGURES or condition.repeats) and (problem := _wrong_comparison(condition)):
         raise ValueError(problem)
-    if measure == "share":
-        return condition.model_copy(update={"threshold": threshold and _share(threshold)})
-    if threshold < 0 or (measure == "count" and threshold % 1):
-        figures = {"name": name, "kinds": _KINDS[measure], "threshold": threshold}
-        raise ValueError(_("{name} is {kinds}, and {threshold:g} is none", **figures))
     return condition
 
 
 def _wrong_comparison(condition: Condition) -> Message | None:
-    """What is said of a comparison that its figure cannot be asked; None where it can."""
-    name, threshold = condition.name, condition.threshold
-    # Nothing passes for being bad, and no share has to be hit exactly.
-    limited = name in LOWER_IS_BETTER or condition.measure != "share"
-    instead = f"{name} {'<=' if limited else '>='} {threshold:g}"
-    allowed = {"<=", "<"} if limited else {">=", ">"}
-    # `severity_major == 0` and `red == 0` are what people write for "none at all", `expectations == 1` for
-    # all.
-    if condition.measure == "count" or (limited and not threshold) or name in ALL_OF_THEM:
-        allowed.add("==")
-    if name == CERTIFIED:
-        allowed, instead = {"=="} if threshold == 1 else set[str](), CERTIFIED
-    if condition.comparison in allowed:
+    """What is said of a comparison that its figure cannot be asked; None where it can.
+
+    Nothing passes for being bad. A share may be asked to be all or none (`expectations == 1`, `red == 0`),
+    and no other has to be hit exactly.
+    """
+    usual, best = (">=", 1) if condition.rises else ("<=", 0)
+    if condition.comparison == usual or (condition.comparison == "==" and condition.threshold == best):
         return None
-    given = {"condition": condition.text, "instead": instead}
-    return _("{condition} is not what a target can ask: write {instead}", **given)
-
-
-_KINDS = {
-    "count": _("a whole number, 0 or more"),
-    "seconds": _("a time in seconds"),
-    "cost": _("an amount of dollars"),
-}
+    instead = condition.model_copy(update={"comparison": usual}).text
+    return _(
+        "{condition} is not what a target can ask: write {instead}", condition=condition.text, instead=instead
+    )
 
 
 def _share(value: float) -> float:

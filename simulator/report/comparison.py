@@ -36,9 +36,9 @@ from simulator.core.messages import changed as with_changes
 from simulator.core.titles import Titles
 from simulator.core.types import Conversation, Language, Turn
 from simulator.report.context import change_text, trial_notice
+from simulator.report.gate import verdict
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.report.update import item_sections, update_headline, update_sections
-from simulator.report.verdict import verdict
 from simulator.results.comparison import (
     FEWEST_CASES,
     FEWEST_PAIRS,
@@ -48,7 +48,7 @@ from simulator.results.comparison import (
     RunComparison,
 )
 from simulator.results.figures import RedTurn
-from simulator.results.findings import Gate
+from simulator.results.gate import Gate
 from simulator.results.rows import Key
 
 # What is said of the score, the same in a cell of the table by judge, and how it stands out: colour is for

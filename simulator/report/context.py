@@ -32,7 +32,7 @@ from simulator.core.types import (
 )
 from simulator.grading.desk import DESK
 from simulator.privacy.patterns import mask
-from simulator.report.conditions import count_notes
+from simulator.report.gate import doubts, reasons
 from simulator.report.judges import by_rule, family_notes
 from simulator.report.people import dispute_text, words_text
 from simulator.report.sections import answerable_sections, sections
@@ -41,7 +41,7 @@ from simulator.results.answerability import answerability, handovers, unjudged_r
 from simulator.results.causes import STOPPED_NOTE, RootCause, cause_sentence
 from simulator.results.comparison import Change, RunComparison, RunFigures
 from simulator.results.figures import JudgeSummary, RedTurn, Summary
-from simulator.results.findings import Gate
+from simulator.results.gate import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
 from simulator.results.review import desk_questions
@@ -134,12 +134,17 @@ _CONTRADICTED = {
 }
 
 
-def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
+def notes(summary: Summary, gate: Gate) -> tuple[Line, ...]:
     """Everything that is missing from the figures or shaped them, alarms first.
 
     That the target was missed is not among them: it is the verdict itself.
     """
-    alarms = [*_shared_reason(summary), *_gate_alarms(gate, titles), *_all_alike(summary), *_alarms(summary)]
+    alarms = [
+        *_shared_reason(summary),
+        *doubts(gate, summary.scores.interval),
+        *_all_alike(summary),
+        *_alarms(summary),
+    ]
     of = sum(n for how, n in summary.ended.items() if how.startswith("satisfied"))
     for how, text in _CONTRADICTED.items():
         if n := summary.ended.get(how):
@@ -151,7 +156,7 @@ def notes(summary: Summary, gate: Gate, titles: Titles) -> tuple[Line, ...]:
         (alarms if outcomes["unmet"] else remarked).append(expectations_text(outcomes))
     elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
         alarms.append(_("What the questions expect was not judged: that takes a model."))
-    remarks = (*remarked, *count_notes(gate), *_remarks(summary))
+    remarks = (*remarked, *_remarks(summary))
     first = [Line(text, "alarm") for text in alarms]
     return (*first, *(Line(text, "soft") for text in remarks))
 
@@ -168,17 +173,6 @@ def _shared_reason(summary: Summary) -> Iterator[Message]:
     if reason and 2 * count > failed:
         why = safe_text(excerpt(reason, _LONGEST_REASON))
         yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
-
-
-def _gate_alarms(gate: Gate, titles: Titles) -> Iterator[Message]:
-    """What the gate found, but for the verdict itself; customers by their names."""
-    for finding in gate.findings:
-        # The gate knows personas by their ids, and no language.
-        if finding.problem == "personas":
-            ids: Any = dict(finding.message.values)["personas"]
-            yield finding.message.format(personas=[titles("persona", name) for name in ids])
-        elif finding.problem != "below":
-            yield finding.message
 
 
 def _all_alike(summary: Summary) -> Iterator[Message]:
@@ -358,6 +352,11 @@ class ReportContext:
         return RunComparison(self.earlier, after) if self.earlier else None
 
     @property
+    def reasons(self) -> list[str]:
+        """What keeps the run from passing, in English, most serious first; empty if it passed."""
+        return list(map(str, reasons(self.gate)))
+
+    @property
     def wording(self) -> str:
         """Of reports on single-turn rows, "rows": other words stand for some."""
         return "rows" if self.summary.rows else ""
@@ -395,7 +394,7 @@ class ReportContext:
     def notes(self) -> tuple[Line, ...]:
         """What to know before relying on the figures, alarms first."""
         listed = (
-            *notes(self.summary, self.gate, self.titles),
+            *notes(self.summary, self.gate),
             *self.remarks,
             *self._judging_note(),
             *self._desk_notes(),
@@ -431,9 +430,7 @@ class ReportContext:
     @property
     def _unjudged(self) -> tuple[Line, ...]:
         """That nobody was asked whether the bot declines and hands over where it should."""
-        # A gate on it says so itself.
-        is_told = any(condition.lack == "unasked" for condition in self.gate.conditions)
-        if is_told or self.summary.record.asks_responses:
+        if self.summary.record.asks_responses:
             return ()
         run = self.summary.record
         places = (answerability(run), handovers(run))

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from simulator.core.messages import safe_text
 from simulator.core.types import response_in, tool_values, turn_values
 from simulator.report.context import ReportContext
-from simulator.report.verdict import verdict
+from simulator.report.gate import verdict
 from simulator.results.figures import turn_failure
 from simulator.results.red import turn_of_row, worst_severity
 from simulator.storage.results import conversations_with_scores
@@ -157,7 +157,7 @@ def junit_xml(context: ReportContext) -> str:
         line = str(verdict(gate, trial=trial))
         if not gate.passed:
             failure = SubElement(target, "failure", type="gate", message=_text(line))
-            failure.text = _text(" ".join(gate.reasons))
+            failure.text = _text("; ".join(context.reasons))
         elif trial:
             SubElement(target, "skipped", message=_text(line))  # a run without a model passes nothing
         else:

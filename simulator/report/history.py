@@ -20,8 +20,8 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Language
+from simulator.report.gate import verdict, verdict_tone
 from simulator.report.people import decision_text
-from simulator.report.verdict import verdict, verdict_tone
 from simulator.results.history import History, PastRun
 
 # The whole scale, always: a chart that begins at the lowest score makes every change look like a fall.

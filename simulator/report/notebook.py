@@ -5,8 +5,8 @@ from markupsafe import Markup
 from simulator.core.document import excerpt
 from simulator.core.messages import Message, _, safe_text
 from simulator.report.context import ReportContext, change_text, trial_notice
+from simulator.report.gate import verdict
 from simulator.report.tables import SEVERITIES
-from simulator.report.verdict import verdict
 from simulator.results.red import worst_severity
 
 # So many answers are shown, and so many characters of each text.

@@ -27,7 +27,7 @@ from simulator.core.types import Language, ReleaseDecision
 from simulator.core.writing import shown_path
 from simulator.report.people import decision_text
 from simulator.results.figures import Summary
-from simulator.results.findings import Gate
+from simulator.results.gate import Gate
 from simulator.results.review import TOP_GRADE, BlindAgreement, ComparedTurn, ReviewedTurn, ReviewFindings
 
 # Shown of each list; the rest is in `--json`.

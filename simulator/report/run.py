@@ -42,7 +42,6 @@ from simulator.core.types import Ended
 from simulator.core.writing import shown_path
 from simulator.models.pricing import money
 from simulator.report import tables
-from simulator.report.conditions import conditions_table, is_tabled
 from simulator.report.context import (
     ReportContext,
     change_text,
@@ -52,9 +51,9 @@ from simulator.report.context import (
     trial_notice,
 )
 from simulator.report.fixes import brief_sections, red_turns_section
+from simulator.report.gate import conditions_table, is_tabled, verdict, verdict_tone
 from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import felt_section
-from simulator.report.verdict import verdict, verdict_tone
 from simulator.results.certificate import standing_text
 from simulator.results.figures import JudgeSummary, Summary
 

@@ -41,10 +41,10 @@ from simulator.core.types import (
 )
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
+from simulator.report.gate import verdict, verdict_tone
 from simulator.report.painters.html import render
 from simulator.report.people import decision_text, disputed_count, hit_rate
 from simulator.report.tables import FEELING, signed
-from simulator.report.verdict import decision_of, verdict, verdict_tone
 from simulator.results.articles import heading_of
 from simulator.results.certificate import standing_phrase, standing_text
 from simulator.results.figures import RedTurn, Summary
@@ -175,7 +175,7 @@ def run_page(context: ReportContext, report: Report, share: float = 1.0, beside:
         score=points(summary.scores.score, against=gate.target),
         verdict=verdict(gate, trial=summary.trial),
         verdict_tone=verdict_tone(gate, trial=summary.trial),
-        undecided=decision_of(gate) == "undecided",
+        undecided=gate.decision == "undecided",
         lowest=lowest_score(summary),
         score_lines=list(score_lines(context))[1:],
         decision=decision_text(decided) if (decided := results.release_decision) else "",

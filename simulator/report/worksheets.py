@@ -57,6 +57,7 @@ from simulator.report.context import (
     trial_notice,
 )
 from simulator.report.fixes import rest_text
+from simulator.report.gate import verdict, verdict_word
 from simulator.report.people import decision_text, dispute_text, disputed_count
 from simulator.report.tables import (
     SEVERITIES,
@@ -67,11 +68,10 @@ from simulator.report.tables import (
     grade_text,
     mark_text,
 )
-from simulator.report.verdict import decision_of, verdict, verdict_word
 from simulator.results.causes import standing_name
 from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary, turn_failure
-from simulator.results.findings import Gate
+from simulator.results.gate import Gate
 from simulator.results.history import LAST, PastRun, question_courses
 from simulator.results.recommendations import Fix, Improvements
 from simulator.results.red import lapses_of, red_questions, worst_severity
@@ -238,7 +238,7 @@ def summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
 def _verdict_cell(context: ReportContext, gate: Gate, *, trial: bool) -> SheetCell:
     """The verdict in a word, with a colour for what may be relied on: a trial has none."""
     marks: dict[str | None, CellMark] = {"passed": "good", "missed": "red", "undecided": "warn", None: ""}
-    mark = "" if trial else marks[decision_of(gate)]
+    mark = "" if trial else marks[gate.decision]
     word = _("No target") if gate.decision is None else verdict_word(gate, trial=trial)
     return text_cell(context.text(word), mark)
 

@@ -20,8 +20,7 @@ from simulator.core.types import Language, ReleaseDecision, Results, Status, Val
 from simulator.results.comparison import RunFigures
 from simulator.results.disputes import read_results
 from simulator.results.figures import CaseSummary, Summary, rounded
-from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
+from simulator.results.gate import Gate, gate_of
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import RUN_FILE, replay_of, run_ids

@@ -86,9 +86,11 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
     intervals = [simulator.interval for simulator in simulators.values()]
     raws = [by_judge[name].raw_mean for name in RAG_METRICS if name in by_judge]
     total = [raw for raw in raws if raw is not None]
-    # Logs without a single answer are read, not graded: they are not missing.
-    nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
-        s.conversation for s in spoken if not s.unrecorded
+    # No grade was due where a log tells nothing, or the judge had nothing to hold the answers against.
+    nothing_due = {
+        c.id
+        for c in started
+        if c.turns and all(t.unrecorded or _is_skipped(t.scores.get(primary)) for t in c.turns)
     }
     return ScoreFigures(
         primary=primary,
@@ -96,9 +98,7 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
         interval=joint_interval(intervals or [of_simulator(graded).interval]),
         by_conversation=means,
         graded=len(means),
-        missing=sum(
-            c.ended is not None and c.id not in means and c.id not in nothing_to_grade for c in started
-        ),
+        missing=sum(c.ended is not None and c.id not in {*means, *nothing_due} for c in started),
         noise=noise,
         judges=by_judge,
         personas=() if results.run.asks_once else _personas(results, started, spoken, means, is_whole),
@@ -107,6 +107,10 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
         simulators=simulators,
         reliability=_reliability(counted, means),
     )
+
+
+def _is_skipped(grade: Grade | None) -> bool:
+    return grade is not None and grade.state == "skipped"
 
 
 def _conversation_means(rows: Iterable[ConversationRow]) -> dict[str, float]:

@@ -9,12 +9,22 @@ money_figures        here                    what it took
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import CONVERSATION, Ended, RedRules, Results, Spending
+from simulator.core.types import (
+    CONFLICTS_IGNORED,
+    CONVERSATION,
+    EXPECTATIONS_IGNORED,
+    LAPSES_IGNORED,
+    Ended,
+    RedRules,
+    Results,
+    Spending,
+)
 from simulator.models.pricing import Prices, usage_of
-from simulator.results.figures import CustomerFigures, MoneyFigures, Summary
+from simulator.results.figures import CustomerFigures, MoneyFigures, Summary, rounded
 from simulator.results.red import deciding_judges, primary_judge
 from simulator.results.red_answers import red_figures
 from simulator.results.rows import RunTurns
@@ -108,3 +118,62 @@ def bot_usage(results: Results) -> dict[str, Spending]:
         cost = prices.cost_usd(usage_of(model, spent)) if prices and model else None
         spending[model] = replace(spent, cost_usd=cost)
     return spending
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """What `--json` prints of a run's figures, rounded to 4 decimals."""
+    shown = ("mean", "stderr", "raw_mean", "n", "planned", "failed", "unreached", "skipped")
+    return {
+        "score": rounded(summary.scores.score),
+        "interval": rounded(summary.scores.interval),
+        "simulators": {
+            model: rounded(mean.model_dump(include={"score", "n"}))
+            for model, mean in summary.scores.simulators.items()
+        },
+        "simulator_spread": rounded(summary.scores.spread),
+        "judges": {
+            name: {key: rounded(getattr(judge, key)) for key in shown}
+            | ({"undecided": judge.undecided} if judge.undecided else {})
+            | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
+            | {
+                key: n
+                for key in (CONFLICTS_IGNORED, LAPSES_IGNORED, EXPECTATIONS_IGNORED)
+                if (n := getattr(judge, key))
+            }
+            | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
+            | ({"standing": summary.standings[name].as_json()} if name in summary.standings else {})
+            for name, judge in summary.scores.judges.items()
+        },
+        "total": rounded(summary.scores.total.model_dump()),
+        "conversations": summary.model_dump(include={"planned", "finished", "ended"}),
+        # By kind, and the conversations that have any; null where no conversation was graded as a whole.
+        "lapses": {**summary.red.lapses, "conversations": summary.red.lapsed} if summary.red.lapses else None,
+        # Of the sentences that cases expect: how many were met, were not, did not come up; null without any.
+        "expectations": summary.red.expectations or None,
+        "turns": summary.turns,
+        "red": summary.red.count,
+        # Of these: people say that the judge was wrong, of the same answer, here or in an earlier run.
+        "disputed": summary.red.disputed,
+        "simulator": summary.customers.model_dump(include={"guarded", "failed", "overruled"}),
+        "calls": {role: spent.calls for role, spent in summary.money.spending.items()},
+        "tokens": {role: _tokens_json(spent) for role, spent in summary.money.spending.items()},
+        "cost_usd": rounded(summary.money.cost_usd),
+        "cost_at_least_usd": rounded(summary.money.spent.least_usd),
+        # What each model used in each role; calls answered from the cache stand apart and cost nothing.
+        "usage": {
+            role: {
+                model: {"calls": spent.calls, "cached": spent.cached, "uncounted": spent.uncounted}
+                | _tokens_json(spent)
+                | {"cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6)}
+                for model, spent in by_model.items()
+            }
+            for role, by_model in summary.money.usage.items()
+        },
+        "seconds": rounded(summary.seconds),
+        "offline": summary.offline,
+        "trial": summary.trial,
+    }
+
+
+def _tokens_json(spent: Spending) -> dict[str, int]:
+    return {"in": spent.tokens_in, "in_cached": spent.tokens_cached, "out": spent.tokens_out}

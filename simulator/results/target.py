@@ -4,10 +4,16 @@ from collections.abc import Callable, Iterable
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.settings import TARGET_EXAMPLE, Settings, check_names, target_conditions
+from simulator.core.settings import (
+    COVERAGE,
+    SECONDS,
+    TARGET_EXAMPLE,
+    Settings,
+    check_names,
+    target_conditions,
+)
 from simulator.core.shelves import judge_name
 from simulator.core.types import EXPECTATIONS, Case
-from simulator.results.findings import UNJUDGED
 from simulator.results.offered import further_figures
 from simulator.results.red import primary_judge
 from simulator.results.turns import has_evidence
@@ -72,6 +78,5 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
 
 def depends_on(primary: str, target: float | str | None) -> bool:
     """Whether a target asks for something that this judge decides, with whatever evidence it gets."""
-    return primary in _READERS and any(
-        condition.name not in {*UNJUDGED, EXPECTATIONS} for condition in target_conditions(target)
-    )
+    others = {COVERAGE, EXPECTATIONS, SECONDS}
+    return primary in _READERS and any(c.name not in others for c in target_conditions(target))

@@ -222,7 +222,7 @@ def test_a_run_with_expectations_says_what_was_met_and_fails_the_gate(desk: Any,
     shown = command("report")
 
     assert (run.code, run.json["expectations"]) == (1, {"met": 6, "unmet": 6, "open": 6})
-    assert "Expectations = 100 % does not hold: the result is 50 %" in " ".join(run.json["reasons"])
+    assert "Expectations 50 % (100 % required)" in " ".join(run.json["reasons"])
     assert "Expectations: met 6, not met 6, did not come up 6." in shown.out
     folder = Path(run.json["store"]).parent
     [table] = folder.glob("*.csv")

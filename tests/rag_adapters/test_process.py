@@ -381,7 +381,7 @@ def test_a_run_with_it(python: str, capsys: pytest.CaptureFixture[str]) -> None:
     where = ("--adapter", "bot.py:answer", "--set", f"python={python}")
     assert main(["doctor", *where]) == 0
     capsys.readouterr()
-    target = ("--target", "first_token_p95_seconds <= 5", "--max-major", "1")
+    target = ("--target", "p95_seconds <= 5", "--max-major", "1")
     few = ("--offline", "--persona", "calm", "--limit", "6", "--turns", "1")
     code = main([*few, *where, *target, "--json"])
     shown = json.loads(capsys.readouterr().out)

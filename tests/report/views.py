@@ -11,7 +11,7 @@ from simulator.report.painters.html import page
 from simulator.report.run import run_report
 from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.figures import Summary
-from simulator.results.findings import Gate
+from simulator.results.gate import Gate
 from simulator.results.recommendations import Improvements, improvements_of
 
 

@@ -192,7 +192,7 @@ def test_a_gate_on_it_is_undecided_and_says_why(name: str) -> None:
     found = measure_condition(condition, results, summed(results, ("em",)))
     checked = check_condition(condition, found, None)
 
-    assert (found.value, checked.decision, checked.lack) == (None, "undecided", "unasked")
+    assert (found.value, checked.decision, checked.lack) == (None, "undecided", "missing")
 
 
 def test_a_run_without_the_judge_of_turns_says_so_everywhere(command: Command) -> None:
@@ -230,4 +230,4 @@ def test_grades_that_failed_leave_it_undecided() -> None:
         return checked.decision, checked.lack
 
     assert decision(0) == decision(5) == ("passed", "")
-    assert decision(6) == decision(100) == ("undecided", "ungraded")
+    assert decision(6) == decision(100) == ("undecided", "missing")

@@ -122,7 +122,7 @@ def test_without_knowledge_a_run_says_that_it_does_not_know_how_many_articles_th
     assert done.json["coverage"]["share"] is None
     assert done.json["coverage"]["complete"] is False
     assert done.code == 1
-    assert any("--knowledge" in reason for reason in done.json["reasons"])
+    assert done.json["reasons"] == ["Articles tested not known (90 % required)"]
 
 
 @pytest.mark.usefixtures("desk")

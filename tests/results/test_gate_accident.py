@@ -10,11 +10,9 @@ import pytest
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.titles import title
-from simulator.core.types import Case, Language
-from simulator.report.context import notes
-from simulator.report.verdict import verdict
-from simulator.results.findings import Gate
+from simulator.core.types import Case
+from simulator.report.gate import reasons
+from simulator.results.gate import Gate
 from simulator.results.turns import has_evidence
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
@@ -69,8 +67,7 @@ def test_a_share_at_the_limit_passes() -> None:
     over = gated([0.2] * 2 + [1] * 7, target=0.5)
 
     assert (over.passed, over.decision) == (False, "missed")
-    told = "2 of 9 questions have a serious error (22.2 %); the target allows 20 % (--max-major)."
-    assert over.reasons[0] == told
+    assert said(reasons(over)[0]) == "22.2 % of the questions have a serious error (20 % allowed)"
     # A question counts once, however many turns and customers: one bad one in six is 17 %.
     grades: dict[tuple[str, str, int], list[float]] = {
         (f"case-{case}", persona, 1): [0.2, 0.2, 0.2] if case == 0 else [1.0]
@@ -88,13 +85,9 @@ def test_a_share_at_the_limit_passes() -> None:
         ({"target": 0.5, "max_major": 0.0}, False),
         ({"target": "score >= 0.5"}, True),
         ({"target": "score >= 0.5", "max_major": 0.1}, False),
-        ({"target": "score >= 0.5 and severity_major == 0"}, False),
-        ({"target": "score >= 0.5 and major <= 0.1"}, False),
-        ({"target": "score >= 0.5 and major <= 0.2"}, True),
-        ({"target": "score >= 0.5 and major <= 0.2", "max_major": 0.1}, False),
         ({"target": 0.5, "confidence": 0.9}, False),
-        ({"target": 0.5, "confidence": 0.9, "max_major": 0.2}, True),
-        ({"target": "score >= 0.5 and severity_major <= 3", "confidence": 0.9}, True),
+        ({"target": 0.5, "confidence": 0.9, "max_major": 0.2}, False),
+        ({"target": 0.5, "confidence": 0.9, "max_major": 0.4}, True),
     ],
 )
 def test_the_limit_goes_with_every_target(settings: dict[str, Any], passed: bool) -> None:
@@ -102,36 +95,7 @@ def test_the_limit_goes_with_every_target(settings: dict[str, Any], passed: bool
     three_in_twenty = gated([0.2] * 3 + [1.0] * 17, **settings)
 
     assert three_in_twenty.passed is passed
-    assert ("serious error" in " ".join(map(str, three_in_twenty.reasons)).casefold()) is not passed
-
-
-def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
-    """What was seen decides, also where the score has to be certain; it is told with its numbers."""
-    gate = gated([0.2] + [1] * 19, target=0.5, confidence=0.9)
-    limit = gate.conditions[-1]
-
-    assert (limit.condition.text, limit.decision, limit.by_default) == ("major == 0", "missed", True)
-    assert "1 of 20 questions have a serious error (5.0 %)" in gate.reasons[0]
-
-
-@pytest.mark.parametrize(
-    ("language", "phrase", "note"),
-    [
-        ("ja", "不合格：重大な誤りのある質問が22.2%（許容20%）", "質問9件中2件に、重大な誤りがあります"),
-        (
-            "en",
-            "Failed: 22.2 % of the questions have a serious error (20 % allowed)",
-            "2 of 9 questions have a serious error",
-        ),
-    ],
-)
-def test_reports_say_what_missed_the_target(language: Language, phrase: str, note: str) -> None:
-    """Not by how much the score is above it."""
-    summary, gate = measured(a_result(grades_of([0.2] * 2 + [1] * 7), target=0.5))
-
-    assert said(verdict(gate), language) == phrase
-    alarms = [said(each.text, language) for each in notes(summary, gate, title) if each.tone == "alarm"]
-    assert any(note in alarm for alarm in alarms)
+    assert ("serious error" in " ".join(map(said, reasons(three_in_twenty)))) is not passed
 
 
 def test_recorded_answers_without_evidence_are_not_graded_for_a_target(command: Command) -> None:
@@ -154,7 +118,7 @@ def test_a_bot_that_shows_nothing_reaches_no_target(command: Command) -> None:
     done = command(*arguments, "--offline", "--json", "--target", "10")
 
     assert (done.code, done.json["passed"]) == (2, False)
-    assert "had nothing to hold the answers against" in " ".join(done.json["reasons"])
+    assert "nothing to hold the answers against" in " ".join(done.json["reasons"])
     assert command(*arguments, "--offline", "--json").code == 0
 
 

@@ -19,8 +19,7 @@ import pytest
 from simulator.core.settings import Settings
 from simulator.core.types import RedRules, Results, Score
 from simulator.results.figures import Summary
-from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
+from simulator.results.gate import Gate, gate_of
 from simulator.results.summary import summarise
 from tests.diff_runs import a_result
 
@@ -88,14 +87,10 @@ def test_red_answers_are_those_of_the_paper() -> None:
         # Two of six questions have a major turn: a third.
         (0.73, {"max_major": 0.33}, "missed"),
         (0.73, {}, "missed"),
-        ("severity_major <= 2", {"max_major": 1}, "passed"),
-        ("severity_major <= 1", {"max_major": 1}, "missed"),
-        ("severity_moderate == 0", {"max_major": 1}, "missed"),
         # Three of eleven turns are red, 0.27; on six questions nobody can be sure of much.
         ("red <= 0.28", {"max_major": 1}, "passed"),
         ("red <= 0.27", {"max_major": 1}, "missed"),
         ("red <= 0.28", {"max_major": 1, "confidence": 0.95}, "undecided"),
-        ("failed == 0", {"max_major": 1}, "passed"),
         # All six answers are right: 0.05 ** (1 / 6) is 0.607.
         ("em >= 0.6", {"max_major": 1, "confidence": 0.95}, "passed"),
         ("em >= 0.61", {"max_major": 1, "confidence": 0.95}, "undecided"),

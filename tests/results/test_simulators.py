@@ -82,7 +82,7 @@ def test_each_plays_every_question(command: Command, customers: Customers) -> No
 @pytest.mark.usefixtures("customers")
 def test_the_gate_is_undecided_where_they_disagree(command: Command) -> None:
     """A target that both reach is reached."""
-    reason = "It depends on the model that plays the customers: quiet 100 (passed), loud 47 (failed)."
+    reason = "it depends on the model that plays the customers: quiet 100 (Passed), loud 47 (Failed)"
     first = command(*OPTIONS, *BOTH, "--target", "50")
     reading = ("report", "latest", "--json", "--max-major", "1", "--target")
     runs = [first, *(command(*reading, target) for target in ("right >= 0.9", "20", "right >= 0.2"))]

@@ -229,7 +229,7 @@ def test_a_certified_judge_is_a_condition_of_a_target(command: Command, server: 
     rubric = judge["rubric"]
 
     assert (first.code, first.json["decision"], judge["state"]) == (1, "undecided", "not_checked")
-    assert any("takes a certified judge" in reason for reason in first.json["reasons"])
+    assert "the judge is not certified" in first.json["reasons"]
 
     labels = tuple((f"q{at}", at < 14, at < 14) for at in range(28))
     save_record(
@@ -250,15 +250,7 @@ def test_a_trial_is_never_certified(command: Command) -> None:
     done = command(*usual, "--target", "p95_seconds <= 600 and certified")
 
     assert (done.code, done.json["decision"]) == (1, "undecided")
-    assert any("never certified" in reason for reason in done.json["reasons"])
-
-
-def test_certified_is_no_figure_to_compare(command: Command) -> None:
-    """`certified >= 90` says how to write it."""
-    done = command("--offline", "--target", "score >= 80 and certified >= 90")
-
-    assert done.code == 2
-    assert "write certified" in done.error
+    assert "the judge is not certified" in done.json["reasons"]
 
 
 def test_the_blind_sample_is_unbiased_by_its_weights() -> None:

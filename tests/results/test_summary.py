@@ -7,10 +7,9 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
-from simulator.results.gate import as_json
 from simulator.results.intervals import interval_of_mean
 from simulator.results.red import RANK, worst_severity
-from simulator.results.summary import figures_of
+from simulator.results.summary import as_json, figures_of
 from tests.diff_runs import a_result
 from tests.golden_files import compare
 from tests.sample_runs import JUDGES, decide, rehearsed
@@ -181,7 +180,7 @@ def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
 def test_json_has_exactly_the_agreed_keys() -> None:
     """The object of --json, rounded to 4 decimals."""
     figures = summary()
-    shown = as_json(figures, decide(figures, 0.9, 1.0), "runs/x/run.sqlite")
+    shown = decide(figures, 0.9, 1.0).as_json() | as_json(figures)
 
     compare("report_summary.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
 

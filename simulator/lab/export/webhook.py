@@ -29,7 +29,7 @@ from simulator.core.roles import is_http_address
 from simulator.core.settings import Settings
 from simulator.models.exchange import AGENT
 from simulator.report.context import ReportContext, change_text
-from simulator.report.verdict import verdict
+from simulator.report.gate import verdict
 
 _SECONDS = 30
 # So many red answers are sent, and so many characters of each text.

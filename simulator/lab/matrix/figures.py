@@ -28,8 +28,7 @@ from simulator.lab.matrix.record import CellRun, Record, State, run_of, state_of
 from simulator.models.pricing import total_spending
 from simulator.results.comparison import FEWEST_CASES
 from simulator.results.figures import Summary, rounded
-from simulator.results.findings import Gate
-from simulator.results.gate import gate_of
+from simulator.results.gate import Gate, gate_of
 from simulator.results.intervals import LEVEL
 from simulator.results.significance import wilcoxon
 from simulator.results.summary import figures_of

@@ -26,8 +26,8 @@ from simulator.core.settings import dollars
 from simulator.core.titles import Titles
 from simulator.core.types import PASSED, Language
 from simulator.lab.matrix.figures import CellFigures, DataFigures, MatrixFigures, Verdict
+from simulator.report.gate import verdict
 from simulator.report.tables import signed_points
-from simulator.report.verdict import verdict
 from simulator.results.comparison import FEWEST_CASES
 from simulator.sheets.model import Column, SheetCell, SheetRow, Worksheet, text_cell
 
