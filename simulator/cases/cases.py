@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from simulator.cases.fields import case_of
+from simulator.cases.case import case_of
 from simulator.cases.headings import choice_columns, field_of, has_question, is_extra
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.cases.row import (

@@ -92,15 +92,15 @@ def is_extra(header: str) -> bool:
     return normalised(header) in _EXTRA
 
 
-def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
+def columns_by_field(values: Mapping[str, JsonValue], *, in_table: bool = False) -> dict[str, str]:
     """By field the column that fills it in this row: the first of its aliases that is not empty.
 
     So a file may have both `reference` and 正解, and each row fills one of them. In the order of
-    headings.toml, not in that of the file.
+    headings.toml, not in that of the file. `in_table` as in `is_missing`.
     """
     columns: dict[str, str] = {}
     for header, field in CASE_HEADINGS.in_order(tuple(values)):
-        if not is_missing(field, values[header]):
+        if not is_missing(field, values[header], in_table=in_table):
             columns.setdefault(field, header)
     if not has_question(columns.values()):
         columns.pop("question", None)
@@ -112,14 +112,12 @@ _MISSING = frozenset(NAMES["words"]["missing"])
 _ANY_WORD = frozenset({"choices", "label", "error"})
 
 
-def is_missing(field: str, value: JsonValue) -> bool:
-    """Whether a field has no value: an empty one, not a number, or a word that stands for a missing value.
+def is_missing(field: str, value: JsonValue, *, in_table: bool) -> bool:
+    """Whether a field has no value: an empty one, or in a table a word that stands for a missing value.
 
     "nan", "None", "#N/A", "null" and the like are what programs write into an empty cell.
     """
-    if isinstance(value, float) and value != value:  # noqa: PLR0124 - not a number
-        return True
-    if isinstance(value, str) and field not in _ANY_WORD and value.strip() in _MISSING:
+    if in_table and isinstance(value, str) and field not in _ANY_WORD and value.strip() in _MISSING:
         return True
     return is_empty(value)
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cases.headings import choice_columns, field_of
+from simulator.cases.headings import choice_columns, columns_by_field, field_of
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, printable, quote
 
@@ -39,6 +39,11 @@ class Row(NamedTuple):
     def cells(self) -> bool:
         """Whether it is a row of a table."""
         return self.heading is not None
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """By field the column that fills it."""
+        return columns_by_field(self.values, in_table=self.cells)
 
     @property
     def place(self) -> Message:

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from simulator.cases.case import case_of
 from simulator.cases.cases import read_cases
-from simulator.cases.fields import case_of
 from simulator.cases.files import files_of, read_bytes
 from simulator.cases.headings import field_of, has_question, is_empty, is_extra
 from simulator.cases.logs import rated_rows
@@ -110,7 +110,7 @@ def read_labels(path: str | Path) -> LabelFile:
     cases: Sequence[Case] = read_cases(path)
     rows = list(read_rows(path, has_question))
     # A log is read as one case per conversation, but people rate answers: each rated answer is a row.
-    if any("turns" in row.values for row in rows) and (rated := rated_rows(path)):
+    if any("recorded" in row.values for row in rows) and (rated := rated_rows(path)):
         rows = rated
         cases = [case_of(path, row, str(row.line)) for row in rows]
     answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))

@@ -35,8 +35,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator
 
+from simulator.cases.case import case_of
 from simulator.cases.cases import row_id
-from simulator.cases.fields import case_of
 from simulator.cases.headings import field_of
 from simulator.cases.profile import labels_in
 from simulator.cases.row import Row

@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from simulator.cases.case import NO_QUESTION
 from simulator.cases.cases import read_cases
-from simulator.cases.fields import NO_QUESTION
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int

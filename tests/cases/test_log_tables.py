@@ -81,9 +81,8 @@ def test_a_table_is_told_by_its_cells(kind: str, command: Command, capsys: Any) 
     assert said(read(name)) == BOTH
     line = next(each for each in capsys.readouterr().err.splitlines() if "recognized by" in each)
     assert line == (
-        f"{name}: columns recognized by their contents: conversation '問い合わせ番号', speaker '発言者区分'"
-        " (customer: 'お客様'; desk: '自動応答', 'オペレーター'), text '本文'; if that is wrong:"
-        ' --columns "id=問い合わせ番号,role=発言者区分,text=本文".'
+        f"{name}: columns recognized by their contents; if that is wrong, change this:"
+        ' --columns "id=問い合わせ番号,role=発言者区分,text=本文"'
     )
     done = command("--adapter", "recorded", "--cases", name, "--offline", "--json")
     assert json.loads(done.out)["conversations"]["finished"] == 2
@@ -91,11 +90,9 @@ def test_a_table_is_told_by_its_cells(kind: str, command: Command, capsys: Any) 
 
 WORDS = {
     "English": ["Customer", "Bot", "Customer", "Agent", "Customer", "Bot"],
-    "other English": ["End User", "Assistant", "End User", "Support Agent", "End User", "AI"],
     "names behind": ["顧客", "ボット", "顧客", "オペレーター（佐藤）", "顧客", "ボット"],
     "numbered": ["Visitor 1", "Agent 1", "Visitor 1", "Agent 2", "Visitor 2", "Agent 1"],
     "sides": ["お客様側", "窓口側", "お客様側", "窓口側", "お客様側", "窓口側"],
-    "user": ["利用者", "AI応答", "利用者", "担当者", "利用者", "チャットボット"],
 }
 
 
@@ -136,11 +133,6 @@ def test_cells_win_over_a_heading_that_misleads() -> None:
     assert said(read(name)) == BOTH
 
 
-def test_numbers_of_turns_are_no_conversations() -> None:
-    """The rows of a conversation stand together."""
-    assert said(read(written("log.csv", 回=[1, 1, 2, 2, 1, 1], **JAPANESE, 本文=TEXTS))) == BOTH
-
-
 QUESTIONS = [
     f"{what}はどうすればよいですか？" for what in ("解約", "支払い", "引っ越し", "工事", "変更", "再発行")
 ]
@@ -150,7 +142,6 @@ SIDES = ["お客様", "担当者"] * 3
 @pytest.mark.parametrize(
     "columns",
     [
-        {"分類番号": CALLS, "対象": SIDES, "質問文": QUESTIONS},
         {"分類番号": CALLS, "対象": SIDES, "ご質問": QUESTIONS, "模範": QUESTIONS},
         {"会話ID": CALLS, "発言者": SIDES, "質問": QUESTIONS, "正解": QUESTIONS},
         {"id": [*"123456"], "category": ["user", "bot"] * 3, "question": QUESTIONS},
@@ -165,52 +156,39 @@ def test_a_table_of_questions_is_no_log(columns: dict[str, Any]) -> None:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "everything is a question": (
         {"分類番号": CALLS, "対象": SIDES, "中身": QUESTIONS},
-        "most answers in '中身' are questions",
+        '--columns "id=分類番号,role=対象,text=中身"',
     ),
     "codes": (
-        {"call": CALLS, "spk": [*"121212"], "txt": TEXTS},
-        '--columns "id=call,role=spk,text=txt,user=1,assistant=2"',
-    ),
-    "codes below a known heading": (
-        {"会話ID": CALLS, "話者": [*"COCOCO"], "本文": TEXTS},
-        '--columns "id=会話ID,role=話者,text=本文,user=C,assistant=O"',
+        {"session_id": CALLS, "speaker": [*"121212"], "txt": TEXTS},
+        '--columns "id=session_id,role=speaker,text=txt,user=1,assistant=2"',
     ),
     "names of the desk": (
         {"会話番": CALLS, "発言者名": ["お客様", "佐藤", "お客様", "鈴木", "お客様", "佐藤"], "本文": TEXTS},
-        "has words that do not say who speaks ('佐藤', '鈴木'); say who they are, for example:"
-        ' --columns "id=会話番,role=発言者名,text=本文,agent=佐藤|鈴木"',
+        '--columns "id=...,role=発言者名,text=本文,agent=佐藤|鈴木"',
     ),
     "two texts": (
         {"番": CALLS, "担当区分": SIDES, "原文": TEXTS, "整形文": [f"{text}。" for text in TEXTS]},
-        "'整形文', '原文' may each be text=...; name one: --columns \"id=番,role=担当区分,text=整形文\"",
+        '--columns "id=番,role=担当区分,text=整形文"',
     ),
     "two columns of speakers": (
         {"会話": CALLS, "発": SIDES, "受": SIDES[1:] + SIDES[:1], "本文": TEXTS},
-        "'発', '受' may each be role=...; name one",
-    ),
-    "a name among the words of the desk": (
-        {"会話番": CALLS, "発言者名": ["お客様", "ボット", "お客様", "佐藤", *SIDES[:2]], "本文": TEXTS},
-        "'発言者名' has words that do not say who speaks ('佐藤'); say who they are, for example:",
+        '--columns "id=会話,role=発,text=本文"',
     ),
     "two columns of conversations": (
         {"会話番": CALLS, "案件番": ["m-1"] * 2 + ["m-2"] * 4, "発言者種類": SIDES, "本文": TEXTS},
-        "'会話番', '案件番' may each be id=...; name one: --columns \"id=会話番,role=発言者種類,text=本文\"",
+        '--columns "id=会話番,role=発言者種類,text=本文"',
     ),
     "no conversation": (
         {"発言者種類": SIDES, "本文": TEXTS},
-        "no column says which rows are one conversation; name it, or leave id out if all of them are one",
-    ),
-    "topics are no conversations": (
-        {"大分類": ["料金"] * 4 + ["解約"] * 2, "発言者種類": SIDES, "本文": TEXTS},
-        "no column says which rows are one conversation",
+        '--columns "id=...,role=発言者種類,text=本文"',
     ),
     "a name of a column that is a command": (
-        {"call": CALLS, "`id`": [*"121212"], "txt": TEXTS},
-        "--columns 'id=call,role=`id`,text=txt,user=1,assistant=2'",
+        {"session_id": CALLS, "speaker`id`": [*"121212"], "txt": TEXTS},
+        "--columns 'id=session_id,role=speaker`id`,text=txt,user=1,assistant=2'",
     ),
     "nobody speaks": (
         {"conversation_id": CALLS, "message": TEXTS},
-        'where only customers speak, write --columns "id=conversation_id,text=message,user=*"',
+        '--columns "id=conversation_id,text=message,user=*"',
     ),
 }  # fmt: skip
 
@@ -221,15 +199,17 @@ def test_what_cannot_be_told_is_refused_with_what_to_write(kind: str, command: C
     columns, line = REFUSED[kind]
     name = written("log.csv", **columns)
 
-    assert line in refusal(name)
+    assert refusal(name) == (
+        f"{name}: it looks like a log of conversations, and which column holds what is not clear; say so,"
+        f" for example: {line}"
+    )
     assert command("--adapter", "recorded", "--cases", name, "--offline").code == 2
 
 
 @pytest.mark.parametrize(
     ("kind", "given"),
     [
-        ("codes", {"id": "call", "role": "spk", "text": "txt", "user": "1", "assistant": "2"}),
-        ("codes below a known heading", {"role": "話者", "user": "C", "agent": "O"}),
+        ("codes", {"id": "session_id", "role": "speaker", "text": "txt", "user": "1", "assistant": "2"}),
         ("names of the desk", {"id": "会話番", "role": "発言者名", "text": "本文", "agent": "佐藤|鈴木"}),
         ("names of the desk", {"id": "会話番", "role": "発言者名", "text": "本文", "agent": "*"}),
     ],
@@ -274,20 +254,6 @@ def test_a_table_of_customers_alone_has_a_turn_for_each_line(capsys: pytest.Capt
     assert capsys.readouterr().err.count("answers, which the file does not hold: 2") == 2
 
 
-def test_a_text_that_is_called_the_customers_needs_no_speaker() -> None:
-    """Each row without a conversation is one."""
-    name = written(
-        "voc.csv",
-        受付日=["2026/11/20", "2026/11/21"],
-        お客様の声=["料金が高いと思います。", "解約の方法が分かりません。"],
-    )
-
-    assert said(read(name)) == [
-        ("1", ["料金が高いと思います。"], []),
-        ("2", ["解約の方法が分かりません。"], []),
-    ]
-
-
 def test_lines_that_nobody_answers_stay_one_question_where_the_desk_speaks_elsewhere() -> None:
     """A log with both sides does not lack the answers."""
     columns = {
@@ -305,6 +271,6 @@ def test_cases_are_made_from_named_columns(command: Command) -> None:
 
     refused = command("cases", "make", "--from-logs", name, "--dry-run")
     assert (refused.code, "user=1,assistant=2" in refused.err) == (2, True)
-    given = ("--columns", "id=call,role=spk,text=txt,user=1,assistant=2")
+    given = ("--columns", "id=session_id,role=speaker,text=txt,user=1,assistant=2")
     assert command("cases", "make", "--from-logs", name, "--dry-run", *given).code == 0
     assert command("cases", "make", "docs", "--dry-run", *given).code == 2

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.cases.cases import read_cases
+from simulator.cases.dialogues import decoded, row_of, seconds
 from simulator.cases.fields import role_of
-from simulator.cases.logs import LANGFUSE, MESSAGES, TABLE, format_of, row_of, unwrapped
+from simulator.cases.logs import LANGFUSE, MESSAGES, TABLE, format_of, unwrapped
 from simulator.cases.logs.talks import Skipped, talks_in
-from simulator.cases.logs.values import asked_in, decoded, seconds
+from simulator.cases.logs.values import asked_in
 from simulator.core.errors import InputError
 from simulator.core.types import Case
 from simulator.runner.labelled_answers import read_labels

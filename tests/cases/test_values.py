@@ -70,7 +70,7 @@ def test_lines_of_one_speaker_are_one_turn(tmp_path: Path) -> None:
     )
 
     assert case.question == "こんにちは\n料金は?"
-    assert case.references == ((),)
+    assert case.references == ()
     assert case.recorded[0].text == "はい\n4,180円です"
     assert [(p.id, p.text) for p in case.recorded[0].passages] == [("p1", "月額4,180円"), ("p2", "税込")]
 
@@ -265,22 +265,6 @@ def test_any_json_value_in_any_turn(tmp_path: Path, turns: list[dict[str, Any]],
     path = saved(tmp_path, json.dumps({"question": question, "turns": turns}), "a.jsonl")
 
     assert refusal(path).isprintable()
-
-
-def test_what_lines_say_of_one_turn_adds_up(tmp_path: Path) -> None:
-    """Right answers and passages may stand on the customer's line, on the bot's, and on several of either."""
-    turns = [
-        {"role": "user", "content": "q?", "reference": "a", "passages": ["p1"]},
-        {"role": "assistant", "content": "x", "reference": "b", "passages": ["p2"], "contexts": ["one"]},
-        {"role": "assistant", "content": "y", "contexts": ["two"]},
-    ]
-    case = one(tmp_path, turns=turns)
-
-    assert case.references == (("a", "b"),)
-    assert case.passages == ("p1", "p2")
-    assert [(answer.text, [(p.id, p.text) for p in answer.passages]) for answer in case.recorded] == [
-        ("x\ny", [("p1", "one"), ("p2", "two")])
-    ]
 
 
 def test_a_question_beside_turns_is_lost_nowhere(tmp_path: Path) -> None:

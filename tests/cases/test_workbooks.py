@@ -136,7 +136,7 @@ def test_mistakes_name_worksheet_row_and_column(tmp_path: Path) -> None:
         {"表紙": [["FAQ"]], "FAQ": [["title"], [], ["question", "回答可否"], ["a", "○"], ["b", "maybe"]]},
     )
 
-    assert f"{path}#FAQ, row 5: column '回答可否': 'maybe' is neither yes nor no" in refusal(path)
+    assert f"{path}#FAQ, row 5: column '回答可否': 'maybe' is not understood" in refusal(path)
     assert f"{path}#FAQ, row 5: column '回答可否'" in refusal(Path(f"{path}#FAQ"))
 
 

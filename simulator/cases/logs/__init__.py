@@ -28,14 +28,12 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue
-
+from simulator.cases.dialogues import LogTalk, decoded, objects, row_of
 from simulator.cases.files import files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
-from simulator.cases.headings import MESSAGE_HEADINGS, has_question
-from simulator.cases.logs import contents, langfuse, messages, table
-from simulator.cases.logs.talks import LogTalk, LogTurn, Skipped, talks_in
-from simulator.cases.logs.values import decoded, inner, objects
+from simulator.cases.headings import MESSAGE_HEADINGS
+from simulator.cases.logs import langfuse, messages, table
+from simulator.cases.logs.talks import Skipped, talks_in
 from simulator.cases.row import MAX_CELL, CutOff, LeftOut, Row, RowFault
 from simulator.cases.tables import file_rows
 from simulator.core.errors import CaseFileError
@@ -48,22 +46,7 @@ _tell = cache(say)
 _HEAD, _DEEPEST = 20, 4
 # So many rows at most tell what the columns of a table hold, where their names do not.
 _MOST_SAMPLED = 2000
-
-
-LANGFUSE = Format("Langfuse", langfuse.is_langfuse, of_each(langfuse.langfuse))
-MESSAGES = Format("OpenAI messages / ShareGPT", messages.matches, of_each(messages.parts))
-TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
-
-
-def formats() -> tuple[Format, ...]:
-    """The formats in the order in which a file is held against them.
-
-    The last two have the others as special cases.
-    """
-    return (LANGFUSE, *further_formats(), MESSAGES, TABLE)
-
-
-# What wraps records: pages of an interface, lines of a logger; and what says that a page is not the last.
+# What wraps records: pages of an interface, lines of a logger.
 _WRAPS = (
     "data", "results", "items", "records", "value", "hits", "traces", "runs", "examples",
     "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
@@ -73,10 +56,20 @@ _WRAPS = (
 _MOST_NAMED = 10
 # More turns than a conversation has that anybody had: a log of another kind, read as one.
 _MOST_TURNS = 10_000
-_MORE = (
-    "has_more", "hasMore", "next_page", "next_token", "nextToken", "next_cursor", "cursor", "next",
-    "nextRecordsUrl", "next_page_token", "nextPageToken", "continuationToken", "after_cursor",
-)  # fmt: skip
+
+LANGFUSE = Format("Langfuse", langfuse.is_langfuse, of_each(langfuse.langfuse))
+MESSAGES = Format("OpenAI messages / ShareGPT", messages.matches, of_each(messages.parts))
+TABLE = Format(_("a table with one message a row"), table.matches, table.parts)
+# The formats of files, each with its records.
+Opened = list[tuple[Format, Iterator[Any]]]
+
+
+def formats() -> tuple[Format, ...]:
+    """The formats in the order in which a file is held against them.
+
+    The last two have the others as special cases.
+    """
+    return (LANGFUSE, *further_formats(), MESSAGES, TABLE)
 
 
 def format_of(record: Any) -> Format | None:
@@ -94,14 +87,11 @@ def format_of(record: Any) -> Format | None:
     return next(bare, None) or next(wrapped, None)
 
 
-def unwrapped(
-    record: dict[str, Any], format_: Format, depth: int = 0, most: int | None = None
-) -> Iterator[dict[str, Any]]:
+def unwrapped(record: Record, format_: Format, depth: int = 0, most: int | None = None) -> Iterator[Record]:
     r"""The records of a format in a page or in a line of a logger; the record itself where it wraps none.
 
         {"data": [{...}, {...}], "has_more": true}     -> both records
         {"timestamp": ..., "message": "{\"sender_id\": ...}"} -> the one in the text
-        {"id": "c-1", "messages": [...]}               -> messages that know their conversation_id c-1
 
     At most `_DEEPEST` wrappers, by the keys of `_WRAPS` in their order. Of each list in it only the first
     `most` objects are looked at.
@@ -109,32 +99,13 @@ def unwrapped(
     if depth < _DEEPEST and not format_.matches(record):
         for key in _WRAPS:
             value = decoded(record.get(key))
-            if not isinstance(value, (list, dict)):
-                continue
-            # What stands beside a wrapped object belongs to it: a logger's line has the time, a page the
-            # conversation.
-            kept = {name: inside for name, inside in record.items() if name != key}
-            if isinstance(
-                value, list
-            ):  # what is around it is about the page, but for the name of a conversation
-                kept = {name: inside for name, inside in kept.items() if str(name).lower().endswith("id")}
-                kept = {"conversation_id": kept.pop("id")} | kept if "id" in kept else kept
             items = objects(value if isinstance(value, list) else [value])[:most]
-            if any(map(format_.matches, _inside(items, kept, format_, depth, most))):
-                yield from _inside(items, kept, format_, depth, most)
+            inside = (unwrapped(item, format_, depth + 1, most) for item in items)
+            if any(map(format_.matches, chain.from_iterable(inside))):
+                for item in items:
+                    yield from unwrapped(item, format_, depth + 1, most)
                 return
     yield record
-
-
-def _inside(
-    items: list[Record], kept: Record, format_: Format, depth: int, most: int | None
-) -> Iterator[dict[str, Any]]:
-    """The records in these, each with what was kept of the page: one at a time, as a page may be a file."""
-    return chain.from_iterable(unwrapped(kept | item, format_, depth + 1, most) for item in items)
-
-
-# The formats of files, each with its records.
-Opened = list[tuple[Format, Iterator[Any]]]
 
 
 def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
@@ -147,12 +118,9 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
     if columns:
         # Whoever names columns has said what the file is.
         records = _records(path)
-        head = [*islice(records, _HEAD)]
-        layout = table.layout_named(
-            columns, {name: None for record in head if isinstance(record, dict) for name in record}
-        )
-        head += islice(records, _MOST_SAMPLED)
-        return [(_table_of(layout, head), chain(head, records))]
+        head = [*islice(records, _MOST_SAMPLED)]
+        names = {name: None for record in head if isinstance(record, dict) for name in record}
+        return [(_table_of(table.layout_named(columns, names), head), chain(head, records))]
     by_format: dict[Format, Iterator[Any]] = {}
     about: list[Iterator[Any]] = []
     others: list[Path] = []
@@ -160,16 +128,14 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
     for file in files:
         records = _records(file)
         head, cut = _up_to_a_fault(islice(records, _HEAD))
-        # Alone, a file that cannot be read as records may still be a table of questions.
-        if cut and (len(files) > 1 or any(map(format_of, head))):
-            raise cut
         format_ = next(filter(None, map(format_of, head)), None)
-        if format_ in (None, TABLE):
-            more, cut = ([], cut) if cut else _up_to_a_fault(islice(records, _MOST_SAMPLED))
+        if format_ in (None, TABLE) and not cut:
+            more, cut = _up_to_a_fault(islice(records, _MOST_SAMPLED))
             head += more
-            format_ = _table_by_contents(file, format_, head, is_alone=len(files) == 1)
-            if cut and format_:
-                raise cut
+            format_ = _table(file, head, is_named=format_ is not None, is_alone=len(files) == 1)
+        # Alone, a file that cannot be read as records may still be a table of questions.
+        if cut and (format_ or len(files) > 1):
+            raise cut
         if format_:
             by_format[format_] = chain(by_format.get(format_, ()), head, records)
         elif (first := next((record for record in head if isinstance(record, dict)), None)) and table.joins(
@@ -195,45 +161,46 @@ def _up_to_a_fault(records: Iterable[Any]) -> tuple[list[Any], CaseFileError | N
     return read, None
 
 
-def _table_by_contents(
-    file: Path, format_: Format | None, head: list[Any], *, is_alone: bool
-) -> Format | None:
+def _table(file: Path, head: list[Any], *, is_named: bool, is_alone: bool) -> Format | None:
     """The format of a table: as its names say where its cells agree, else as these say; None for no log.
 
     Says what was taken for what by its cells. Raises CaseFileError where a file that `is_alone` looks like a
     log and it cannot be told which column holds what.
     """
     rows = [inside for record in head if isinstance(record, dict) for inside in unwrapped(record, TABLE)]
-    by_name = MESSAGE_HEADINGS.columns_of(dict.fromkeys(name for row in rows for name in row))
-    roles, unknown = (
-        contents.known_words(row.get(by_name["role"]) for row in rows) if format_ else (set(), [])
-    )
-    has_desk = bool(roles & {"assistant", "agent"})
-    if "user" in roles and (has_desk or not unknown):
-        return TABLE._replace(one_sided=not has_desk)
+    if is_named:
+        role = MESSAGE_HEADINGS.columns_of(dict.fromkeys(name for row in rows for name in row))["role"]
+        roles, unknown = table.known_words(row.get(role) for row in rows)
+        if table.has_both(roles) or ("user" in roles and not unknown):
+            return TABLE._replace(one_sided=not table.has_both(roles))
     try:
-        if layout := contents.layout_of(rows):
-            _tell(_("{path}: {what}.", path=file, what=contents.what_was_read(layout, rows)))
-            return _table_of(layout, rows)
-    except contents.Unclear as error:
-        if is_alone and "user" not in roles:
-            raise CaseFileError(_("{path}: {why}.", path=file, why=error.why)) from None
-        if "user" not in roles:
-            _tell(_("{path}: {what}.", path=file, what=error.why))
-    if "user" in roles:
-        _tell(_("{path}: {what}.", path=file, what=contents.unknown_speakers(unknown, by_name)))
-    return format_
+        layout = table.layout_of(rows)
+    except table.Unclear as error:
+        what = _(
+            "{path}: it looks like a log of conversations, and which column holds what is not clear; say so,"
+            " for example: {columns}",
+            path=file, columns=error.columns,
+        )  # fmt: skip
+        if is_alone:
+            raise CaseFileError(what) from None
+        _tell(what)
+        return None
+    if layout:
+        what = _(
+            "{path}: columns recognized by their contents; if that is wrong, change this: {columns}",
+            path=file, columns=table.option(layout.columns),
+        )  # fmt: skip
+        _tell(what)
+        return _table_of(layout, rows)
+    return TABLE if is_named else None
 
 
 def _table_of(layout: table.LogLayout, head: list[Any]) -> Format:
     """The format of a table with these columns; one-sided where the desk does not speak in its first rows."""
-    columns, codes = dict(layout.columns), dict(layout.speakers)
-    roles = {table.speaker(row.get(columns.get("role", "")), codes) for row in head if isinstance(row, dict)}
-    return TABLE._replace(
-        marks=_anything,
-        parts=layout.parts,
-        one_sided="role" not in columns or roles.isdisjoint({"assistant", "agent"}),
-    )
+    role, codes = layout.columns.get("role", ""), layout.speakers
+    roles = {table.speaker(row.get(role), codes) for row in head if isinstance(row, dict)}
+    one_sided = not role or roles.isdisjoint({"assistant", "agent"})
+    return TABLE._replace(marks=_anything, parts=layout.parts, one_sided=one_sided)
 
 
 def _anything(_record: Record) -> bool:
@@ -252,18 +219,14 @@ def _records(path: Path) -> Iterator[Any]:
         yield row if isinstance(row, RowFault) else row.values
 
 
-def rows_of_file(path: Path) -> Iterator[Row] | None:
-    """A row for each conversation of a file, as in a file of dialogues; None for an unknown format.
+def rows_of_file(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row] | None:
+    """A row for each conversation of a file, as in a question file; None for an unknown format.
 
-    Says what was read, and what was not and why; raises CaseFileError where no customer says anything.
+    `columns` are those of `--columns` for a table with one message a row. Says what was read, and what was
+    not and why; raises CaseFileError where no customer says anything.
     """
-    formats = opened(path)
+    formats = opened(path, columns)
     return _rows_of_talks(path, formats) if formats else None
-
-
-def rows_with_columns(path: Path, columns: Mapping[str, str]) -> Iterator[Row]:
-    """The same of a table with one message a row, whose columns `--columns` names."""
-    return _rows_of_talks(path, opened(path, columns))
 
 
 def _rows_of_talks(path: Path, formats: Opened) -> Iterator[Row]:
@@ -304,16 +267,13 @@ def rated_rows(path: Path) -> list[Row] | None:
     return rows
 
 
-def _all_talks(path: Path, formats: Iterable[tuple[Format, Iterator[Any]]]) -> Iterator[LogTalk]:
+def _all_talks(path: Path, formats: Opened) -> Iterator[LogTalk]:
     """The conversations of all formats; one that holds none is told, and refused where none holds any."""
     empty: list[Message] = []
-    is_read = False
     for of_format in formats:
-        if why := (yield from _talks(path, *of_format)):
-            empty.append(why)
-        else:
-            is_read = True
-    if not is_read:
+        why = yield from _talks(path, *of_format)
+        empty += [why] if why else []
+    if len(empty) == len(formats):
         raise CaseFileError(empty[0])
     # Of a folder, a file without a conversation is told, and the others are read.
     for why in empty:
@@ -333,16 +293,14 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Log
         for talk in talks_in(parts, skipped, format_.gap, format_.one_sided):
             if not talk.turns:
                 skipped.note(_("conversations without a customer's message"))
-                continue
-            if len(talk.turns) > _MOST_TURNS:
-                skipped.note(_("conversations of more than {n:,} messages", n=_MOST_TURNS))
-                continue
-            if any(len(text) > MAX_CELL for text in _texts(talk)):
-                skipped.note(_("conversations with a text of more than {n:,} characters", n=MAX_CELL))
-                continue
-            talks, turns = talks + 1, turns + len(talk.turns)
-            answers += sum(bool(turn.answer) for turn in talk.turns)
-            yield talk
+            elif _is_endless(talk):
+                skipped.note(
+                    _("conversations of more than {n:,} messages, or with an endless one", n=_MOST_TURNS)
+                )
+            else:
+                talks, turns = talks + 1, turns + len(talk.turns)
+                answers += sum(bool(turn.answer) for turn in talk.turns)
+                yield talk
     # JSON that is nested so deeply comes from nobody's program.
     except RecursionError:
         raise CaseFileError(
@@ -364,10 +322,11 @@ def _talks(path: Path, format_: Format, records: Iterator[Any]) -> Generator[Log
     return None
 
 
-def _texts(talk: LogTalk) -> Iterator[str]:
-    yield from (text for _role, text in talk.history)
+def _is_endless(talk: LogTalk) -> bool:
+    texts = [text for _role, text in talk.history]
     for turn in talk.turns:
-        yield from (turn.question, turn.answer, *(text for _id, text in turn.passages))
+        texts += [turn.question, turn.answer, *(text for _id, text in turn.passages)]
+    return len(talk.turns) > _MOST_TURNS or max(map(len, texts)) > MAX_CELL
 
 
 def _damaged(faults: list[RowFault]) -> Message:
@@ -381,67 +340,21 @@ def _damaged(faults: list[RowFault]) -> Message:
 
 def _bare(
     records: Iterable[Any], format_: Format, skipped: Skipped, faults: list[RowFault]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Record]:
     """The records of this format without what wraps them.
 
-    A page that is not the last is counted, and so are records of another format; faulty rows become faults.
+    Records of another format are counted; faulty rows become faults.
     """
     for record in records:
         if isinstance(record, LeftOut):
             skipped.note(_("hidden rows"))
         elif isinstance(record, RowFault):
             faults.append(record)
-        if not isinstance(record, dict):
-            continue
-        pages = (inner(record, key) for key in ("meta", "pages", "cursors", "links", "page_info"))
-        about = [record, *filter(None, pages)]
-        if any(holder.get(key) for holder in about for key in _MORE):
-            skipped.note(_("more pages, which are not in the file"))
-        for inside in unwrapped(record, format_):
-            if format_.matches(inside) or (other := _other_format(inside)) is None:
-                yield inside
-            else:
-                skipped.note(_("records of another format ({name}); put them in another file", name=other))
-
-
-def _other_format(record: Record) -> Message | str | None:
-    """What else a record is of that is not of its file's format; None where nobody knows."""
-    if format_ := format_of(record):
-        return format_.name
-    return _("a file of questions") if has_question(map(str, record)) else None
-
-
-def row_of(talk: LogTalk) -> dict[str, JsonValue]:
-    """A conversation as a row of a file of dialogues; ratings are tags.
-
-    user-feedback=1, for one; `handed-over` where a person took over. A language that is neither ja nor en is
-    left to the question's script.
-    """
-    row: dict[str, JsonValue] = {"id": talk.id, "turns": [_turn(turn) for turn in talk.turns]}
-    if not talk.turns[0].question:  # an answer whose question the log does not have
-        row = {"id": talk.id, "question": None, "answer": talk.turns[0].answer}
-    tags = [*talk.tags, *(f"{name}={value}" for turn in talk.turns for name, value in turn.ratings.items())]
-    if any(turn.handed_over for turn in talk.turns):
-        tags.append("handed-over")
-    row |= talk.besides
-    if talk.history:
-        row["history"] = [{"role": role, "content": text} for role, text in talk.history]
-    language = str(talk.language or "").lower().replace("_", "-").partition("-")[0]
-    if language in ("ja", "en"):
-        row["language"] = language
-    if tags:
-        row["tags"] = list(dict.fromkeys(tags))
-    return row
-
-
-def _turn(turn: LogTurn) -> dict[str, JsonValue]:
-    fields: dict[str, JsonValue] = {"question": turn.question}
-    fields |= {"answer": turn.answer} if turn.answer or turn.error else {}
-    fields |= {"error": turn.error} if turn.error else {}
-    if turn.reference:
-        fields["reference"] = [*turn.reference] if isinstance(turn.reference, list) else turn.reference
-    if turn.tools is not None:
-        fields["tool_calls"] = list(turn.tools)
-    if turn.passages:
-        fields["passages"], fields["contexts"] = map(list, zip(*turn.passages, strict=True))
-    return fields
+        elif isinstance(record, dict):
+            for inside in unwrapped(record, format_):
+                if format_.matches(inside) or (other := format_of(inside)) is None:
+                    yield inside
+                else:
+                    skipped.note(
+                        _("records of another format ({name}); put them in another file", name=other.name)
+                    )

@@ -8,17 +8,9 @@ says of the whole, a `Note` for each score. Which step is the outermost, and whi
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from simulator.cases.dialogues import decoded, inner, objects, seconds
 from simulator.cases.logs.talks import TRACE, LogNote, Part, Step
-from simulator.cases.logs.values import (
-    answered_in,
-    at,
-    camelled,
-    decoded,
-    inner,
-    objects,
-    passages_in,
-    seconds,
-)
+from simulator.cases.logs.values import answered_in, at, camelled, passages_in
 from simulator.core.messages import _
 from simulator.core.tool_calls import tool_calls_of
 

@@ -10,10 +10,11 @@ responses, which come in pieces, are read in the lab (lab/logs/openai.py).
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.cases.dialogues import LogLine, LogTalk, decoded, lines_of, objects, show_tools, talk_of
 from simulator.cases.fields import READERS, FileCell
 from simulator.cases.headings import MESSAGE_HEADINGS, columns_by_field
-from simulator.cases.logs.talks import LogTalk, Part, show_tools, talk_of
-from simulator.cases.logs.values import LogLine, answered_in, decoded, lines_of, objects
+from simulator.cases.logs.talks import Part
+from simulator.cases.logs.values import answered_in
 from simulator.core.messages import Message, _, quote
 
 # What a record may say of its conversation, as a question file does.

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from simulator.cases.logs.values import LogLine, answered_in, asked_in
+from simulator.cases.dialogues import LogLine, LogTalk, LogTurn, show_tools, talk_of
+from simulator.cases.logs.values import answered_in, asked_in
 from simulator.core.messages import Message, _
 
 # The kind of what is no step but the whole trace.
@@ -32,39 +33,6 @@ TRACE = "TRACE"
 MODELS = frozenset({"LLM", "CHAT", "CHAT_MODEL", "GENERATION"})
 
 T = TypeVar("T")
-
-
-@dataclass
-class LogTurn:
-    """A question and its answer, empty where the log has none; passages are ids and texts.
-
-    `reference` is a right answer that the log holds, never what the bot said. `tools` are the calls of tools
-    on the way to the answer, None in a log that shows none.
-    """
-
-    question: str
-    answer: str = ""
-    passages: tuple[tuple[str, str], ...] = ()
-    ratings: dict[str, Any] = field(default_factory=dict)
-    reference: str | list[str] = ""
-    error: Any = ""
-    handed_over: bool = False
-    tools: list[dict[str, Any]] | None = None
-
-
-@dataclass
-class LogTalk:
-    """A conversation; `history` are roles and texts before the first question.
-
-    `besides` is what its record says of it as a question file would, by field: right answers, its goal.
-    """
-
-    id: str
-    turns: list[LogTurn] = field(default_factory=list)
-    history: list[tuple[str, str]] = field(default_factory=list)
-    language: str = ""
-    tags: list[str] = field(default_factory=list)
-    besides: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -213,59 +181,6 @@ def _talks(name: str, lines: list[LogLine], gap: float, one_sided: bool) -> Iter
             yield talk
 
 
-def talk_of(id_: str, lines: list[LogLine], *, one_sided: bool = False) -> LogTalk:
-    """The conversation of these lines in their order; lines of one side that follow each other are one.
-
-    What is said before the first question is history. In a log that may be `one_sided` (a webhook gets the
-    customer's lines only) each line is a turn of its own, unless the desk says anything at all.
-    """
-    talk = LogTalk(id_, language=next((line.language for line in lines if line.language), ""))
-    # One answer is enough to show that the log has both sides.
-    one_sided = one_sided and not any(line.role in ("assistant", "agent") for line in lines)
-    of_all: dict[str, Any] = {}
-    for line in lines:
-        talk.tags += line.tags
-        last = talk.turns[-1] if talk.turns else None
-        # It says something of the whole conversation: its rating, its language, its tags.
-        if not line.role:
-            of_all |= line.ratings
-        elif line.role == "user":
-            if last and not last.answer and not one_sided:
-                last.question += f"\n{line.text}"
-            else:
-                talk.turns.append(last := LogTurn(line.text))
-            last.ratings |= line.ratings
-            last.reference = last.reference or line.reference
-        elif last:
-            last.reference = last.reference or line.reference
-            last.error = last.error or line.error
-            last.answer = f"{last.answer}\n{line.text}" if last.answer else line.text
-            last.passages = (*last.passages, *map(_pair, line.passages))
-            last.ratings |= line.ratings
-            if line.tools:
-                last.tools = [*(last.tools or ()), *line.tools]
-            # From here on a person answers, whose words are no bot's; the tag says so.
-            last.handed_over |= line.role == "agent"
-        else:
-            talk.history.append(("assistant", line.text))
-    if talk.turns:
-        talk.turns[-1].ratings |= of_all
-    show_tools(talk)
-    return talk
-
-
-def show_tools(talk: LogTalk, *, offered: bool = False) -> None:
-    """Where tools are called in a conversation, or offered to its model, other turns have called none."""
-    if offered or any(turn.tools is not None for turn in talk.turns):
-        for turn in talk.turns:
-            turn.tools = turn.tools or []
-
-
-def _pair(passage: Iterable[str]) -> tuple[str, str]:
-    id_, text = passage
-    return id_, text
-
-
 def _trace(name: str, steps: list[Step], notes: dict[str, list[LogNote]]) -> Step:
     """The whole of a trace, whose steps may come in any order, in pieces, and without their parents.
 
@@ -321,53 +236,6 @@ def _add(step: Step, more: Step) -> None:
             setattr(step, name, before or value)
 
 
-def _by_session(steps: list[Step]) -> list[list[Step]]:
-    """The steps of a trace by their session, which may stand on a step around them: nearly always one."""
-    if len({step.session for step in steps if step.session}) < 2:
-        return [steps]
-    by_id = {step.id: step for step in steps if step.id}
-    groups: dict[str, list[Step]] = {}
-    for step in steps:
-        around, seen = step, set[str]()
-        # A hostile trace may go in a circle.
-        while not around.session and around.parent in by_id and around.parent not in seen:
-            seen.add(around.parent)
-            around = by_id[around.parent]
-        groups.setdefault(around.session, []).append(step)
-    # What is around several sessions belongs to none of them.
-    return [its for session, its in groups.items() if session] or [steps]
-
-
-def _turns(steps: list[Step]) -> list[list[Step]]:
-    """The steps of a trace by turn: several where one trace is a whole conversation.
-
-    That shows in the calls of the model, each of which repeats the question before it and its answer. Where
-    another step says what was asked and answered, the trace is one turn, whatever its model was told.
-    """
-    if any(asked_in(step.asked)[1] for step in steps if step.kind not in MODELS and not step.passages):
-        return [steps]
-    turns: list[list[Step]] = [[]]
-    before = ("", "")
-    waiting: list[Step] = []
-    for step in in_time(steps, lambda step: step.time):
-        if step.kind not in MODELS:
-            waiting.append(step)
-            continue
-        earlier, question = asked_in(step.asked)
-        texts = [line.text for line in earlier]
-        if before[1] and question != before[0] and set(before) <= set(texts):
-            turns.append([])
-        # What was looked up before a call of the model is for this one.
-        turns[-1] += [*waiting, step]
-        waiting.clear()
-        before = (question or before[0], answered_in(step.answered) or before[1])
-    turns[-1] += waiting
-    session = next((step.session for step in steps if step.session), "")
-    for its in turns if len(turns) > 1 else ():
-        its[0].session = its[0].session or session
-    return turns
-
-
 def _sessions(traces: Groups, notes: dict[str, list[LogNote]], skipped: Skipped) -> Iterator[LogTalk]:
     """Conversations whose turns are traces, in time order; what a trace repeats is not doubled.
 
@@ -376,9 +244,8 @@ def _sessions(traces: Groups, notes: dict[str, list[LogNote]], skipped: Skipped)
     """
     sessions = Groups()
     for name, steps in traces:
-        for turn_steps in chain.from_iterable(map(_turns, _by_session([Step(**step) for step in steps]))):
-            trace = _trace(name, turn_steps, notes)
-            sessions.add(trace.session or name, vars(trace))
+        trace = _trace(name, [Step(**step) for step in steps], notes)
+        sessions.add(trace.session or name, vars(trace))
     for name, its in sessions:
         talk = LogTalk(name)
         for trace in in_time((Step(**step) for step in its), lambda trace: trace.time):
@@ -393,10 +260,10 @@ def _sessions(traces: Groups, notes: dict[str, list[LogNote]], skipped: Skipped)
                 ]
             talk.language = talk.language or trace.language
             talk.tags += trace.tags
-            turn = LogTurn(
-                question, answered_in(trace.answered), tuple(map(_pair, trace.passages)), trace.ratings
-            )
-            turn.reference, turn.error, turn.tools = trace.reference, trace.error, trace.tools or None
+            turn = LogTurn(question, answered_in(trace.answered), ratings=trace.ratings, error=trace.error)
+            turn.passages = tuple((id_, text) for id_, text in trace.passages)
+            turn.references = (trace.reference,) if trace.reference else ()
+            turn.tools = trace.tools or None
             talk.turns.append(turn)
         show_tools(talk)
         if talk.turns:

@@ -15,7 +15,6 @@ from simulator.cases.headings import (
     CHOICE_PREFIXES,
     MIN_CHOICES,
     choice_columns,
-    columns_by_field,
     field_of,
     has_question,
     is_empty,
@@ -58,7 +57,7 @@ def _collected(path: Path, row: Row) -> Row:
         empty = quote(columns[texts.index("") if "" in texts else len(texts)])
         what = _("column {name} is empty; a question needs at least two choices, without gaps.", name=empty)
         raise RowFault(path, row, what)
-    fields = columns_by_field(row.values)
+    fields = row.columns
     right = next((fields[field] for field in _RIGHT_CHOICE_FIELDS if field in fields), None)
     place = None
     if right is not None:
@@ -135,7 +134,7 @@ def _labelled(path: Path, row: Row) -> Row:
     that names no choice is a recorded answer. A label that is a number stands for a choice, too. Labels are
     texts of choices, never letters: choices may be shuffled before they are asked.
     """
-    columns = columns_by_field(row.values)
+    columns = row.columns
     cells = {name: FileCell(column, row.values[column], row.cells) for name, column in columns.items()}
     options = read_cell(path, row, cells["choices"], choices) if "choices" in cells else ()
     if not options:

@@ -10,10 +10,11 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from simulator.cases.dialogues import LogLine, inner, objects, seconds
 from simulator.cases.fields import role_of
 from simulator.cases.logs.table import speaker
 from simulator.cases.logs.talks import LogNote, Part, Step, grouped, in_time
-from simulator.cases.logs.values import LogLine, at, get, inner, objects, passages_in, plain, seconds, words
+from simulator.cases.logs.values import at, get, passages_in, plain, words
 from simulator.core.messages import _
 
 Record = dict[str, Any]

@@ -10,9 +10,10 @@ ones before. Whole conversations are read in the core (cases/logs/messages.py).
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.cases.dialogues import LogLine, lines_of, objects, seconds
 from simulator.cases.fields import role_of, text_of
 from simulator.cases.logs.talks import Groups, Part, grouped, in_time
-from simulator.cases.logs.values import LogLine, lines_of, objects, passages_in, seconds
+from simulator.cases.logs.values import passages_in
 from simulator.core.messages import _
 from simulator.core.tool_calls import tool_calls_in
 

@@ -15,6 +15,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.cases.dialogues import decoded, inner, objects, seconds
 from simulator.cases.fields import text_of
 from simulator.cases.logs.langfuse import TOOLS, called
 from simulator.cases.logs.talks import MODELS, TRACE, LogNote, Part, Step
@@ -23,12 +24,8 @@ from simulator.cases.logs.values import (
     asked_in,
     at,
     camelled,
-    decoded,
     get,
-    inner,
-    objects,
     passages_in,
-    seconds,
     unflattened,
 )
 from simulator.core.messages import _

@@ -221,5 +221,5 @@ def test_a_response_of_openai_with_its_call(tmp_path: Path) -> None:
     path.write_text(json.dumps({"id": "r", "object": "response", "input": "返金して", "output": output}))
     [row] = list(rows_of_file(path) or [])
 
-    turns: Any = row.values["turns"]
-    assert turns[0]["tool_calls"] == [{"name": "refund", "arguments": ORDER, "result": None}]
+    answers: Any = row.values["recorded"]
+    assert answers[0]["tools"] == [{"name": "refund", "arguments": ORDER, "result": None}]

@@ -95,31 +95,11 @@ def test_numbered_prompts_are_read_and_the_parent_names_the_conversation(name: s
     assert said(name, WRITTEN[name]) == TALK
 
 
-def test_a_trace_that_is_a_whole_conversation_has_its_turns() -> None:
-    """Each call repeats what was asked and answered before it: the second answer is not the first one's."""
-    spans = [each | {"traceId": "a1", "parentSpanId": "01"} for each in (SPANS[0], SPANS[2])]
-
-    assert said("one.json", envelope([SPANS[1], *spans])) == TALK
-
-
 def test_calls_of_one_turn_stay_one() -> None:
     """A bot that asks its model twice for one question gives one answer, the last."""
     spans = [SPANS[1], SPANS[0], span("a1", "05", "01", 2, numbered(FIRST, answer="4,180 yen a month."))]
 
     assert said("twice.json", envelope(spans)) == [("c-1", [FIRST], ["4,180 yen a month."])]
-
-
-def test_conversations_in_one_trace_are_told_apart_by_the_spans_around() -> None:
-    """A job that answers two customers within one trace."""
-    spans = [
-        span("a1", "00", "", 0, {}),
-        *(span("a1", f"{n}0", "00", n, {"session.id": f"s-{n}"}) for n in (1, 2)),
-        *(span("a1", f"{n}1", f"{n}0", n + 2, numbered(f"Question {n}?", answer=f"{n}.")) for n in (1, 2)),
-    ]
-
-    assert said("job.jsonl", lines(spans)) == [
-        ("s-1", ["Question 1?"], ["1."]), ("s-2", ["Question 2?"], ["2."])
-    ]  # fmt: skip
 
 
 def test_prompts_without_roles_and_with_parts_are_read() -> None:
