@@ -1,4 +1,4 @@
-"""`purge RUN`: deletes a run, and says where else its text may be.
+"""`purge RUN`: deletes a run, and says where else its text is.
 
 Replies in the response cache go before the run: the run file names them, and once it is gone nobody could
 find them.
@@ -10,13 +10,10 @@ from typing import Any
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, print_json
 from simulator.core.errors import InputError
-from simulator.core.messages import _, listed, localised, say
+from simulator.core.messages import _, localised, say
 from simulator.core.settings import load_settings
 from simulator.models.cache import cache_file, delete
 from simulator.storage.purge import Purge, cached_replies, delete_run, open_purge
-
-# Other places that are listed at most.
-_LISTED = 10
 
 
 @takes("runs", "json_output")
@@ -31,8 +28,8 @@ def command(
 ) -> int:
     """Delete a run: its folder with run file, reports and verdicts.
 
-    Also lists where else its text may be: in the response cache (--replies deletes it there), in Google
-    Sheets it was written to, and on pages of other runs that show it.
+    Also says where else its text is: in the response cache (--replies deletes it there), and in the Google
+    Sheet it was written to.
     """
     settings = load_settings(flags)
     with open_purge(run, settings.runs) as purge:
@@ -84,5 +81,4 @@ def _report(purge: "Purge", files: int, deleted: int, left: int) -> None:
             _("The response cache still has {left} replies of this run: python run.py cache clear", left=left)
         )
     if purge.elsewhere:
-        places = listed(list(map(str, purge.elsewhere)), _LISTED)
-        say(_("Text of the run may also be in: {places}", places=places))
+        say(_("Text of the run may also be in: {places}", places=purge.elsewhere))

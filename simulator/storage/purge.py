@@ -1,4 +1,4 @@
-"""Deletes a run: its folder, its replies in the cache; and says where else its text may be.
+"""Deletes a run: its folder and its replies in the cache; and names the sheet that has its text, too.
 
 What a run holds is what customers said, perhaps with personal data, so that nothing may be left by mistake,
 and nothing else may go:
@@ -9,23 +9,19 @@ and nothing else may go:
 - Cached replies are found by content: those with a text of at least eight characters that the run has, too.
   The cache does not know for which run a reply was kept, and other runs may have used it: for them it is
   asked again.
-- Sheets, and pages and workbooks of other runs that contain its id, are named, not touched.
+- The sheet that it was written to is named, not touched.
 """
 
 import contextlib
-import functools
 import itertools
 import json
-import mmap
 import re
 import shutil
 import sqlite3
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.cases.files import read_archive, readable_or_error
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, system_error
 from simulator.core.types import Results
@@ -43,7 +39,7 @@ _SHEETS_URL = "https://docs.google.com/spreadsheets/d/"
 
 
 class Purge(NamedTuple):
-    """A run to delete: its folder with the files in it, its results, and where else its text may be."""
+    """A run to delete: its folder with the files in it, its results, and the sheets that have its text."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -84,7 +80,7 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
             msg = _("{folder}: contains files that do not belong to a run ({names}). Move them away first.")
             msg = msg.format(folder=folder, names=", ".join(foreign[:3]))
             raise InputError(msg)
-        yield Purge(folder, tuple(folder.iterdir()), results, tuple(_elsewhere(folder, results)))
+        yield Purge(folder, tuple(folder.iterdir()), results, _sheets(results))
 
 
 def delete_run(purge: Purge) -> None:
@@ -100,32 +96,13 @@ def delete_run(purge: Purge) -> None:
         raise InputError(msg) from None
 
 
-def _elsewhere(folder: Path, results: Results) -> Iterator[Message | str]:
-    """Addresses of the sheets that the run was pushed to, and files of other runs that contain its id."""
+def _sheets(results: Results) -> tuple[Message | str, ...]:
+    """The address of the Google Sheet that the run was pushed to, if any, with the end of its worksheets."""
     sheet = results.notes.get("sheet")
-    if isinstance(sheet, dict) and sheet.get("key"):
-        url, ending = f"{_SHEETS_URL}{sheet['key']}", sheet.get("worksheet")
-        yield _("{url} (worksheets ending in {ending})", url=url, ending=ending) if ending else url
-    run_id = results.run.id.encode()
-    for other in sorted(folder.resolve().parent.iterdir()):
-        if other.name != folder.name and (other / RUN_FILE).is_file():
-            yield from (
-                str(file) for file in sorted(other.iterdir()) if file.is_file() and _contains(file, run_id)
-            )
-
-
-def _contains(path: Path, needle: bytes) -> bool:
-    """Whether a file contains these bytes: it is mapped, not read as a whole; a workbook is unpacked."""
-    if path.suffix == ".xlsx":
-        with contextlib.suppress(InputError), readable_or_error(path, "Excel"):
-            package = zipfile.ZipFile(read_archive(path, "Excel"))
-            return any(needle in package.read(name) for name in package.namelist())
-        return False
-    mapped = functools.partial(mmap.mmap, length=0, access=mmap.ACCESS_READ)
-    # An empty file cannot be mapped.
-    with contextlib.suppress(OSError, ValueError), path.open("rb") as file, mapped(file.fileno()) as content:
-        return content.find(needle) >= 0
-    return False
+    if not isinstance(sheet, dict) or not sheet.get("key"):
+        return ()
+    url, ending = f"{_SHEETS_URL}{sheet['key']}", sheet.get("worksheet")
+    return (_("{url} (worksheets ending in {ending})", url=url, ending=ending) if ending else url,)
 
 
 def cached_replies(results: Results) -> list[str]:
