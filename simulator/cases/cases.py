@@ -29,11 +29,12 @@ from simulator.cases.row import (
     Row,
     RowFault,
     Rows,
+    WorkbookSheet,
     WorksheetRow,
 )
 from simulator.cases.rows import rows_by_field, rows_of
 from simulator.cases.structured import object_rows
-from simulator.cases.workbooks import WorkbookSheet, worksheet_rows
+from simulator.cases.workbooks import worksheet_rows
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, ngettext, quote, restored, sentences, stored
 from simulator.core.types import Case, Language

@@ -1,4 +1,11 @@
-"""openpyxl's readers of a workbook's package and of its worksheets, used directly.
+"""Worksheets of Excel files, their cells as people see them: numbers in their formats, results of formulas.
+
+Merged cells hold for all rows that they cover, and ids keep their zeros (007 by the number format 000). Text
+that is struck out is left out; rows that are hidden (or filtered away) are marked. A cell whose text cannot
+be read is named: a formula that Excel never calculated, one that shows #REF!, a number format that is not
+supported.
+
+openpyxl's readers of a package and of its worksheets are used directly.
 
 openpyxl's own read-only mode reports neither merged cells nor hidden rows, struck-out text, or formulas
 without a result, and its other mode holds an object for each cell. To import openpyxl takes a quarter of a
@@ -6,21 +13,38 @@ second, so cases/workbooks.py imports this module where a workbook is opened.
 """
 
 import io
-from collections.abc import Iterator
-from datetime import datetime
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from functools import cache
 from typing import Any
 
 from openpyxl.cell.text import Text
 from openpyxl.chartsheet import Chartsheet
 from openpyxl.reader.excel import ExcelReader
 from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
+from openpyxl.utils.datetime import to_excel
 from openpyxl.worksheet._reader import FORMULA_TAG, INLINE_STRING, MERGE_TAG, ROW_TAG, WorkSheetParser
 from openpyxl.worksheet.merge import MergeCells
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
 
-from simulator.cases.number_format import BUILT_IN, GENERAL, FormattedText
+from simulator.cases.number_format import (
+    BUILT_IN,
+    GENERAL,
+    FormattedText,
+    UnsupportedFormat,
+    shown_number,
+    shown_text,
+)
+from simulator.cases.row import WorkbookSheet, WorksheetRow
+from simulator.core.messages import _, encodable, quote
 
+# The first day of most workbooks, as openpyxl has it.
+_EPOCH = datetime(1899, 12, 30)
+# How a workbook writes a control character: _x000D_.
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
 
 
@@ -31,29 +55,123 @@ def open_package(package: io.BytesIO) -> Any:
     return reader.wb
 
 
-class OpenWorksheet:
-    """A worksheet of a workbook that is open: its rows, and once these are read its merged areas."""
+def read_sheet(sheet: Any) -> WorkbookSheet:
+    """The filled rows of an openpyxl worksheet, their cells as people see them."""
+    workbook = sheet.parent
 
-    def __init__(self, sheet: Any) -> None:
-        """`sheet` is openpyxl's; nothing of it is read yet."""
-        self._sheet = sheet
-        self.styles = Styles(sheet.parent)
-        # The merged areas (left, top, right, bottom).
-        self.areas: list[tuple[int, int, int, int]] = []
+    @cache
+    def style(number: int) -> tuple[str, bool]:
+        """The number format of a style, and whether its font is struck out. Raises IndexError."""
+        cell = workbook._cell_styles[number]
+        custom = cell.numFmtId - BUILTIN_FORMATS_MAX_SIZE
+        known = BUILT_IN.get(cell.numFmtId) or BUILTIN_FORMATS.get(cell.numFmtId)
+        number_format = (workbook._number_formats[custom] if custom >= 0 else known) or GENERAL
+        return number_format, bool(workbook._fonts[cell.fontId].strike)
 
-    def rows(self) -> Iterator[tuple[int, bool, list[dict[str, Any]]]]:
-        """Number, whether it is hidden, and cells of each row."""
-        with self._sheet._get_source() as source:
-            # Without the formats of dates, these stay the numbers that they are stored as.
-            parser = _Parser(source, self._sheet._shared_strings, data_only=True, epoch=self.styles.epoch)
-            for _event, element in iterparse(source):
-                if element.tag == ROW_TAG:
-                    is_hidden = element.get("hidden") in ("1", "true")
-                    number, cells = parser.parse_row(element)
-                    yield number, is_hidden, cells
-                    element.clear()
-                elif element.tag == MERGE_TAG:
-                    self.areas = [area.bounds for area in MergeCells.from_tree(element).mergeCell]
+    lines: list[WorksheetRow] = []
+    areas: list[tuple[int, int, int, int]] = []
+    with sheet._get_source() as source:
+        # Without the formats of dates, these stay the numbers that they are stored as.
+        parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch)
+        for _event, element in iterparse(source):
+            if element.tag == ROW_TAG:
+                line = _line(*parser.parse_row(element), style, workbook.epoch)
+                if line.texts or line.faults:
+                    lines.append(line._replace(hidden=element.get("hidden") in ("1", "true")))
+                element.clear()
+            elif element.tag == MERGE_TAG:
+                areas = [area.bounds for area in MergeCells.from_tree(element).mergeCell]
+    return _with_merged(sheet.title, lines, areas)
+
+
+def _line(
+    number: int, cells: list[dict[str, Any]], style: Callable[[int], tuple[str, bool]], epoch: datetime
+) -> WorksheetRow:
+    texts, faults = {}, {}
+    for cell in cells:
+        column, value = cell["column"], cell["value"]
+        if cell["data_type"] == "uncalculated":
+            faults[column] = _("a formula without a stored result; open the file in Excel and save it once")
+            continue
+        number_format, is_struck = style(cell["style_id"])
+        if is_struck and not isinstance(value, FormattedText):
+            continue
+        try:
+            text = cell_text(value, number_format, epoch)
+        except UnsupportedFormat:
+            texts[column] = cell_text(value)
+            faults[column] = _(
+                "the number {number} in the format {format}, which cannot be read as Excel shows it;"
+                " format the cell as text or as a plain number",
+                number=texts[column],
+                format=quote(number_format),
+            )
+            continue
+        if text.strip():
+            texts[column] = text
+            if cell["data_type"] == "e":
+                faults[column] = _("it shows {text}; fix the formula", text=quote(text))
+    return WorksheetRow(number, texts, faults)
+
+
+def cell_text(value: object, number_format: str = GENERAL, epoch: datetime = _EPOCH) -> str:
+    """The text that a cell with this value and this number format shows.
+
+        7 with 000             -> 007, so that an id keeps its zeros
+        1234.5 with "¥"#,##0   -> ¥1,235
+        0.256 with 0.0%        -> 25.6%
+        46113 with yyyy/m/d    -> 2026/4/1
+        True                   -> TRUE
+
+    A date that is stored as one is ISO 8601 in the format General. Raises UnsupportedFormat for a number in a
+    format that is not supported.
+    """
+    match value:
+        case None:
+            return ""
+        case str():
+            plain = _ESCAPED.sub(lambda escaped: str(encodable(chr(int(escaped[1], 16)))), value)
+            return shown_text(plain.replace("\r\n", "\n").replace("\r", "\n"), number_format)
+        case bool():
+            return str(value).upper()
+        case date() | time() | timedelta():
+            if number_format == GENERAL:
+                return _moment(value)
+            value = to_excel(value, epoch)
+    return shown_number(value, number_format, epoch) if isinstance(value, (int, float)) else str(value)
+
+
+def _moment(value: date | time | timedelta) -> str:
+    """A date without a time of midnight; the hours of a duration may exceed 24."""
+    if isinstance(value, timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return value.isoformat()
+
+
+def _with_merged(
+    name: str, lines: Sequence[WorksheetRow], areas: Sequence[tuple[int, int, int, int]]
+) -> WorkbookSheet:
+    """Repeats the text of a merged area (left, top, right, bottom) in its rows below the first.
+
+    A category that is merged over five questions belongs to all five. Only the first column of an area is
+    filled; `below` tells how far one reaches, by which a header of two rows is found.
+    """
+    by_number = {line.number: line for line in lines}
+    numbers = sorted(by_number)
+    below: dict[tuple[int, int], int] = {}
+    wide = frozenset((top, column) for column, top, right, _bottom in areas if right > column)
+    for column, top, _right, bottom in areas:
+        text = by_number[top].texts.get(column) if top in by_number else None
+        if text is None or bottom == top:
+            continue
+        below[top, column] = bottom
+        covered = numbers[bisect_right(numbers, top) : bisect_right(numbers, bottom)]
+        for number in covered:
+            by_number[number].texts.setdefault(column, text)
+    return WorkbookSheet(name, tuple(lines), below, wide)
 
 
 class _Reader(ExcelReader):  # type: ignore[misc]
@@ -94,24 +212,3 @@ class _Parser(WorkSheetParser):  # type: ignore[misc]
         if cell["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
             cell["data_type"] = "uncalculated"
         return cell
-
-
-class Styles:
-    """By the number of a style: the number format of its cells, and whether they are struck out."""
-
-    def __init__(self, workbook: Any) -> None:
-        self.epoch: datetime = workbook.epoch
-        self._workbook = workbook
-        self._known: dict[int, tuple[str, bool]] = {}
-
-    def of(self, style: int) -> tuple[str, bool]:
-        """The number format of a style, and whether its font is struck out. Raises IndexError."""
-        if style not in self._known:
-            cell = self._workbook._cell_styles[style]
-            number, custom = cell.numFmtId, self._workbook._number_formats
-            if number < BUILTIN_FORMATS_MAX_SIZE:
-                number_format = BUILT_IN.get(number) or BUILTIN_FORMATS.get(number, GENERAL)
-            else:
-                number_format = custom[number - BUILTIN_FORMATS_MAX_SIZE] or GENERAL
-            self._known[style] = number_format, bool(self._workbook._fonts[cell.fontId].strike)
-        return self._known[style]

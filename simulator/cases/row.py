@@ -62,6 +62,19 @@ class WorksheetRow(NamedTuple):
     hidden: bool = False
 
 
+class WorkbookSheet(NamedTuple):
+    """The filled rows of a worksheet.
+
+    `below` has the last row of each merged cell, by its row and column; `wide` the rows and columns of those
+    that span several columns.
+    """
+
+    name: str
+    lines: tuple[WorksheetRow, ...]
+    below: Mapping[tuple[int, int], int] = {}
+    wide: frozenset[tuple[int, int]] = frozenset()
+
+
 class RowFault(CaseFileError):
     """An error in one row, for which just that row may be skipped.
 

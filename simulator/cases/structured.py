@@ -3,11 +3,12 @@
     {"question": "a"}                      one object a line, or one behind another
     [{"question": "a"}, {"question": "b"}] a list, over as many lines as it likes
 
-A faulty line of JSONL is told, and the next one is read; in a list nothing behind a mistake can be read. A
-file whose values would take more than `_MOST_HELD` bytes is refused before it is parsed: a megabyte of "["
-becomes some sixty.
+A faulty line of JSONL is told, and the next one is read; in a list nothing behind a mistake can be read. One
+object is held at a time; one that would take more than `_MOST_HELD` bytes (a page with all traces) is refused
+before it is parsed: a megabyte of "[" becomes some sixty.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.cases.row import CutOff, Row, RowFault, Rows, check_columns, is_storable
+from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, sentences
 
 _BLANK = re.compile(r"[ \t\n\r\ufeff]*")
@@ -23,9 +25,11 @@ _BLANK = re.compile(r"[ \t\n\r\ufeff]*")
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
 # What a value may begin with that a file which was cut off holds only a part of.
 _LITERALS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-# About what an object, a list, a further value and a name take in memory, and what a file may in all.
+# About what an object, a list, a further value and a name take in memory, and what a row may in all.
 _BYTES = {"{": 184, "[": 64, ",": 64, ":": 150}
-_MOST_HELD = 600_000_000
+_MOST_HELD = 250_000_000
+# In a file that takes more than that so many characters are looked at for the end of a row, then all.
+_WINDOWS = (1 << 16, 1 << 20, 1 << 26)
 # A file with more faulty lines is none of these.
 _MOST_FAULTS = 1000
 
@@ -35,15 +39,14 @@ def json_rows(path: Path, text: str) -> Rows:
 
     In a list nothing behind a mistake can be read.
     """
-    if sum(text.count(sign) * size for sign, size in _BYTES.items()) > _MOST_HELD:
-        raise RowFault(path, 1, _("too many values to be read at once; split the file."))
+    windows = _WINDOWS if _held(text) > _MOST_HELD else ()
     start = _filled(text, 0)
     in_list = text.startswith("[", start)
     at = _filled(text, start + in_list)
     line, faults = 1 + text.count("\n", 0, at), 0
     while at < len(text) and not (in_list and text[at] == "]"):
         try:
-            value, end = _value(path, text, at, line)
+            value, end = _value(path, text, at, line, windows)
         except RowFault as fault:
             faults += 1
             if in_list or faults > _MOST_FAULTS:
@@ -71,8 +74,22 @@ def _filled(text: str, start: int) -> int:
     return blank.end() if blank else start
 
 
-def _value(path: Path, text: str, start: int, line: int) -> tuple[JsonValue, int]:
+def _held(text: str) -> int:
+    """About how many bytes the values of a text take in memory."""
+    return sum(text.count(sign) * size for sign, size in _BYTES.items())
+
+
+def _value(path: Path, text: str, start: int, line: int, windows: Iterable[int]) -> tuple[JsonValue, int]:
     """The value that begins at `start`, on a line, and where it ends. Raises RowFault for none."""
+    for size in windows:
+        part = text[start : start + size]
+        if _held(part) > _MOST_HELD:
+            fault = RowFault(path, line, _("too many values to be read at once; split the file."))
+            raise CaseFileError(fault.message)
+        with contextlib.suppress(ValueError, RecursionError):
+            value, end = _DECODER.raw_decode(part)
+            if end < len(part):
+                return value, start + end
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:

@@ -118,8 +118,20 @@ def test_a_file_of_too_many_values_or_faults_is_refused(
     ]
     with pytest.raises(CaseFileError, match="line 4: not valid JSON"):
         next(faults)
-    with pytest.raises(CaseFileError, match="too many values to be read at once; split the file"):
+    with pytest.raises(CaseFileError, match="line 1: too many values to be read at once; split the file"):
         rows_of(tmp_path, '{"question": [' + "[]," * 5_000_000 + "[]]}", "a.jsonl")
+
+
+def test_rows_are_held_one_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many small ones may together take more than one may."""
+    monkeypatch.setattr(structured, "_MOST_HELD", 6000)
+    monkeypatch.setattr(structured, "_WINDOWS", (100, 10_000))
+    rows = [json.dumps({"question": "a", "n": n}) for n in range(99)]
+
+    assert len(rows_of(tmp_path, "\n".join(rows), "a.jsonl")) == 99
+    assert len(rows_of(tmp_path, f"[{', '.join(rows)}]", "a.json")) == 99
+    with pytest.raises(CaseFileError, match="line 100: too many values"):
+        rows_of(tmp_path, "\n".join([*rows, json.dumps({"question": [1] * 99})]), "a.jsonl")
 
 
 @pytest.mark.parametrize("name", ["q.csv", "q.tsv", "q.jsonl", "q.json", "q.xlsx"])

@@ -16,7 +16,7 @@ from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font
 
 from simulator.cases.cases import QUESTIONS, read_cases, read_dataset
-from simulator.cases.workbooks import cell_text
+from simulator.cases.openpyxl_reader import cell_text
 from tests.case_files import as_workbook, refusal
 
 

@@ -93,12 +93,14 @@ class Groups:
 
     def add(self, name: Any, record: Any) -> None:
         """Puts a record, which is JSON, to those of its name."""
-        self._held.setdefault(str(name or ""), []).append(json.dumps(record).encode())
+        text = json.dumps(record, ensure_ascii=False)
+        self._held.setdefault(str(name or ""), []).append(text.encode("utf-8", "surrogatepass"))
 
     def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
-        """Each name with its records."""
-        for name, records in self._held.items():
-            yield name, [json.loads(record) for record in records]
+        """Each name with its records, which are held no longer then."""
+        for name in list(self._held):
+            records = self._held.pop(name)
+            yield name, [json.loads(record.decode("utf-8", "surrogatepass")) for record in records]
 
 
 def grouped(
