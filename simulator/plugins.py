@@ -352,9 +352,7 @@ class Room:
 # The rooms of the lab, by the names of their folders.
 LAB: Mapping[str, Room] = {
     "consistency": Room(
-        commands={
-            "cross-examine": "Ask the bot about its own claims, and find where it contradicts itself.",
-        },
+        commands={"consistency": "Find where customers got different answers to the same question."},
         remarks=True,
     ),
     "compare": Room(commands={"compare": "Have a judge pick the better answer of two runs, one by one."}),

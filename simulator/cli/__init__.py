@@ -1,4 +1,4 @@
-"""The command line: one module for each command, named like it (`cross-examine` is cross_examine.py).
+"""The command line: one module for each command, named like it.
 
     app.py           from words to a command, from an error to a line and an exit code
     options.py       what an option is; `takes` and `takes_settings` make options of `Settings`

@@ -44,8 +44,7 @@ from simulator.plugins import Subcommands
 from simulator.shelves import FOLDER
 
 # The words of the command line, each with the first line of its help. Its module in this package has the
-# word's name (`cross-examine` is cross_examine.py) and is imported when the word is asked for: what one
-# command needs costs the others nothing.
+# word's name and is imported when the word is asked for: what one command needs costs the others nothing.
 COMMANDS = {
     "simulate": "Rehearse the bot: customers talk with it, every answer is graded, a report is written.",
     "evaluate": "Evaluate a data set: each row is asked once, answers are graded, a report is written.",

@@ -57,13 +57,13 @@ def assert_plain(text: str) -> None:
 
 
 def test_no_command_prints_control_codes(runs: Sequence[str], capfd: pytest.CaptureFixture[str]) -> None:
-    """fixes, diff, history, compare, cross-examine, report, review, doctor, and errors."""
+    """fixes, diff, history, compare, consistency, report, review, doctor, and errors."""
     first, second, failed = runs
     for command in (
         ("fixes", first), ("fixes", failed), ("fixes", first, "--markdown", "f.md"),
         ("fixes", second, "--focus", "focus.jsonl"), ("diff", first, second, "--markdown", "d.md"),
         ("history",), ("compare", first, second),
-        ("cross-examine", first, "--limit", "2"), ("report", first, "--to", "csv,markdown"),
+        ("consistency", first), ("report", first, "--to", "csv,markdown"),
         ("report", first, second), ("review", first),
         ("purge", HOSTILE, "--yes"), ("fixes", HOSTILE), ("list",),
         ("doctor", "--cases", "cases.jsonl", "--adapter", "bot.py:fails", "--offline"),

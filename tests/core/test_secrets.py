@@ -85,7 +85,7 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
 def test_a_rehearsal_and_all_that_is_made_of_it_hold_no_secret(
     planted: Path, endpoint: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Simulate with every report, then report, fixes, diff, compare, cross-examine, doctor and cases make."""
+    """Simulate with every report, then report, fixes, diff, compare, consistency, doctor and cases make."""
     bot = (
         "--cases", "cases.csv", "--adapter", "bot.py:connect", "--persona", "angry", "--turns", "2",
         "--set", f"token={TOKEN}", "--set", f"url=https://user:{LOGIN}@shop.example/ask?key={QUERY}",
@@ -110,7 +110,7 @@ def test_a_rehearsal_and_all_that_is_made_of_it_hold_no_secret(
     runs = sorted(path.name for path in (planted / "runs").iterdir())
     pair: Sequence[Sequence[str]] = (
         ("diff", *runs[:2]), ("compare", *runs[:2], "--html", "c.html"),
-        ("cross-examine", runs[1], "--limit", "1", "--set", f"token={TOKEN}"),
+        ("consistency", runs[1]),
     )  # fmt: skip
     for command in pair:
         code, out, err = run(capfd, *command)

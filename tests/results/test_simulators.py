@@ -144,9 +144,7 @@ def test_two_names_of_one_model_are_refused(names: tuple[str, ...], model: str) 
     assert tuple(players(Settings(user_model=two), known)) == two
 
 
-@pytest.mark.parametrize(
-    "arguments", [("cases", "make", "cases.csv"), ("cross-examine",), ("--replay", "latest")]
-)
+@pytest.mark.parametrize("arguments", [("cases", "make", "cases.csv"), ("--replay", "latest")])
 @pytest.mark.usefixtures("customers")
 def test_where_one_customer_plays_one_model_is_named(command: Command, arguments: tuple[str, ...]) -> None:
     """A line that says so."""

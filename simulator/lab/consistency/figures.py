@@ -1,24 +1,22 @@
 """Whether the customers of a run were told the same: what a judge said of the first answers to each question.
 
 The different first answers to one question are put before the judge of whole conversations as one, in which
-a customer asks the same again and again (across.py). What it lists as contradictions between turns are
+a customer asks the same again and again (grade.py). What it lists as contradictions between turns are
 contradictions between customers. A question that got one answer alone agrees with itself; one with different
 answers that no judge has compared is left out.
 """
 
+import contextlib
 from collections import defaultdict
 from math import comb
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.core.errors import RunFileError
-from simulator.core.messages import _
 from simulator.core.types import Conversation, Results, Turn, Value
 from simulator.results.intervals import interval_of_mean
 from simulator.text.segments import normalise
 
-Rows = TypeVar("Rows")
 # The note of a run with what models made of the answers to its questions.
 NOTE = "consistency"
 SEED = 42
@@ -130,14 +128,7 @@ def first_turn(conversation: Conversation) -> Turn | None:
 
 
 def judged_of(results: Results) -> tuple[JudgedQuestion, ...]:
-    """What models made of the answers to one question; raises RunFileError for an unreadable note."""
-    return stored_rows(results, NOTE, TypeAdapter(tuple[JudgedQuestion, ...]))
-
-
-def stored_rows(results: Results, note: str, rows: TypeAdapter[Rows]) -> Rows:
-    """What a note of the run holds; raises RunFileError where another version wrote it otherwise."""
-    try:
-        return rows.validate_python(results.notes.get(note, []))
-    except ValidationError:
-        msg = _("the cross-examination in this run file is of another version: cross-examine RUN --again.")
-        raise RunFileError(msg) from None
+    """What models made of the answers to one question; nothing where another version wrote it otherwise."""
+    with contextlib.suppress(ValidationError):
+        return TypeAdapter(tuple[JudgedQuestion, ...]).validate_python(results.notes.get(NOTE, []))
+    return ()

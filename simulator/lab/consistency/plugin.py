@@ -1,4 +1,4 @@
-"""The room that asks whether a bot keeps to what it said, and tells every customer the same."""
+"""The room that asks whether a bot tells every customer the same."""
 
 from collections.abc import Iterator
 
@@ -17,6 +17,6 @@ def remarks(results: Results) -> Iterator[Line]:
 
 PLUGIN = Plugin(
     name="consistency",
-    commands={"cross-examine": command.command},
+    commands={"consistency": command.command},
     remarks=(remarks,),
 )

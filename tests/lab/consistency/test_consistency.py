@@ -7,8 +7,8 @@ import pytest
 
 from simulator.core.types import Answer, Case, Conversation, Results, Turn
 from simulator.lab.consistency import plugin
-from simulator.lab.consistency.across import questions
 from simulator.lab.consistency.figures import NOTE, consistency, judged_of
+from simulator.lab.consistency.grade import questions
 from tests.sample_runs import rehearsed
 from tests.texts import said
 

@@ -167,7 +167,7 @@ def test_a_shard_without_questions_is_a_run(
 
 
 def test_what_was_noted_is_joined(parts: list[str], tmp_path: Path) -> None:
-    """Cross-examinations follow one another; the sheet of a part is not that of the whole."""
+    """Rows follow one another; the sheet of a part is not that of the whole."""
     for number, name in enumerate(parts, 1):
         shutil.copytree(name, tmp_path / name)
         add_note(find_run("latest", tmp_path / name), "asked_again", json.dumps([{"turn": number}]))
