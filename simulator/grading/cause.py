@@ -17,7 +17,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from simulator.core import shelves
 from simulator.core.errors import HOPELESS, ModelFailure
-from simulator.core.messages import encodable
+from simulator.core.messages import encodable, shown
 from simulator.core.replies import Reply, Text, as_key
 from simulator.core.templates import (
     LANGUAGES,
@@ -209,20 +209,20 @@ class CauseJudge:
         except HOPELESS:
             raise
         except ModelFailure as error:
-            return JudgedCause(cause=None, reason=_line(str(error)))
+            return JudgedCause(cause=None, reason=_line(shown(error.failure.message, material.language)))
         return checked(reply, material).model_copy(update={"rubric": self.rubric})
 
 
 def checked(reply: CauseReply, material: CauseMaterial) -> JudgedCause:
     """The reply without an article that was not shown, and without words that do not stand in it."""
-    shown = {passage.id: passage.text for pieces in _shown(material) for passage in pieces}
+    passages = {passage.id: passage.text for pieces in _shown(material) for passage in pieces}
     article, reason = reply.article.strip().strip("[]［］").strip(), _line(reply.reason)
     words = _line(reply.words).strip("\"'“”‘’「」『』 ")
-    if article not in shown:
+    if article not in passages:
         # Nor is it named by the reason.
         reason = reason.replace(article, "…") if len(article) > 1 else reason
         return JudgedCause(cause=reply.cause, reason=reason)
-    is_there = bool(words) and _plain(words) in _plain(shown[article])
+    is_there = bool(words) and _plain(words) in _plain(passages[article])
     return JudgedCause(cause=reply.cause, reason=reason, article=article, words=words if is_there else "")
 
 

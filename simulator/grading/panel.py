@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import HOPELESS, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.core.loading import describe_error
-from simulator.core.messages import _, encodable
+from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
 from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
@@ -319,7 +319,8 @@ def failed(judge: str, context: GradingContext, error: ModelFailure, rubric: str
     detail: dict[str, str] = {"kind": error.failure.kind}
     if isinstance(error, MalformedReply):
         detail["reply"] = encodable(error.raw[:KEPT_REPLY])
-    reason = " ".join(encodable(str(error)).split())
+    said = shown(error.failure.message, context.case.language)
+    reason = " ".join(encodable(said).split())
     return bare(judge, context, "failed", reason).model_copy(update={"detail": detail, "rubric": rubric})
 
 

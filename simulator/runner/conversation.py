@@ -39,7 +39,7 @@ from simulator.core.errors import (
     ModelFailure,
     RunFileError,
 )
-from simulator.core.messages import Message, _, changed, encodable
+from simulator.core.messages import Message, _, changed, encodable, shown
 from simulator.core.replies import revalidated
 from simulator.core.tool_calls import bounded
 from simulator.core.types import (
@@ -123,7 +123,7 @@ async def converse(
         index = len(conversation.turns) + 1
         # A log has its answers at once and is read to its end, whatever failed in it.
         if not traits_of(bot).at_once and (failure := _fatal_failure(conversation)):
-            return _end(conversation, Ended.RAG_FAILED, str(failure.message))
+            return _end(conversation, Ended.RAG_FAILED, _said(failure, conversation))
         if index > turns and not parting:
             return _end(conversation, Ended.TURN_LIMIT, "")
         try:
@@ -135,7 +135,8 @@ async def converse(
             raise
         except ModelFailure as error:
             lost = error.failure.kind in _OF_ENDPOINT and not isinstance(error, MalformedReply)
-            return _end(conversation, Ended.ENDPOINT_FAILED if lost else Ended.USER_FAILED, str(error))
+            how = Ended.ENDPOINT_FAILED if lost else Ended.USER_FAILED
+            return _end(conversation, how, _said(error.failure, conversation))
         # Leaving goes before the limit: who is content with the last answer left content.
         if line.next != "stay":
             ended = Ended.TURN_LIMIT if line.next == "over" else Ended(line.next)
@@ -251,6 +252,11 @@ async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:
     if not measured or not math.isfinite(measured) or measured <= 0:
         measured = clock.elapsed
     return answer.model_copy(update={"seconds": measured})
+
+
+def _said(failure: Failure, conversation: Conversation) -> str:
+    """Why it broke off, in the language of the conversation: people read it in reports."""
+    return shown(failure.message, conversation.case.language)
 
 
 def _failure_of(error: BaseException) -> Answer:

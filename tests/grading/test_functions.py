@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from simulator.core import shelves
-from simulator.core.errors import InputError
-from simulator.core.types import GradingContext, Query, Score
-from simulator.grading.panel import FunctionJudge, scale_of
+from simulator.core.errors import InputError, ModelFailure
+from simulator.core.messages import _
+from simulator.core.types import GradingContext, Language, Query, Score
+from simulator.grading.panel import FunctionJudge, failed, scale_of
 from simulator.grading.rubric import load_judge
 from simulator.runner.conversation import ask
-from tests.run_helpers import a_stage, an_exhibit, frame
+from tests.run_helpers import a_case, a_stage, an_exhibit, frame
 
 pytestmark = pytest.mark.usefixtures("apart")
 
@@ -99,13 +100,13 @@ async def test_a_judge_that_exits_fails_its_grade_only(judge: Any) -> None:
     [score] = await judged_by(judge)(an_exhibit(), ())
 
     assert (score.state, score.detail["kind"]) == ("failed", "error")
-    assert score.reason.startswith(f"SystemExit: 3 ({__file__}, line ")
+    assert score.reason.startswith(f"SystemExit: 3（{__file__} の")
 
 
 @pytest.mark.parametrize("result", [Score(state="scored"), Score(state="scored", raw=0.0, scale=(0, 1))])
 async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
     """It is a failed grade that says what is missing."""
-    [score] = await judged_by(lambda context: result)(an_exhibit(), ())
+    [score] = await judged_by(lambda context: result)(an_exhibit(a_case("en")), ())
 
     assert (score.state, score.value) == ("failed", None)
     assert score.reason == "the judge returned a Score that is scored and has the value None"
@@ -180,3 +181,15 @@ def test_judges_of_two_files_of_one_name_have_their_own_scales(tmp_path: Path) -
     assert scale_of(second) == (0, 10)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"checks\.py: SCALE must be two numbers, such as \(0, 1\)\.$"):
         scale_of(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("language", "reason"), [("ja", "返答に埋め込みがありません"), ("en", "no embeddings in the reply")]
+)
+def test_why_a_grade_failed_is_said_in_the_language_of_the_conversation(
+    language: Language, reason: str
+) -> None:
+    """Reports show it to people; what an endpoint said itself stays as it is."""
+    error = ModelFailure("malformed", _("no embeddings in the reply"))
+
+    assert failed("turn", an_exhibit(a_case(language)), error, "rubric").reason == reason

@@ -357,7 +357,7 @@ async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reas
             raise result
         return result  # type: ignore[no-any-return]
 
-    [score] = await judged_by(judge)(an_exhibit(), ())
+    [score] = await judged_by(judge)(an_exhibit(a_case("en")), ())
 
     assert (score.state, score.detail["kind"]) == ("failed", kind)
     # What the user's code raised ends with its place.
