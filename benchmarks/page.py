@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def with_claims(results: Results) -> Results:
-    """The run with the underlines and feelings that it would have with all judges."""
+    """The run with the claims and feelings that it would have with all judges."""
     more = []
     for c in results.conversations:
         for turn in c.turns:

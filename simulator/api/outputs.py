@@ -36,12 +36,8 @@ from simulator.runner.masking import masks_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import replay_of
 
-# A page stays below this, in bytes, so that it opens within a second or two and fits into a mail; a larger
-# one is drawn again, with fewer conversations.
-LARGEST = 8_000_000
 # The page of this run beside an earlier one, next to its own page.
 BESIDE = "side-by-side.html"
-ATTEMPTS = 4
 # The file of a report by its suffix; a page is made without one.
 _REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
 
@@ -80,7 +76,7 @@ class RunOutputs:
 
     def page(self) -> bytes:
         """The page of the run."""
-        return page_html(self.context, self.report)
+        return run_page(self.context)
 
     def notebook(self) -> str:
         """What a notebook shows of the run."""
@@ -91,7 +87,7 @@ class RunOutputs:
         if beside := self.beside():
             write_atomically(self.path.with_name(BESIDE), beside)
         address = BESIDE if beside else ""
-        write_atomically(Path(self.context.page), page_html(self.context, self.report, address))
+        write_atomically(Path(self.context.page), run_page(self.context, address))
 
     def beside(self) -> str:
         """The page of the run beside the last one that it can be compared with; empty without one."""
@@ -151,20 +147,6 @@ def added_sections(
     """The sections that plug-ins have of this run."""
     builders = (build for plugin in added for build in plugin.sections)
     yield from filter(None, (build(results, summary, settings) for build in builders))
-
-
-def page_html(context: ReportContext, report: Report | None = None, beside: str = "") -> bytes:
-    """The page of a run with as many conversations as fit; a `report` that was made is drawn as it is.
-
-    `beside` is the address of the page that shows it and the earlier run side by side, if that is written.
-    """
-    share, shown = 1.0, report or run_report(context)
-    for _attempt in range(ATTEMPTS):
-        page = run_page(context, shown, share, beside)
-        if len(page) <= LARGEST:
-            break
-        share *= 0.9 * LARGEST / len(page)
-    return page
 
 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:

@@ -62,7 +62,8 @@ def command(
         return fixes_report(improvements, results.run.id, summary, language, most)
 
     shown_report = report_of(top or TOP)
-    fixes = fixes_json(improvements, chosen, anchors_of(results), shown_report.text)
+    anchors = anchors_of(results, (key for fix in improvements.fixes for key in fix.turns))
+    fixes = fixes_json(improvements, chosen, anchors, shown_report.text)
     where = {"run": results.run.id, "store": str(path), "page": str(path.with_name("report.html"))}
     with unread_output_allowed():
         show_report(shown_report, where | fixes, as_json=today.json_output)

@@ -1,14 +1,7 @@
-"""The report of a run: the summary for a terminal and for Markdown, and the sections of its page.
+"""The report of a run: one list of sections, of which terminal, Markdown and page show those of their view.
 
-Which sections a view has, of a run with customers and without anything special:
-
-    brief      outcome, reddest, fix, next        what a terminal shows after a run, in 40 lines
-    terminal   outcome, means, latency, reddest, fix, technical, next      with --verbose
-    markdown   means, fix, gravest                for a comment on a pull request
-    page       before, latency, heat, endings, reddest, mends, talks, shelf, technical
-
-Lead (score, verdict, notes) is in all of them. The page's sections
-without blocks here are drawn by its own template, from what `report/run_page.py` makes.
+Lead (score, verdict, notes) is in all of them; what a terminal shows after a run is `brief`, some 40 lines.
+Sections without blocks are drawn by the page's own template, from what `report/run_page.py` makes.
 """
 
 import shlex
@@ -21,8 +14,8 @@ from simulator.core.document import (
     BRIEF,
     PAGE,
     TERMINAL,
-    TEXT,
     Block,
+    Chart,
     Fact,
     FactList,
     Line,
@@ -38,7 +31,7 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
-from simulator.core.types import Ended
+from simulator.core.types import LEXICAL, Ended
 from simulator.core.writing import shown_path
 from simulator.models.pricing import money
 from simulator.report import tables
@@ -98,17 +91,16 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         table = conditions_table(context.gate, trial=summary.trial)
         yield Section("conditions", table.title, (table.model_copy(update={"title": ""}),))
     yield Section("outcome", "", (FactList(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
-    yield Section("means", "", _means(context), views=TEXT)
+    yield Section("means", _("Customer × judge"), _means(context))
     # Of a data set these are the result itself, where they say something first.
     shown = (
         replace(section, views=section.views | BRIEF) if section.line else section
         for section in context.sections
     )
     yield from shown if summary.rows else context.sections
-    yield Section("heat", _("Customer × judge"), views=PAGE)
     if not summary.rows:
         yield felt_section(summary, context.titles)
-        yield Section("endings", _("How conversations ended"), views=PAGE)
+        yield _endings(context)
     yield from context.folded
     yield from context.answerable
     if context.improvements:
@@ -119,7 +111,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("reddest", _("Answers that need review, by fix"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
-    yield Section("shelf", _("Retrieved passages"), views=PAGE)
+    yield Section("shelf", _("Retrieved passages"), views=PAGE, folded=True)
     yield from _technical(context)
     yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=BRIEF | TERMINAL)
 
@@ -167,17 +159,36 @@ def _mean(label: Text, mean: Text, judge: JudgeSummary, name: str, *, trial: boo
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:
-    """Means by customer and judge, the limit below which one is marked, and how low a score can be."""
+    """Means by customer and judge, how to read them, and the total of the RAG metrics."""
     summary = context.summary
-    table = tables.personas_table(summary, context.titles).model_copy(update={"title": ""})
     limit, lowest = summary.red.rules.overall, lowest_score(summary)
-    legend = []
-    if limit is not None:
-        legend.append(_("▲ marks a mean below {limit}.", limit=target_points(limit)))
-    if lowest is not None:
-        text = _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=target_points(lowest))
-        legend.append(text)
-    return (table, Line(sentences(*legend), "soft")) if legend else (table,)
+    legend = sentences(
+        _(
+            "Means on a scale to 100: the score over conversations, the other columns over answers; small"
+            " figures are graded / planned."
+        ),
+        None if limit is None else _("▲ marks a mean below {limit}.", limit=target_points(limit)),
+        None
+        if lowest is None
+        else _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=target_points(lowest)),
+    )
+    blocks: list[Block] = [tables.personas_table(summary, context.titles), Line(legend, "soft")]
+    total = summary.scores.total
+    if total.value is not None:
+        of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
+        blocks.append(FactList((Fact(_("Total of {n} RAG metrics", n=total.n), of),)))
+    return tuple(blocks)
+
+
+def _endings(context: ReportContext) -> Section | None:
+    """How conversations ended, and how many did not yet."""
+    summary = context.summary
+    counts: dict[Text, int] = {context.titles("ended", how): n for how, n in summary.ended.items()}
+    if (left := summary.planned - sum(summary.ended.values())) > 0:
+        counts[_("not finished")] = left
+    title, texts = _("How conversations ended"), tuple(f"{n:,}" for n in counts.values())
+    chart = Chart("bars", "", title, tuple(counts), tuple(map(float, counts.values())), texts)
+    return Section("endings", title, (chart,), views=PAGE) if counts else None
 
 
 def run_argument(page: str, run: str) -> str:
@@ -209,7 +220,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
 
 
 def _technical(context: ReportContext) -> Iterator[Section]:
-    """Statistics and usage; on the page also models, settings, prompts and versions.
+    """Statistics, usage, models, settings, prompts and versions.
 
     What it takes to check a figure, or to repeat the run; nobody has to read it to use the report.
     """
@@ -224,8 +235,13 @@ def _technical(context: ReportContext) -> Iterator[Section]:
             _("Status"): title("status", run.status),
             _("Rules for review"): tables.rules_text(summary.red.rules),
         },
-        _("Models"): {title("role", role): model for role, model in run.models.items()},
-        _("Settings"): {key: tables.setting_text(value) for key, value in run.settings.items()},
+        # Stand-ins are no models, and what was not set needs no line.
+        _("Models"): {title("role", role): model for role, model in run.models.items() if model != LEXICAL},
+        _("Settings"): {
+            key: tables.setting_text(value)
+            for key, value in run.settings.items()
+            if value not in (None, {}, [], "")
+        },
         _("Prompts (hashes)"): run.prompts,
         _("Versions"): run.versions,
     }
@@ -242,14 +258,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     # Where a confidence was asked for, the range that decided stands beside the score, and is the only one.
     ranges = () if context.gate.bounds else (FactList((Fact(_("95 % interval of the score"), interval),)),)
     totals = (_statistics(summary), Line(note, "soft"), *ranges, spent)
-    # The sum of the RAG metrics stands below the means on the page.
-    first, total = list[Block](), summary.scores.total
-    if total.value is not None:
-        points_of = _("{value} / {of}", value=f"{total.value:.1f}", of=total.of)
-        first = [FactList((Fact(_("Total of {n} RAG metrics", n=total.n), points_of),))]
-    # Two of one key: settings, prompts and versions would fill a terminal.
-    yield Section("technical", _("Details"), (*first, *totals), views=TERMINAL)
-    yield Section("technical", _("Details"), (*totals, *facts), views=PAGE, folded=True)
+    yield Section("technical", _("Details"), (*totals, *facts), views=TERMINAL | PAGE, folded=True)
 
 
 def _statistics(summary: Summary) -> Table:

@@ -1,7 +1,7 @@
 """What several reports say in the same words: tables of a run, amounts of money, grades, answers, marks."""
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -11,8 +11,7 @@ from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, RedRules, Results, Run, Score, Severity, Spending, Turn
 from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, rounded
-from simulator.results.rows import Mark
-from simulator.storage.results import select_conversations
+from simulator.results.rows import Key, Mark
 from simulator.storage.run_file import replay_of
 
 # The judge that reads how the customer feels, from -2 (angry) to 2 (glad). It is no part of the score.
@@ -42,10 +41,9 @@ def feeling_text(feeling: float) -> Message:
 def personas_table(summary: Summary, titles: Titles) -> Table:
     """Mean of every judge for every persona, then for all of them.
 
-    A row: name (conversations), score (graded / planned conversations), red turns / turns, then a mean for
-    each judge (graded / planned turns): "Angry customer", "72" (2/2), "3 / 5", "68" (5/5, red below 70). The
-    score is over conversations, the judges' means over turns, so the two can differ where talks are of
-    different length. With --retest a last row has the share of verdicts that changed.
+    A row: name, score (graded / planned conversations), red turns / turns, then a mean for each judge (graded
+    / planned turns): "Angry customer", "72" (2/2), "3 / 5", "68" (5/5, red below 70). The score is over
+    conversations, the judges' means over turns, so the two can differ where talks are of different length.
     """
     limit = summary.red.rules.overall
 
@@ -59,7 +57,7 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
 
     rows = [
         row(
-            Cell(text=titles("persona", persona.persona), number=persona.conversations),
+            Cell(text=titles("persona", persona.persona)),
             Mean(mean=persona.score, n=persona.graded, planned=persona.conversations),
             Cell(text=f"{persona.red:,} / {persona.turns:,}", number=persona.red),
             persona.judges,
@@ -69,33 +67,26 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     # Of rows there are no personas, and each is a turn.
     planned = sum(persona.conversations for persona in summary.scores.personas) or summary.turns
     everyone = row(
-        Cell(text=_("All"), number=planned),
+        Cell(text=_("All"), tone="strong"),
         Mean(mean=summary.scores.score, n=summary.scores.graded, planned=planned),
         Cell(text=f"{summary.red.count:,} / {summary.turns:,}", number=summary.red.count),
         summary.scores.judges,
     )
     rows.append(everyone)
-    if any(judge.retest for judge in summary.scores.judges.values()):
-        # Of a judge that gave no verdict twice the cell is empty.
-        cells = [Cell(text=_("Changed when graded again")), Cell(text=""), Cell(text="")]
-        for retest in (summary.scores.judges[name].retest for name in summary.scores.active):
-            share = _("{n} %", n=f"{100 * retest.flips / retest.n:.0f}") if retest and retest.n else "–"
-            cells.append(Cell(text=share, note=f"{retest.flips}/{retest.n}") if retest else Cell(text=""))
-        rows.append(tuple(cells))
     columns = (
         _("Customer"),
         _("Score"),
         _("To review"),
         *(title("judge", name) for name in summary.scores.active),
     )
-    return Table.of("personas", columns, rows, _("Customer × judge"))
+    return Table.of("personas", columns, rows, shaded=True)
 
 
 def mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
     """A mean with its coverage as the note; red below the limit."""
     low = mean.mean is not None and limit is not None and mean.mean < limit
     text, note = points(mean.mean, against=limit), f"{mean.n}/{mean.planned}" if mean.planned else ""
-    return Cell(text=text, number=mean.mean, red=low, note=note)
+    return Cell(text=text, number=mean.mean, red=low, note=note, shade=mean.mean)
 
 
 def spending_table(
@@ -137,10 +128,13 @@ def spent_by(summary: Summary) -> Iterator[tuple[Text, Spending]]:
 
 
 def grade_text(score: Score) -> Text:
-    """A grade as people read it: '4 / 5', or why there is none: skipped (nothing to grade) or not graded."""
-    if score.state == "scored" and score.raw is not None:
-        return f"{round(score.raw, 2):g} / {score.scale[1]:g}"
-    return _("not graded") if score.state == "failed" else _("skipped")
+    """A grade as people read it: '4 / 5', a share as '85 %', a feeling as '+1'; or why there is none."""
+    if score.state != "scored" or score.raw is None:
+        return _("not graded") if score.state == "failed" else _("skipped")
+    low, high = score.scale
+    if (low, high) == (0, 1):
+        return _("{n} %", n=f"{100 * score.raw:.0f}")
+    return signed(score.raw) if low < 0 else f"{round(score.raw, 2):g} / {high:g}"
 
 
 def mark_text(red: RedTurn) -> Message:
@@ -190,18 +184,14 @@ def why(red: RedTurn, turn: Turn) -> Text:
     return _("{name}: {value}", name=kind, value=error.message) if error else kind
 
 
-def anchors_of(results: Results, shown: Container[str] | None = None) -> dict[tuple[str, int], str]:
-    """Where the page of a run has each turn of the conversations that it shows (None: of all of them).
+def anchors_of(results: Results, turns: Iterable[Key]) -> dict[Key, str]:
+    """Where the page of a run has these turns (conversation, number).
 
     ("angry/cancel-03-en#1", 1) -> "c2-t1": the second conversation of the plan. Other pages and --json link
     to these, so they stay the same when the page is drawn anew, however many conversations it shows.
     """
-    ids = frozenset(results.conversations.ids) if shown is None else shown
-    return {
-        (conversation.id, turn.index): f"{anchor(number)}-t{turn.index}"
-        for number, conversation in select_conversations(results, ids)
-        for turn in conversation.turns
-    }
+    numbers = {key: number for number, key in enumerate(results.conversations.ids, 1)}
+    return {(id_, turn): f"{anchor(numbers[id_])}-t{turn}" for id_, turn in turns}
 
 
 def anchor(number: int) -> str:

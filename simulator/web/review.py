@@ -16,11 +16,12 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from simulator.api.outputs import BESIDE, RunOutputs, page_html
+from simulator.api.outputs import BESIDE, RunOutputs
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Value
+from simulator.report.run_page import run_page
 from simulator.report.tables import anchor
 from simulator.results.red import red_questions
 from simulator.results.review import turns_of_answers
@@ -164,7 +165,7 @@ class Reading:
     def page(self) -> bytes:
         """The page of the run, with a link to the one beside it."""
         context = self.outputs.context
-        return page_html(context, self.outputs.report, BESIDE if context.earlier else "")
+        return run_page(context, BESIDE if context.earlier else "")
 
     @cached_property
     def beside(self) -> bytes:

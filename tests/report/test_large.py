@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from simulator.api import outputs
 from simulator.report import run_page
 from simulator.report.files import json_lines, turn_rows
 from tests.report.views import context_of, render
@@ -14,15 +13,13 @@ from tests.sample_runs import decide, large, summed
 
 def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays under its limit, says how many it shows, and no link of it leads nowhere."""
-    # The first attempt comes out too large on purpose.
-    monkeypatch.setattr(outputs, "LARGEST", 700_000)
-    monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
+    monkeypatch.setattr(run_page, "ROOM", 900_000)
     results = large(300)
     summary = summed(results)
     page = render(results, summary, decide(summary, 0.9), "ja")
     shown = page.count('<details class="talk')
 
-    assert len(page.encode()) < 700_000
+    assert len(page.encode()) < 1_100_000
     assert 50 < shown < 200
     assert f"300会話のうち{shown:,}会話（要確認の回答{summary.red.count:,}件のうち、" in page
     ids = set(re.findall(r'id="([^"]+)"', page))
@@ -31,17 +28,16 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
 
 def test_red_conversations_come_first_and_the_others_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """All red ones where they fit, those that the page leads to before them, then a sample of the plan."""
-    monkeypatch.setattr(run_page, "_CONVERSATIONS_SIZE", 900_000)
+    monkeypatch.setattr(run_page, "ROOM", 450_000)
     results = large(300)
     marked = {conversation.id for conversation in results.conversations[:40]}
     scores = tuple(s for s in results.scores if s.conversation in marked)
     summary = summed(results.model_copy(update={"scores": scores}))
-    kept = run_page.shown_conversations(results, summary, [], share=0.5)
-    red = {each.conversation for each in summary.red.answers}
-    others = sorted(int(key[-6:-2]) for key in set(kept) - red)
+    page = render(results, summary, decide(summary, 0.9), "ja")
+    kept = {int(number) for number in re.findall(r'<details class="talk" id="c(\d+)"', page)}
 
-    assert red <= set(kept)
-    assert (max(others) > 250, len(kept) < 150) == (True, True)
+    assert set(range(1, 41)) <= kept
+    assert (max(kept) > 250, len(kept) < 150) == (True, True)
 
 
 def test_report_json_is_one_object() -> None:

@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from simulator.api.outputs import page_html
 from simulator.core.types import Language, Results
 from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
 from simulator.report.painters import markdown as markdown_painter
 from simulator.report.painters.html import page
 from simulator.report.run import run_report
+from simulator.report.run_page import run_page
 from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.figures import Summary
 from simulator.results.gate import Gate
@@ -44,7 +44,7 @@ def render(
     improvements: Improvements | None = None,
 ) -> str:
     """The page of a run."""
-    return page_html(context_of(results, summary, gate, language, improvements)).decode()
+    return run_page(context_of(results, summary, gate, language, improvements)).decode()
 
 
 def side_by_side(before: PageParts, after: PageParts, language: Language) -> str:

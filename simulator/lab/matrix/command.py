@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from simulator import plugins
 from simulator.api.forecast import total
-from simulator.api.outputs import page_html, report_context
+from simulator.api.outputs import report_context
 from simulator.api.progress import stdout_to_stderr
 from simulator.api.resume import resume
 from simulator.api.run import check_folder, run_settings, start
@@ -47,6 +47,7 @@ from simulator.lab.matrix.report import matrix_report, matrix_worksheet
 from simulator.models.pricing import BudgetSpent, Ledger, total_spending
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown
+from simulator.report.run_page import run_page
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
@@ -284,7 +285,7 @@ def write_page(path: Path, settings: Settings) -> Message | str:
     """Writes the page of one cell's own run; returns why its bot never answered, empty where it did."""
     results = read_run(path)
     context = report_context(path, results, settings)
-    write_atomically(Path(context.page), page_html(context))
+    write_atomically(Path(context.page), run_page(context))
     return records.silence(results)
 
 

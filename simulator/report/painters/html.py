@@ -57,6 +57,11 @@ def render(name: str, report: Report, sections: list[Section], script: str = "",
     return b"".join(piece.encode() for piece in pieces)
 
 
+def drawn(name: str, report: Report, **values: object) -> str:
+    """A piece of a page, as a template of this folder draws it; `values` are what it names."""
+    return _template(name, report.language, report.wording).render(**values)
+
+
 def served(page: bytes, script: str, style: str) -> bytes:
     """A page that `render` drew, with a script and a style of its server, which it may ask for more."""
     policy = page.replace(b"style-src ", b"style-src &#39;self&#39; ", 1)
@@ -141,7 +146,7 @@ def _inlined(name: str) -> str:
     return (_FOLDER / name).read_text(encoding="utf-8").strip()
 
 
-def shade(value: float | None, against: float | None = None) -> str:
+def shade(value: float | None) -> str:
     """The class of a mean's colour, from reddest (0) to greenest (5); figures that read the same share it.
 
     Below 50 -> "0", 50 to 59 -> "1", ... 90 and above -> "5"; None -> "none", which has no colour. Half of
@@ -149,5 +154,5 @@ def shade(value: float | None, against: float | None = None) -> str:
     """
     if value is None:
         return "none"
-    figure = float(points(value, against=against))
+    figure = float(points(value))
     return str(min(5, max(0, int(figure // 10) - 4)))

@@ -4,7 +4,7 @@
   const talks = [...document.querySelectorAll(".talk")];
   const tools = document.querySelector(".tools");
   const texts = new Map();
-  const filters = ["search", "only", "persona", "judge", "ended", "severity"].map($);
+  const filters = ["search", "only", "persona", "ended", "severity"].map($);
   const fold = (text) => text.normalize("NFKC").toLowerCase();
   const fill = (text, n, all) => text.replace("##", all.toLocaleString()).replace("#", n.toLocaleString());
   // What is said in the conversations of a large page comes as text, for readers without a script. It is made
@@ -33,24 +33,17 @@
     }
     return texts.get(talk);
   }
-  const isSet = (filter) => (filter.type === "checkbox" ? filter.checked : filter.value !== "");
-
-  function isLow(talk) {
-    const low = talk.dataset.lows.split(",")[Number($("judge").value)];
-    return Boolean(low) && Number(low) < Number($("below").value);
-  }
 
   function filter() {
     const wanted = fold($("search").value).split(/\s+/).filter(Boolean);
-    const [persona, judge, ended, severity] = ["persona", "judge", "ended", "severity"].map((id) => $(id).value);
+    const [persona, ended, severity] = ["persona", "ended", "severity"].map((id) => $(id).value);
     let shown = 0;
     for (const talk of talks) {
-      const told = talk.dataset;
-      const fits = (!$("only").checked || "severity" in told)
-        && (!persona || told.persona === persona)
-        && (!ended || told.ended === ended)
-        && (!judge || isLow(talk))
-        && (!severity || (told.reds || "").includes(severity))
+      const about = talk.dataset;
+      const fits = (!$("only").checked || "severity" in about)
+        && (!persona || about.persona === persona)
+        && (!ended || about.ended === ended)
+        && (!severity || (about.reds || "").includes(severity))
         && wanted.every((word) => textOf(talk).includes(word));
       if (talk.hidden === fits) talk.hidden = !fits;
       shown += fits;
@@ -58,8 +51,7 @@
     $("shown").textContent = fill(tools.dataset.shown, shown, talks.length);
     $("at").textContent = "";
     $("nothing").hidden = shown > 0;
-    $("clear").hidden = !filters.some(isSet);
-    $("below").disabled = !judge;
+    $("clear").hidden = !filters.some((each) => (each.type === "checkbox" ? each.checked : each.value !== ""));
   }
 
   // The list comes worst first; n and p go through it as it stands.
@@ -111,83 +103,22 @@
   }
 
   // A passage opens where it is named; without a script the link leads to the list below.
-  function unfold(link) {
-    const passage = $(link.hash.slice(1));
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest(".shelf a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
     const there = link.parentElement.querySelector("p");
     link.setAttribute("aria-expanded", String(!there));
     if (there) there.remove();
-    else link.parentElement.append(passage.querySelector("p").cloneNode(true));
-  }
-
-  // Words that are not borne out: their note is lit, and the passage that it names is opened beside it.
-  function explain(link) {
-    const note = $(link.hash.slice(1));
-    const passage = note.querySelector("a");
-    if (passage && !note.querySelector("p")) unfold(passage);
-    light(link);
-    note.scrollIntoView({ block: "nearest" });
-  }
-
-  function light(link) {
-    for (const lit of document.querySelectorAll(".flaws .lit")) lit.classList.remove("lit");
-    if (link) $(link.hash.slice(1)).classList.add("lit");
-  }
-
-  // What a figure stands for: the conversations behind it.
-  function narrow(link) {
-    const { persona, judge, ended } = link.dataset;
-    for (const each of filters) if (each.type !== "checkbox") each.value = "";
-    $("only").checked = false;
-    $("persona").value = persona || "";
-    $("judge").value = judge || "";
-    $("ended").value = ended || "";
-    if (judge && !("red" in link.dataset) && link.closest("td")) $("below").value = "100";
-    else if (judge) $("below").value = $("below").querySelector("[selected]")?.value || "60";
-    filter();
-    $("talks").scrollIntoView();
-    tools.querySelector("input").focus({ preventScroll: true });
-  }
-
-  async function copy(link) {
-    history.replaceState(null, "", link.hash);
-    show(link.closest(".turn"));
-    let said = tools.dataset.copied;
-    try { await navigator.clipboard.writeText(link.href); } catch { said = tools.dataset.failed; }
-    const told = document.createElement("output");
-    told.textContent = said;
-    link.after(told);
-    setTimeout(() => told.remove(), 2500);
-  }
-
-  const links = [
-    [".shelf a, .flaws a", unfold], ["a.flaw", explain],
-    [".heat a, .legend a", narrow], [".turn > .link", copy],
-  ];
-  function follow(event) {
-    const link = event.target.closest("a");
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    for (const [selector, act] of links) {
-      if (link.matches(selector)) {
-        event.preventDefault();
-        act(link);
-        return;
-      }
-    }
-  }
+    else link.parentElement.append($(link.hash.slice(1)).querySelector("p").cloneNode(true));
+  });
 
   function jump() {
     const target = location.hash && element(location.hash.slice(1));
     if (!target) return;
-    const talk = target.closest(".talk");
-    if (talk && talk.hidden) { clear(); }
+    if (target.closest(".talk")?.hidden) clear();
     if (target.matches(".turn")) show(target);
     else { reveal(target); target.scrollIntoView(); }
-  }
-
-  function toggleAll() {
-    const open = talks.some((talk) => !talk.hidden && !talk.open);
-    for (const talk of talks) if (!talk.hidden) talk.open = open;
-    $("fold").textContent = open ? $("fold").dataset.close : $("fold").dataset.open;
   }
 
   const keys = {
@@ -195,7 +126,6 @@
     p: () => go(-1),
     r: () => { $("only").checked = !$("only").checked; filter(); },
     s: () => $("search").focus(),
-    "/": () => $("search").focus(),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -211,21 +141,13 @@
   $("sort").addEventListener("change", sort);
   $("previous").addEventListener("click", () => go(-1));
   $("next").addEventListener("click", () => go(1));
-  $("fold").addEventListener("click", toggleAll);
   $("clear").addEventListener("click", clear);
-  document.addEventListener("click", follow);
   document.addEventListener("make", (event) => make(event.target));
   document.addEventListener("toggle", (event) => { if (event.target.matches(".talk")) make(event.target); }, true);
-  document.addEventListener("focusin", (event) => light(event.target.closest("a.flaw")));
-  document.addEventListener("mouseover", (event) => {
-    const link = event.target.closest(".turn > .link");
-    if (link) link.title = tools.dataset.copy;
-  });
   window.addEventListener("hashchange", jump);
   // Browsers that print no folded details get them open.
   window.addEventListener("beforeprint", () => {
-    for (const talk of talks) if (talk.matches(".paper")) make(talk);
-    for (const each of document.querySelectorAll(".talk.paper, .question, .more, .others")) each.open = true;
+    for (const each of document.querySelectorAll(".question, .more, .others")) each.open = true;
   });
   for (const time of document.querySelectorAll("time")) {
     time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from simulator.api.outputs import page_html
 from simulator.cli.app import main
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Conversation, GradingContext, Language, Results, Score
@@ -15,6 +14,7 @@ from simulator.lab.datasets.choice import choice
 from simulator.lab.datasets.classification import choices
 from simulator.lab.datasets.plugin import PLUGIN
 from simulator.report.context import ReportContext
+from simulator.report.run_page import run_page
 from simulator.runner.prompts import PromptRenderer, read_prompt
 from tests.report.views import context_of, markdown
 from tests.run_helpers import a_run_of_rows
@@ -100,7 +100,7 @@ def test_every_view_has_the_table(language: Language) -> None:
     results = a_run(language=language)
     context = a_report(results, language)
     shown = ("科目別", "抽出不可") if language == "ja" else ("By subject", "Not extracted")
-    page = page_html(context).decode()
+    page = run_page(context).decode()
 
     for view in (page, markdown(context).replace("\\", "")):
         for text in (*shown, "algebra", "0.5000 ± 0.2887", "0.6250 ± 0.1830", "0.250"):
