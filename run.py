@@ -10,6 +10,7 @@ gc.disable()  # modules make many objects and no garbage
 
 try:
     from simulator.cli.app import main
+    from simulator.core.concurrency import leave_behind
     from simulator.core.messages import call_program
 except ModuleNotFoundError as missing:
     # In both languages: what knows the reader's may need the very package.
@@ -25,5 +26,6 @@ if __name__ == "__main__":
     gc.enable()
     call_program(f"python {shlex.quote(Path(sys.argv[0]).as_posix())}")  # ../rehearsal/run.py, say
     code = main(sys.argv[1:])
+    leave_behind(code)
     gc.freeze()  # the process ends: no last collection of cycles
     sys.exit(code)

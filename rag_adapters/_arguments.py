@@ -70,6 +70,17 @@ class Pieces:
         return answer.model_copy(update={"first_token_seconds": self._first})
 
 
+def not_a_function(target: str, what: str) -> InputError:
+    """The error for a thing of the user's that is none."""
+    return InputError(
+        _(
+            "{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)",
+            target=target,
+            what=what,
+        )
+    )
+
+
 def arguments_of(declared: list[inspect.Parameter] | None, prompt: str) -> Callable[[Query], Call]:
     """A function from a query to the arguments; None declares none. Raises InputError for an unknown one."""
     if declared == []:

@@ -2,10 +2,9 @@
 
     python _host.py bot.py:answer
 
-Reads a JSON object a line, {"id": 1, "args": [...], "kwargs": {...}}, or for a runnable {"id": 1, "inputs":
-{...}, "config": {...}}, whose inputs are tried in turn. Answers {"id": 1, "result": ...}, for a stream
-{"id": 1, "pieces": [...], "first": 0.2} with the seconds to its first words, or {"id": 1, "error": "..."}.
-Beside the result of a LangChain runnable stands what its retrievers found on the way: {"seen": {...}}.
+Reads a JSON object a line, {"id": 1, "args": [...], "kwargs": {...}}, and answers {"id": 1, "result": ...},
+for a stream {"id": 1, "pieces": [...], "first": 0.2} with the seconds to its first words, or {"id": 1,
+"error": "..."}.
 The first line says what the bot is. What the bot prints goes to the standard error; the end of the input ends
 the process.
 """
@@ -39,7 +38,6 @@ _ATTRIBUTES = ("content", "type", "role", "page_content", "metadata", "id", "tex
 _OF_MESSAGES = ("artifact", "name", "status", "tool_calls", "tool_call_id")
 # Characters of an object that is none of these, as text: an id, a date, a path.
 _LONGEST_WORD = 1000
-_MISFITS = (TypeError, ValueError, LookupError, AttributeError)
 # Lists within each other deeper than this are told as text; an object may hold itself.
 _DEEPEST = 20
 
@@ -152,59 +150,11 @@ def parameters_of(function: Any) -> list[list[Any]] | None:
     ]
 
 
-class Seen:
-    """Sees what retrievers find on the way to an answer that does not show it, and what models count.
-
-    A part of a LangChain handler, whose base class comes from the environment of the bot. `retrieved` says
-    that somebody searched, though nothing was found: then the answer rests on nothing, which is not the same
-    as an answer that shows no passages. Runs in line, so nothing arrives after the answer.
-    """
-
-    run_inline = True
-    counted: Any = None
-
-    def __init__(self) -> None:
-        self.documents: list[Any] = []
-        self.retrieved = False
-        self._retrieving: set[Any] = set()
-
-    def on_retriever_start(self, serialized: Any, query: str, *, run_id: Any, **_told: Any) -> None:
-        """Remembers who searches: what a retriever asks of others is its own affair."""
-        self._retrieving.add(run_id)
-
-    def on_retriever_end(self, documents: Any, *, parent_run_id: Any = None, **_told: Any) -> None:
-        """Keeps what was found, once."""
-        self.retrieved = True
-        if parent_run_id not in self._retrieving:
-            self.documents += [document for document in documents if document not in self.documents]
-
-    def seen(self) -> dict[str, Any]:
-        """All of it: the documents, whether anybody searched, and model, tokens in and out of each model."""
-        counts = getattr(self.counted, "usage_metadata", {})
-        usage = [[model, count["input_tokens"], count["output_tokens"]] for model, count in counts.items()]
-        return {"documents": self.documents, "retrieved": self.retrieved, "usage": usage}
-
-
-def watcher() -> Any:
-    """A LangChain handler that sees; None where the bot has not imported LangChain, and nothing to see."""
-    if "langchain_core" not in sys.modules:
-        return None
-    from langchain_core import callbacks
-
-    watch = type("Watch", (Seen, callbacks.BaseCallbackHandler), {})()
-    counter = getattr(callbacks, "UsageMetadataCallbackHandler", None)  # not in versions before 0.3.49
-    if counter is not None:
-        watch.counted = counter()
-        watch.counted.run_inline = True
-    return watch
-
-
 class Host:
     """The bot, its event loop on a thread of its own, and the two ends of the pipe."""
 
     def __init__(self, thing: Any, out: BinaryIO) -> None:
         self.thing, self.out, self.lock = thing, out, threading.Lock()
-        self.form: str | None = None
         self.loop = asyncio.new_event_loop()
         self.idle: list[asyncio.AbstractEventLoop] = []  # for functions that ask their thread for one
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
@@ -220,13 +170,9 @@ class Host:
         """Answers one question, on the thread that was started for it."""
         began = time.perf_counter()
         try:
-            watch = watcher() if "inputs" in question else None
-            result = self.invoked(question, watch) if "inputs" in question else self.called(question)
+            result = self.called(question)
             pieces = self.pieces_of(result)
-            if pieces is None:
-                answer = {"result": plain(result), "seen": None if watch is None else plain(watch.seen())}
-            else:
-                answer = streamed(pieces, began)
+            answer = {"result": plain(result)} if pieces is None else streamed(pieces, began)
             self.send(id=question["id"], **answer)
         except BaseException as error:
             self.send(id=question["id"], error=described(error))
@@ -251,31 +197,6 @@ class Host:
         if inspect.isasyncgen(result):
             return iter(lambda: self.awaited(_next(result)), _next)
         return result if inspect.isgenerator(result) else None
-
-    def invoked(self, question: dict[str, Any], watch: Any) -> Any:
-        """What the runnable gives for the first input that it takes; from then on it gets that form."""
-        forms, misfits = question["inputs"], []
-        handlers = [handler for handler in (watch, getattr(watch, "counted", None)) if handler is not None]
-        config = {**question["config"], "callbacks": handlers} if handlers else question["config"]
-        # Once it took a form, an error is the bot's own.
-        for name in [self.form] if self.form else forms:
-            try:
-                result = self.ran(forms[name], config)
-            except _MISFITS as error:
-                if self.form:
-                    raise
-                misfits.append(f"{name}: {described(error)}")
-            else:
-                self.form = name
-                return result
-        raise ValueError("it takes none of the usual inputs: " + "; ".join(misfits))
-
-    def ran(self, value: Any, config: Any) -> Any:
-        """One call, with the configuration where it is taken."""
-        call = getattr(self.thing, "ainvoke", None) or self.thing.invoke
-        declared = parameters_of(call)
-        result = call(value, config) if declared is None or len(declared) > 1 else call(value)
-        return self.awaited(result) if inspect.isawaitable(result) else result
 
     def awaited(self, awaitable: Any) -> Any:
         """The result of a coroutine, on the event loop that all share."""
@@ -321,10 +242,8 @@ def main() -> None:
         out.flush()
         os._exit(1)
     host = Host(thing, out)
-    runs = not inspect.isclass(thing) and (hasattr(thing, "ainvoke") or hasattr(thing, "invoke"))
     host.send(
         ready=True,
-        runnable=runs and not inspect.isroutine(thing),
         callable=callable(thing) and not inspect.isclass(thing),
         type=type(thing).__name__,
         parameters=parameters_of(thing) if callable(thing) else None,

@@ -29,8 +29,7 @@ from typing import Any
 from simulator.extending import Answer, BotFailure, InputError, Query, Traits, _, returned
 
 from . import _host
-from ._arguments import Pieces, arguments_of, traits_taken
-from ._output import answer_in
+from ._arguments import Pieces, arguments_of, not_a_function, traits_taken
 
 # Bytes of one answer; lines of the standard error shown with a failure; characters of it, or of an error.
 _LONGEST, _TAIL, _LONGEST_TEXT = 16 * 2**20, 5, 600
@@ -53,7 +52,7 @@ Ask = Callable[[Query], dict[str, Any]]
 
 
 async def process_bot(target: str, python: str, prompt: str) -> "ProcessBot":
-    """The function or runnable `target`, imported by the interpreter `python`. Raises InputError."""
+    """The function `target`, imported by the interpreter `python`. Raises InputError."""
     path = shutil.which(python)
     if path is None:
         msg = _(
@@ -76,11 +75,8 @@ async def process_bot(target: str, python: str, prompt: str) -> "ProcessBot":
 
 def _asking(hello: Mapping[str, Any], target: str, prompt: str) -> tuple[Ask, Traits]:
     """How a query is put to what the other process found, and what of it that gets."""
-    if hello.get("runnable"):
-        return _inputs, Traits()
     if not hello.get("callable"):
-        msg = _("{target} is {what}, not a function.", target=target, what=str(hello.get("type"))[:40])
-        raise InputError(msg)
+        raise not_a_function(target, str(hello.get("type"))[:40])
     parameters = hello.get("parameters")
     declared = None if parameters is None else [_parameter(*parameter) for parameter in parameters]
     try:
@@ -109,27 +105,14 @@ def _sent(value: Any) -> Any:
     return value.text if isinstance(value, Query) else value
 
 
-def _inputs(query: Query) -> dict[str, Any]:
-    """The inputs that a runnable is tried with, and the configuration by which graphs know a conversation."""
-    said = [*(message.model_dump() for message in query.history), {"role": "user", "content": query.text}]
-    text = query.text
-    forms = {
-        "text": text,
-        "question": {"question": text},
-        "input": {"input": text},
-        "messages": {"messages": said},
-    }
-    ids = {"thread_id": query.session, "session_id": query.session}
-    return {"inputs": forms, "config": {"configurable": ids}}
-
-
 class ProcessBot:
     """Asks a process many questions at a time over its pipes, and starts it again when it has ended."""
+
+    ask: Ask  # known when the process has told what the function takes
 
     def __init__(self, target: str, python: str) -> None:
         self.target, self.python = target, python
         self.traits = Traits()
-        self.ask: Ask = _inputs
         self._host: BotProcess | None = None
         self._starting = asyncio.Lock()
         self._in_vain = 0
@@ -143,8 +126,6 @@ class ProcessBot:
             raise BotFailure("error", _clean(str(reply["error"])))
         if "pieces" in reply:
             answer = Pieces(began).joined(reply["pieces"])
-        elif self.ask is _inputs:  # a runnable, whose retrievers were watched
-            answer = answer_in(reply.get("result"), reply.get("seen") or {})
         else:
             answer = returned.answer_of(reply.get("result"))
         return answer.model_copy(update={"first_token_seconds": reply.get("first")})

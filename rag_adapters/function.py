@@ -38,7 +38,7 @@ from simulator.extending import (
     user_object,
 )
 
-from ._arguments import Call, Pieces, arguments_of, traits_taken
+from ._arguments import Call, Pieces, arguments_of, not_a_function, traits_taken
 from ._json import setting
 from ._process import process_bot
 
@@ -87,13 +87,7 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
     """What was value, if it is a function; raises InputError with what to do otherwise."""
     if callable(value) and not inspect.isclass(value):
         return value  # type: ignore[no-any-return]
-    what = "a class" if inspect.isclass(value) else type(value).__name__
-    msg = _(
-        "{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)",
-        target=target,
-        what=what,
-    )
-    raise InputError(msg)
+    raise not_a_function(target, "a class" if inspect.isclass(value) else type(value).__name__)
 
 
 class EventLoops:

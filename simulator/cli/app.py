@@ -35,6 +35,7 @@ from simulator.cli.help import command_page, group_page, program_page
 from simulator.cli.options import Command, as_command
 from simulator.cli.parsing import values_of
 from simulator.cli.terminal import EndCommand, ExitCode, discard_output, unread_streams
+from simulator.core.concurrency import leave_behind
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.messages import CHECKOUT, Message, _, call_program, localised, name_pages_in, system_error
 from simulator.core.settings import SETTINGS_FILE
@@ -101,12 +102,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Without `arguments` it is the installed command, and messages name it so: they are those of the process.
     """
-    if arguments is None:
-        if asked := os.environ.get(ASKED):
-            sys.stdout.write(completion(asked, os.environ.get(LINE, ""), all_words(), command_of))
-            return ExitCode.DONE
-        arguments = sys.argv[1:]
-        call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
+    if arguments is not None:
+        return _run_command(arguments)
+    if asked := os.environ.get(ASKED):
+        sys.stdout.write(completion(asked, os.environ.get(LINE, ""), all_words(), command_of))
+        return ExitCode.DONE
+    call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
+    code = _run_command(sys.argv[1:])
+    leave_behind(code)
+    return code
+
+
+def _run_command(arguments: Sequence[str]) -> int:
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it,
     # and after every 50,000 objects, which as many calls in flight hold at times, still a twentieth.
     gc.set_threshold(200_000, 20, 50)

@@ -13,7 +13,7 @@ How a range comes about:
 2. `_held` makes each of them as if it had been held, in filler text, for either end of the range.
 3. `_calls` renders the prompts of every call in it, with the code that renders them in the run, and counts
    their tokens; `_grades` does so for judges.
-4. The sums are multiplied by how many conversations each stands for, and priced.
+4. `_priced` multiplies them by how many conversations each stands for, sums them up and prices the sums.
 
 So a longer rubric, another persona or one judge more shows in the forecast without a line here. What it
 cannot know is how long customers stay: that is why there are two ends and no mean.
@@ -21,7 +21,6 @@ cannot know is how long customers stay: that is why there are two ends and no me
 
 import inspect
 import math
-import operator
 import random
 import re
 from collections import Counter
@@ -102,9 +101,19 @@ class Grades(Protocol):
 
 RoleModel = tuple[Role, str]
 ByModel = Mapping[RoleModel, Spending]
-# Calls, and the tokens in and out of all of them; means of several conversations need not be whole.
-Totals = tuple[float, float, float]
-_NOTHING: Totals = (0.0, 0.0, 0.0)
+
+
+class _Calls(NamedTuple):
+    """Calls to one model, and the tokens in and out of all of them; means need not be whole."""
+
+    model: RoleModel
+    number: float
+    tokens_in: float
+    tokens_out: float
+
+    def times(self, factor: float) -> "_Calls":
+        """So many times as many."""
+        return _Calls(self.model, *(factor * size for size in self[1:]))
 
 
 @lru_cache(maxsize=256)  # the rules of a judge are counted with every turn
@@ -166,9 +175,13 @@ def forecast(context: RunContext, plan: Sequence[Conversation], disputed: Iterab
     """The forecast of a plan; `disputed` are the keys of earlier answers that people did not find wrong."""
     settings = context.settings
     sample = _sample(context, plan)
+    low, high = (
+        _priced(context, (calls.times(n) for place, n in sample for calls in _calls(context, place, end)))
+        for end in (LEAST, MOST)
+    )
     return Forecast(
-        low=_priced(context, _counted(context, sample, LEAST)),
-        high=_priced(context, _counted(context, sample, MOST)),
+        low=low,
+        high=high,
         answers=0 if settings.adapter in _FREE_ADAPTERS else len(plan) * settings.turns,
         rows=not context.has_customers,
         offline=context.offline and bool(context.models()),
@@ -177,16 +190,14 @@ def forecast(context: RunContext, plan: Sequence[Conversation], disputed: Iterab
     )
 
 
-def _added(first: Totals, other: Iterable[float]) -> Totals:
-    calls, tokens_in, tokens_out = map(operator.add, first, other)
-    return calls, tokens_in, tokens_out
-
-
-def _priced(context: Grades, totals: Mapping[RoleModel, Totals]) -> ByModel:
-    prices = context.ledger.prices
+def _priced(context: Grades, calls: Iterable[_Calls]) -> ByModel:
+    sums: dict[RoleModel, tuple[float, float, float]] = {}
+    for model, number, tokens_in, tokens_out in calls:
+        before = sums.get(model, (0.0, 0.0, 0.0))
+        sums[model] = before[0] + number, before[1] + tokens_in, before[2] + tokens_out
     return {
-        (role, model): prices.spending(model, round(calls), tokens_in, tokens_out)
-        for (role, model), (calls, tokens_in, tokens_out) in totals.items()
+        (role, model): context.ledger.prices.spending(model, round(number), tokens_in, tokens_out)
+        for (role, model), (number, tokens_in, tokens_out) in sums.items()
     }
 
 
@@ -242,32 +253,16 @@ def _sample(context: RunContext, plan: Sequence[Conversation]) -> list[tuple[Con
     return [(place, counts[kind] / len(sample)) for kind, sample in kept.items() for place in sample]
 
 
-def _counted(
-    context: RunContext, sample: Sequence[tuple[Conversation, float]], end: End
-) -> dict[RoleModel, Totals]:
-    totals: dict[RoleModel, Totals] = {}
-    for conversation, times in sample:  # each stands for so many like it
-        for key, *sizes in _calls(context, conversation, end):
-            before = totals.get(key, _NOTHING)
-            totals[key] = _added(before, [times * size for size in sizes])
-    return totals
-
-
 def grading_estimate(context: Grades, judges: AbstractSet[str], turns: Iterable[GradingContext]) -> Spending:
     """What these judges take at most for some turns; nothing if no model grades."""
-    totals: dict[RoleModel, Totals] = {}
     if (endpoint := context.endpoints["judge"]) is None:
         return Spending()
-    for seen in turns:
-        for key, *sizes in _grades(context, endpoint.model, seen, MOST, judges):
-            totals[key] = _added(totals.get(key, _NOTHING), sizes)
-    return total_spending(list(_priced(context, totals).values()))
+    calls = (calls for seen in turns for calls in _grades(context, endpoint.model, seen, MOST, judges))
+    return total_spending(_priced(context, calls).values())
 
 
-def _calls(
-    context: RunContext, conversation: Conversation, end: End
-) -> Iterator[tuple[RoleModel, float, float, float]]:
-    """All calls of one conversation: role and model, how many, and the tokens of all of them."""
+def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterator[_Calls]:
+    """All calls of one conversation."""
     case, models = conversation.case, context.endpoints
     turns, plays = context.turns(conversation)
     held = _held(context, conversation, turns if end.stays or not plays else 1, end)
@@ -280,7 +275,7 @@ def _calls(
             prompts.append(context.openings.messages(case, customer.persona))
         for messages in prompts:
             # A line, and the fields before it (`NextLine`).
-            yield user, 1, prompt_tokens(messages), line + LEAVING * end.length
+            yield _Calls(user, 1, prompt_tokens(messages), line + LEAVING * end.length)
     if context.settings.adapter == "demo" and (demo := models["demo"]):
         texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[case.language]
         framing = tokens(texts["system"]) + tokens(texts["user"])
@@ -289,22 +284,15 @@ def _calls(
         for turn in held.turns:
             answer, shown = turn.answer, sum(tokens(passage.text) for passage in turn.answer.passages)
             said += tokens(turn.user)
-            yield ("demo", demo.model), 1, framing + shown + said, tokens(answer.text)
+            yield _Calls(("demo", demo.model), 1, framing + shown + said, tokens(answer.text))
             said += tokens(answer.text)
     for seen in grading_contexts(held):
-        yield from _graded(context, seen, end, line)
-
-
-def _graded(
-    context: RunContext, seen: GradingContext, end: End, line: int
-) -> Iterator[tuple[RoleModel, float, float, float]]:
-    """The calls that grade a turn or the whole."""
-    models, turn = context.endpoints, seen.closing is None
-    if judge := models["judge"]:
-        yield from _grades(context, judge.model, seen, end)
-    for _unused, grader in context.grading.judges_per_turn if turn else ():
-        if (embedding := models["embed"]) and embeds(grader) and (size := _embedded(grader, seen, line)):
-            yield ("embed", embedding.model), 1, size, 0
+        if judge := models["judge"]:
+            yield from _grades(context, judge.model, seen, end)
+        embedding = models["embed"] if seen.closing is None else None
+        for _unused, grader in context.grading.judges_per_turn if embedding else ():
+            if embedding and embeds(grader) and (size := _embedded(grader, seen, line)):
+                yield _Calls(("embed", embedding.model), 1, size, 0)
 
 
 def _red_calls(
@@ -312,27 +300,23 @@ def _red_calls(
     plan: Sequence[Conversation],
     sample: Sequence[tuple[Conversation, float]],
     disputed: Iterable[str],
-) -> dict[RoleModel, Totals]:
+) -> Iterator[_Calls]:
     """Calls for the cause of every answer and for pairs of them, as if each were red and no two alike."""
-    totals: dict[RoleModel, Totals] = {}
     judge, settings = context.endpoints["judge"], context.settings
     if judge is None or settings.causes != "model" or not context.is_played("judge"):
-        return totals
+        return
+    model: RoleModel = ("judge", judge.model)
     for conversation, times in sample:
         for seen in grading_contexts(_held(context, conversation, context.turns(conversation)[0], MOST)):
             # Where rows are asked and nothing is retrieved, there is no search to blame.
             if seen.closing is None and (context.has_customers or seen.turn.answer.passages):
-                key: RoleModel = ("judge", judge.model)
-                size = times, times * _cause_tokens(seen), times * CAUSE
-                totals[key] = _added(totals.get(key, _NOTHING), size)
+                yield _Calls(model, 1, _cause_tokens(seen), CAUSE).times(times)
     if pairs := _pairs(context, plan, disputed):
-        key = ("judge", judge.model)
-        text = _filler(_language(settings.language, sample), ANSWER, MOST)
+        language = _language(settings.language, sample)
+        text = _filler(language, ANSWER, MOST)
         answer = FaultyAnswer(text[: len(text) // 2], text, text)
-        messages = _same_fault_prompt().messages(answer, answer, _language(settings.language, sample))
-        size = pairs, pairs * prompt_tokens(messages), pairs * SAME_FAULT
-        totals[key] = _added(totals.get(key, _NOTHING), size)
-    return totals
+        messages = _same_fault_prompt().messages(answer, answer, language)
+        yield _Calls(model, 1, prompt_tokens(messages), SAME_FAULT).times(pairs)
 
 
 def _pairs(context: RunContext, plan: Sequence[Conversation], disputed: Iterable[str]) -> int:
@@ -353,7 +337,7 @@ def _held(context: RunContext, conversation: Conversation, turns: int, end: End)
         answer, texts = case.answer, list(map(str, case.contexts))
     else:
         answer = _filler(case.language, ANSWER, end)
-        shows = shows_passages(context)
+        shows = _shows_passages(context)
         top = settings.set.get("top", "") if settings.adapter == "demo" else ""
         number = max(1, round((int(top) if top.isdecimal() else PASSAGES) * end.length))
         if not (end.shows if shows is None else shows):
@@ -376,7 +360,7 @@ def _filler(language: Language, characters: Mapping[str, int], end: End) -> str:
     return ("あ" if language == "ja" else "a") * round(characters[language] * end.length)
 
 
-def shows_passages(context: RunContext) -> bool | None:
+def _shows_passages(context: RunContext) -> bool | None:
     """Whether the bot returns passages, by its adapter's settings; None if they do not say."""
     adapter = context.settings.adapter
     if adapter == "http":
@@ -390,7 +374,7 @@ def _grades(
     seen: GradingContext,
     end: End,
     judges: AbstractSet[str] | None = None,
-) -> Iterator[tuple[RoleModel, float, float, float]]:
+) -> Iterator[_Calls]:
     """The calls that grade a turn, or the whole: of rubrics by every model, of functions by one.
 
     `judges` are those that are asked; with None, all. A call that judges share is made for any of them.
@@ -416,7 +400,7 @@ def _grades(
         size = prompt_tokens(grading.frame.prompt(seen, group, alone=alone))
         reply = GRADES if whole or len(group) > 1 or group[0].name == "turn" else GRADE
         reply += GRADE * (len(group) - 1)
-        yield ("judge", model), times, times * size, times * reply * end.length
+        yield _Calls(("judge", model), 1, size, reply * end.length).times(times)
 
 
 def _cause_tokens(seen: GradingContext) -> int:

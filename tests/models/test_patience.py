@@ -25,6 +25,17 @@ from tests.servers.openai import OpenAIServer
 from tests.virtual_time import run_virtually
 
 
+def test_a_call_is_forgiven_four_time_outs() -> None:
+    """Those that stood behind our own calls are no tries; a prompt that no server answers has an end."""
+    patience = Patience(60)
+    for _ in range(6):
+        patience.tries += 1
+        patience.spent += 1
+        patience.forgive(patience.spent - 1)
+
+    assert (patience.tries, patience.spent) == (2, 2)
+
+
 def test_patience_is_declared_once() -> None:
     """By default two minutes, or as long as one answer may take; what is given holds."""
     assert load_settings({}, environ={}).patience == 120

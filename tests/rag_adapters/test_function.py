@@ -3,6 +3,9 @@
 import asyncio
 import inspect
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -16,6 +19,7 @@ from simulator.core.concurrency import is_async
 from simulator.core.loading import user_object
 from simulator.runner.conversation import as_answer
 from tests.asking import QUERY
+from tests.paths import ROOT
 
 REFUND = ToolCall(name="refund", arguments='{"order": 1}', result="ok")
 NUMBERED = (Passage(id="1", text="料金表"),)
@@ -240,6 +244,29 @@ async def test_a_function_that_asks_its_thread_for_an_event_loop() -> None:
     assert (said, len(set(map(id, seen)))) == (["料金は？", "料金は？"], 1)
     rag.aclose()
     assert seen[0].is_closed()
+
+
+SLOW = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+POOL = ThreadPoolExecutor()
+def answer(question):
+    return POOL.submit(time.sleep, 120).result()
+"""
+
+
+def test_a_function_that_never_comes_back_does_not_hold_up_the_end() -> None:
+    """Its pool of threads would be waited for by the interpreter; the program says that it goes without."""
+    bot(SLOW)
+    began = time.monotonic()
+    few = "--adapter bot.py:answer --set timeout=0.2 --offline --persona calm --limit 1 --language en"
+    done = subprocess.run(
+        [sys.executable, ROOT / "run.py", *few.split()], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 3  # the bot gave no answer at all
+    assert "2 calls of your code took too long and still go on" in done.stderr
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize(("package", "inits"), [("one", 1), ("two", 2), ("none", 0)])

@@ -44,32 +44,6 @@ async def test_the_input_is_found_from_what_is_declared_or_by_trying(source: str
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"input": "text"}, "'料金は？'"),
-        ({"input": "question"}, "{'question': '料金は？'}"),
-        ({"input": "frage", "history": "davor"}, "{'davor': ['前の質問', '前の答え'], 'frage': '料金は？'}"),
-        ({"input": "list"}, "['前の質問', '前の答え', '料金は？']"),
-        ({"input": "messages"}, "{'messages': ['前の質問', '前の答え', '料金は？']}"),
-    ],
-)
-async def test_the_input_may_be_told(settings: dict[str, str], said: str) -> None:
-    """A name is a field, beside which another may hold the dialogue."""
-    source = """
-        def plain(value):
-            if isinstance(value, dict):
-                return {key: plain(value[key]) for key in sorted(value)}
-            if isinstance(value, list):
-                return [plain(each) for each in value]
-            return getattr(value, "content", value)
-
-        bot = RunnableLambda(lambda given: repr(plain(given)))
-    """
-
-    assert (await answer_of(source, QUERY, **settings)).text == said
-
-
-@pytest.mark.parametrize(
     "returned",
     [
         "{'answer': 'a', 'context': [PRICES]}",
@@ -159,19 +133,6 @@ async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:
     )
 
 
-async def test_paths_of_ones_own() -> None:
-    """Where answer and passages stand can be told."""
-    source = """
-        def f(question: str):
-            return {"text": "no", "out": {"said": AIMessage("yes")}, "found": [{"d": [PRICES]}]}
-        bot = RunnableLambda(f)
-    """
-
-    answer = await answer_of(source, answer="out.said", passages="found[0].d")
-
-    assert (answer.text, answer.passages) == ("yes", (PRICES,))
-
-
 async def test_tokens_of_all_models_are_counted() -> None:
     """Whatever becomes of the message afterwards."""
     source = """
@@ -247,15 +208,13 @@ async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> 
         (
             "bot = ChatPromptTemplate.from_template('{context} {topic}') | Echo()",
             {},
-            "bot.py:bot: it takes context, topic: say which of them is the question: --set input=NAME",
+            "bot.py:bot: it takes context, topic: wrap it in a function",
         ),
         (
             "bot = ChatPromptTemplate.from_template('{context} {question}') | Echo()",
             {},
-            "it takes context too: wrap it",
+            "it takes context: wrap it in a function",
         ),
-        ("bot = Echo()", {"input": "messages", "history": "h"}, "history=h goes with the name of a field"),
-        ("bot = Echo()", {"input": '{"q": "$question"}'}, "input is a name, not JSON"),
         ("bot = Echo()", {"retries": "-1"}, "--set retries=-1"),
     ],
 )
@@ -403,7 +362,7 @@ AGENT = """
 )
 async def test_the_tools_that_an_agent_calls_are_seen(calls: bool, seen: tuple[ToolCall, ...] | None) -> None:
     """With what they gave back; of an agent that never called any nobody knows whether it could."""
-    answer = await answer_of(AGENT.replace("CALLS", str(calls)), input="messages")
+    answer = await answer_of(AGENT.replace("CALLS", str(calls)))
 
     assert (answer.text, answer.tools) == ("はい", seen)
 
