@@ -54,7 +54,7 @@ def one(way: str, run: str) -> None:
     from simulator.report.worksheets import worksheets
     from simulator.results.summary import summarise
     from simulator.sheets import excel
-    from simulator.sheets.excel import Book, read_edited
+    from simulator.sheets.excel import read_edited
     from simulator.storage.run_file import read_run
     from tests.report.views import context_of
     from tests.sample_runs import JUDGES, decide
@@ -67,7 +67,7 @@ def one(way: str, run: str) -> None:
         if way == "plain":
             _plain(sheets, path)
         elif way != "none":
-            excel.write(Book(sheets), path)
+            excel.write(sheets, path)
             print(f"{path.stat().st_size / 1e6:.1f} MB on disk")
         if way == "read":
             read_edited(path)

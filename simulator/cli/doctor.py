@@ -248,13 +248,9 @@ def _text(value: Any) -> str:
 
 async def _check_account() -> Message:
     """Whose the credentials are: a service account's address is what the sheet has to be shared with."""
-    signed_in = account()
-    email = signed_in.email or "a person"
-    if signed_in.kind == "service":
+    if email := account():
         return _("service account; share (共有) the sheet with {email} as an editor (編集者)", email=email)
-    if signed_in.kind == "person":
-        return _("signed in as {email}", email=email)
-    return _("the machine's own account")
+    return _("signed in by a person, or the machine's own account")
 
 
 async def _check_sheet(sheet: str, worksheet: str) -> Message:

@@ -57,7 +57,7 @@ def connect(
         msg = _(
             "which sheet? Open https://sheets.new, press Share, add {who} as an editor, and add --sheet with"
             " its address.",
-            who=who.email or _("the account of your credentials"),
+            who=who or _("the account of your credentials"),
         )
         raise InputError(msg)
     write_test_cell(SheetsClient(), key_of(settings.sheet))

@@ -39,7 +39,6 @@ from simulator.sheets.merge import (
     closing_line,
     edited_sheet,
     merge_all,
-    recognised,
     replaced_lines,
 )
 from simulator.sheets.model import (
@@ -117,7 +116,7 @@ def save(
     joined, replaced_cells = _joined(worksheets, there)
     for line in filter(None, (closing_line(joined), *replaced_cells)):
         say(line)
-    book = Book(joined, source.path if source and before.foreign else None, before.foreign)
+    copied = (source.path, before.foreign) if source and before.foreign else None
     for n in range(first, first + _MOST_FILES):
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
         # What is there may go only as the program left it, and if the team's words come along.
@@ -125,19 +124,11 @@ def save(
         if path.exists() and not is_source:
             continue
         try:
-            return write(book, path, language, since=started)
+            return write(joined, path, language, since=started, copied=copied)
         except _LockedFile:
             say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
     msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
     raise RunFileError(msg)
-
-
-class Book(NamedTuple):
-    """What is written: worksheets, and what is copied from a file."""
-
-    worksheets: Sequence[Worksheet]
-    source: Path | None = None
-    copied: Sequence[str] = ()
 
 
 def newest_first(folders: Iterable[Path]) -> list[Path]:
@@ -180,8 +171,15 @@ def _joined(
     return joined, [*replaced_lines(merged.values())]
 
 
-def write(book: Book, path: Path, language: Language = "ja", *, since: int | None = None) -> Path:
-    """Writes a workbook that knows when that was.
+def write(
+    worksheets: Sequence[Worksheet],
+    path: Path,
+    language: Language = "ja",
+    *,
+    since: int | None = None,
+    copied: tuple[Path, Sequence[str]] | None = None,
+) -> Path:
+    """Writes a workbook that knows when that was; `copied` are a workbook and worksheets of it.
 
     It is made under another name and moved into its place, so a killed process leaves the old one. Raises
     RunFileError where it cannot be written; _LockedFile where the old file is open, or was written after
@@ -193,7 +191,7 @@ def write(book: Book, path: Path, language: Language = "ja", *, since: int | Non
     now = time.time() // _SECONDS * _SECONDS
     try:
         with replaced(path, REPORT_AGAIN) as new:
-            paint(book, new, language, {_WRITTEN: str(now)})
+            paint(worksheets, new, language, {_WRITTEN: str(now)}, copied)
             # The time that the file says of itself, to the second: else the next look would take it for
             # saved.
             os.utime(new, (now, now))
@@ -245,30 +243,17 @@ def read_edited(path: Path, names: Sequence[str] = ()) -> EditedSheets:
         and (not names or named.get(worksheet.title, names[0]) in names)
     ]
     tabs = {sheet.name: sheet.lines for sheet in read_worksheets(path, wanted)}
-    tab_of = _identified(tabs, places)
-    sheets = {name: _sheet(tab, tabs[tab], name, places.get((tab, name), {})) for name, tab in tab_of.items()}
+    # Of two worksheets with the names of one, such as a copy, the one that has most of them.
+    by_names = sorted(places, key=lambda place: len(places[place]))
+    tab_of = {name: tab for tab, name in by_names if tab in tabs}
+    sheets = {name: _sheet(tab, tabs[tab], name, places[tab, name]) for name, tab in tab_of.items()}
     foreign = tuple(tab for tab, lines in tabs.items() if tab not in tab_of.values() and lines)
     return EditedSheets(sheets, foreign, properties)
 
 
-def _identified(
-    tabs: Mapping[str, Sequence[WorksheetRow]], places: Mapping[tuple[str, str], Places]
-) -> dict[str, str]:
-    """The tab of each worksheet, found by the names in it, else by its column titles."""
-    tab_of: dict[str, str] = {}
-    for name in layouts():
-        if named := [tab for tab in tabs if (tab, name) in places]:
-            tab_of[name] = max(named, key=lambda tab: len(places[tab, name]))
-    for name, layout in layouts().items():
-        free = {tab: lines for tab, lines in tabs.items() if tab not in tab_of.values()}
-        if name not in tab_of and (tab := recognised(free, layout)):
-            tab_of[name] = tab
-    return tab_of
-
-
 def _sheet(tab: str, lines: Sequence[WorksheetRow], name: str, places: Places) -> EditedSheet:
     """A worksheet by the names of its header cells, most of which are in one row."""
-    header = Counter(row for row, _column in places.values()).most_common(1)[0][0] if places else 0
+    header = Counter(row for row, _column in places.values()).most_common(1)[0][0]
     columns = {key: column for key, (row, column) in places.items() if row == header}
     return edited_sheet(tab, lines, layouts()[name], columns, header)
 
@@ -312,16 +297,22 @@ _PAGE_WIDTH, _PAGE_HEIGHT = 148, 500
 _A4 = 9
 
 
-def paint(book: Book, path: Path, language: Language = "ja", properties: Mapping[str, str] = {}) -> None:
+def paint(
+    worksheets: Sequence[Worksheet],
+    path: Path,
+    language: Language = "ja",
+    properties: Mapping[str, str] = {},
+    copied: tuple[Path, Sequence[str]] | None = None,
+) -> None:
     """Writes the workbook; `properties` are what it keeps for the program."""
     # Beside the workbook, where what a killed process leaves behind is deleted with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
         workbook = _WorkbookPainter(path, folder, language)
         try:
-            for worksheet in book.worksheets:
+            for worksheet in worksheets:
                 workbook.add(worksheet)
-            if book.source:
-                workbook.copy(book.source, book.copied)
+            if copied:
+                workbook.copy(*copied)
             workbook.close(properties)
         finally:
             workbook.release()
@@ -366,9 +357,7 @@ class _WorkbookPainter:
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
             self._column(sheet, worksheet, number, column)
-        heights = [high * self.line + 5]
-        for number, row in enumerate(worksheet.rows, start=1):
-            heights.append(self._row(sheet, worksheet, number, row))
+        heights = [self._row(sheet, worksheet, n, row) for n, row in enumerate(worksheet.rows, start=1)]
         _view(sheet, worksheet)
         if worksheet.name in _PRINTED:
             self._paper(sheet, worksheet, heights)
@@ -380,17 +369,12 @@ class _WorkbookPainter:
         keys = [column.key for column in worksheet.columns]
         last = next((keys.index(key) for key in _PRINTED[worksheet.name] if key in keys), len(keys) - 1)
         width = sum(column.width + 1 for column in worksheet.columns[1 : last + 1])
-        room = _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width) - heights[0]
-        rows = pages = 0
-        left = 0.0
-        for high, row in zip(heights[1:], worksheet.rows, strict=True):
-            if worksheet.name == "review" and not row.cell("severity").text:
+        room, rows = _MOST_PAGES * _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width), 0
+        for high, row in zip(heights, worksheet.rows, strict=True):
+            room -= high
+            if room < 0 or (worksheet.name == "review" and not row.cell("severity").text):
                 break
-            if high > left:
-                pages, left = pages + 1, room
-            if pages > _MOST_PAGES:
-                break
-            rows, left = rows + 1, left - high
+            rows += 1
         sheet.print_area(0, 1, max(rows, 1), last)
         sheet.fit_to_pages(1, 0)
         if rows < len(worksheet.rows):

@@ -22,7 +22,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from simulator.core.errors import InputError, RehearsalError
@@ -108,30 +108,18 @@ VARIABLES = ("REHEARSAL_GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
 SHEETS = "https://www.googleapis.com/auth/spreadsheets"
 
 
-class Account(NamedTuple):
-    """Whose credentials these are; those of a person do not contain an address.
+def account() -> str:
+    """The address of the service account that the environment names, without asking Google.
 
-    `service` is an account made for the program, which owns a key and sees only what is shared with it;
-    `person` somebody who signed in; `machine` whatever google-auth found by itself, of unknown name.
+    Empty for somebody who signed in, and for the account of a machine; InputError where there is none.
     """
-
-    kind: Literal["service", "person", "machine"]
-    email: str = ""
+    return _email(_credentials())
 
 
-def account() -> Account:
-    """The account that the environment names, without asking Google; InputError when there is none."""
-    return _account_of(_credentials())
-
-
-def _account_of(credentials: Any) -> Account:
-    from google.oauth2.credentials import Credentials as Person
-
-    # "default" is what a machine at Google's says until it has been asked.
+def _email(credentials: Any) -> str:
     email = str(getattr(credentials, "service_account_email", "") or "")
-    if email and email != "default":
-        return Account("service", email)
-    return Account("person" if isinstance(credentials, Person) else "machine")
+    # "default" is what a machine at Google's says until it has been asked.
+    return "" if email == "default" else email
 
 
 def _variable() -> str:
@@ -170,6 +158,11 @@ def _from_json(content: dict[str, Any], name: str) -> Any:
 
     service: Any = Service
     person: Any = Person
+    msg = _(
+        "{name}: neither a service account's key file nor a signed-in user's, or not all of it; download it"
+        " again.",
+        name=name,
+    )
     try:
         if str(content.get("_module", "")).startswith("oauth2client"):
             from gspread.utils import convert_credentials
@@ -185,14 +178,9 @@ def _from_json(content: dict[str, Any], name: str) -> Any:
         msg = _("oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3.")
         raise InputError(msg) from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        msg = _(
-            "{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS).",
-            name=name,
-        )
         raise InputError(msg) from None
     if name == VARIABLES[-1]:
         return _of_the_machine()
-    msg = _("{name}: neither a service account's key file nor a signed-in user's.", name=name)
     raise InputError(msg)
 
 
@@ -288,9 +276,6 @@ _KNOWN = {
         "the credentials do not cover Google Sheets; sign in again with the"
         " scope https://www.googleapis.com/auth/spreadsheets"
     ),
-    "limit of 10000000 cells": _(
-        "the spreadsheet is full (10 million cells); push to a new one with --sheet"
-    ),
     PROTECTED: _(
         "part of it is protected against {who}; allow it in Data > Protect sheets and ranges"
         " (データ > シートと範囲を保護)"
@@ -360,9 +345,8 @@ class SheetsClient:
             raise InputError(msg)
         # Somebody who tries things out on this machine needs no credentials. Any other address would get a
         # real token, which is why only this machine's are taken.
-        nobody = local and not _variable()
-        credentials = None if nobody else _credentials()
-        self.account = Account("person") if nobody else _account_of(credentials)
+        credentials = None if local and not _variable() else _credentials()
+        self.account = _email(credentials)
         self._http = _http(credentials, local)
 
     def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
@@ -423,7 +407,7 @@ class SheetsClient:
             )
             raise InputError(msg) from None
         except (GSpreadException, GoogleAuthError, requests.RequestException) as error:
-            raise _one_line(error, name, self.account.email, writing=self._writing) from None
+            raise _one_line(error, name, self.account, writing=self._writing) from None
 
 
 def _wait(state: "RetryCallState") -> float:

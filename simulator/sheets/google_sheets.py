@@ -621,7 +621,7 @@ def _protected(client: SheetsClient, key: str) -> Message:
     for sheet in client.read(f"{SPREADSHEETS}/{key}", query={"fields": fields}).get("sheets", ()):
         for locked in sheet.get("protectedRanges", ()):
             area, editors = locked.get("range", {}), locked.get("editors", {}).get("users", ())
-            if locked.get("warningOnly") or client.account.email in editors:
+            if locked.get("warningOnly") or client.account in editors:
                 continue
             title, size = sheet["properties"]["title"], sheet["properties"]["gridProperties"]
             first = rowcol_to_a1(area.get("startRowIndex", 0) + 1, area.get("startColumnIndex", 0) + 1)

@@ -32,7 +32,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from simulator.cases.row import WorksheetRow
 from simulator.core.document import Text, excerpt
@@ -81,9 +81,6 @@ _MOST_LINES = 5
 _MARKED: Mapping[str, CellMark] = {"▲": "red", "△": "disputed"}
 # The width of a column that people added.
 _OTHER_WIDTH = 20
-
-Place = TypeVar("Place")
-
 
 # --- A worksheet as people left it ---
 
@@ -144,11 +141,6 @@ class EditedSheets(NamedTuple):
             )
             for name, sheet in self.sheets.items()
         }
-
-
-def recognised(tabs: Mapping[Place, Sequence[WorksheetRow]], layout: Layout) -> Place | None:
-    """The first of these worksheets with so many titles of a layout that it must be a copy of that one."""
-    return next((tab for tab, lines in tabs.items() if _header(lines, layout)[0] >= layout.least), None)
 
 
 def edited_sheet(

@@ -222,14 +222,6 @@ class Layout:
     days: set[str] = field(default_factory=set)
     choices: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    @property
-    def least(self) -> int:
-        """How many of its columns a worksheet must have to be taken for this one: two thirds, at least three.
-
-        People delete some, and no sheet of their own has so many by chance.
-        """
-        return max(3, len(set(self.columns.values())) * 2 // 3)
-
     def column(self, title: str) -> str | None:
         """The key of the column of that title, in either language; None for a title of people's own.
 

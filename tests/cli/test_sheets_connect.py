@@ -95,7 +95,7 @@ def test_what_is_missing_is_one_line_that_says_what_to_press(google: SheetsServe
 BAD_KEYS = {
     "cannot be read as JSON": "not JSON",
     "neither a service account's key file": json.dumps({"web": {"client_id": "x"}}),
-    "the key file is incomplete": json.dumps({"type": "service_account", "client_email": "x"}),
+    "or not all of it": json.dumps({"type": "service_account", "client_email": "x"}),
     "no such file": "",
 }
 

@@ -9,7 +9,6 @@ import pytest
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
-from simulator.sheets.excel import Book
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.model import SheetCell, SheetRow, Worksheet
@@ -38,7 +37,7 @@ def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path, language: Langua
     assert [sheet.title for sheet in book.sheets[1:]] == list(done.worksheets)
     assert done.worksheets[0] == ("まとめ" if language == "ja" else "Summary")
     in_sheet = pull(target(KEY), [sheet.name for sheet in made], client=Counting()).rows
-    assert in_sheet | {"archive": ()} == read(excel.write(Book(made), tmp_path / "a.xlsx", language))
+    assert in_sheet | {"archive": ()} == read(excel.write(made, tmp_path / "a.xlsx", language))
     assert fills.count({"rgbColor": RED}) >= len(report_context(language).summary.red.answers)
 
 

@@ -18,7 +18,7 @@ from simulator.core.messages import shown
 from simulator.report.worksheets import worksheets
 from simulator.results.summary import grading_judges
 from simulator.sheets import excel
-from simulator.sheets.excel import Book, paint, read_edited
+from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.model import CHOICES, Column, LazyRows, SheetCell, SheetRow, Worksheet
 from tests.excel import read
 from tests.golden_files import compare
@@ -70,9 +70,7 @@ def parts(path: Path) -> dict[str, bytes]:
 
 def test_the_workbook_as_it_is(tmp_path: Path) -> None:
     """Every cell, with titles, fills, notes, dropdowns, widths, heights, names and pages."""
-    book: Any = openpyxl.load_workbook(
-        excel.write(Book(worksheets(report_context("ja"))), tmp_path / "a.xlsx")
-    )
+    book: Any = openpyxl.load_workbook(excel.write(worksheets(report_context("ja")), tmp_path / "a.xlsx"))
     names = ([name, found.attr_text] for name, found in sorted(book.defined_names.items()))
     lines = [*(line for sheet in book.worksheets for line in as_shown(sheet)), *names]
 
@@ -100,7 +98,7 @@ def as_shown(sheet: Any) -> Iterator[Any]:
 
 def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
     """Read from the XML itself: every text is a text, and reads as it was said."""
-    path = excel.write(Book([one(*ATTACKS, note="=1+1")]), tmp_path / "a.xlsx")
+    path = excel.write([one(*ATTACKS, note="=1+1")], tmp_path / "a.xlsx")
     elements = [*fromstring(parts(path)["xl/worksheets/sheet1.xml"]).iter()]
 
     assert not {localname(element) for element in elements} & {"f", "hyperlink", "hyperlinks"}
@@ -111,7 +109,7 @@ def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
 
 def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_path: Path) -> None:
     """It has the mark that Excel itself sets for a leading apostrophe."""
-    path = excel.write(Book([one("=1+1", " -1", "＝1", "答え")]), tmp_path / "a.xlsx")
+    path = excel.write([one("=1+1", " -1", "＝1", "答え")], tmp_path / "a.xlsx")
     cells = [row[1] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows(min_row=2)]
 
     assert [bool(cell.quotePrefix) for cell in cells] == [True, True, True, False]
@@ -124,7 +122,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     summary = summed(results, grading_judges(results, ("turn",)))
     run = context_of(results, summary, decide(summary, 0.9), "ja")
 
-    path = excel.write(Book(worksheets(run)), tmp_path / "a.xlsx")
+    path = excel.write(worksheets(run), tmp_path / "a.xlsx")
 
     for name, part in parts(path).items():
         if name.endswith((".xml", ".rels", ".vml")):
@@ -138,7 +136,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
 
 def test_texts_are_as_they_were_said_or_visibly_otherwise(tmp_path: Path) -> None:
     """Controls and half characters become a replacement; emoji, Arabic and rare kanji survive."""
-    assert values(excel.write(Book([one(*TEXTS, note="\x00\ud800=1")]), tmp_path / "a.xlsx")) == list(
+    assert values(excel.write([one(*TEXTS, note="\x00\ud800=1")], tmp_path / "a.xlsx")) == list(
         TEXTS.values()
     )
     assert "\ufffd\ufffd=1".encode() in parts(tmp_path / "a.xlsx")["xl/comments1.xml"]
@@ -148,7 +146,7 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path) -> None:
     """At 32,767 units as Excel counts them, and never through a character."""
     whole = "あ" * 32_767
     sheet = one(whole, whole + "い", "😀" * 20_000)
-    shown = values(excel.write(Book([sheet]), tmp_path / "a.xlsx"))
+    shown = values(excel.write([sheet], tmp_path / "a.xlsx"))
 
     assert shown == [whole, "あ" * 32_766 + "…", "😀" * 16_383 + "…"]
 
@@ -158,7 +156,7 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path) -> None:
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = excel.write(Book(worksheets(report_context())), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(report_context()), tmp_path / "report.xlsx")
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 
@@ -182,7 +180,7 @@ def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
         talks.append(talk.model_copy(update={"turns": turns}))
     made = worksheets(report_context("ja", run.model_copy(update={"conversations": tuple(talks)})))
     assert len(made[1].rows) > 90
-    book: Any = openpyxl.load_workbook(excel.write(Book(made), tmp_path / "a.xlsx"))
+    book: Any = openpyxl.load_workbook(excel.write(made, tmp_path / "a.xlsx"))
     pages = 0.0
     for sheet in book.worksheets[:2]:
         columns, rows = re.findall(r"\$([A-Z]+)\$(\d+)", sheet.print_area), sheet.row_dimensions
@@ -201,7 +199,7 @@ def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
 def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
     """Below each other on a worksheet of their own, which is read as nobody's."""
     made = worksheets(report_context("ja"))
-    path = excel.write(Book(made), tmp_path / "a.xlsx")
+    path = excel.write(made, tmp_path / "a.xlsx")
     sheet = next(s for s in openpyxl.load_workbook(path).worksheets if s.title.endswith("（印刷用）"))
     turns = next(m for m in made if m.name == "conversations").rows[0]
 
@@ -215,7 +213,7 @@ def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
 def test_all_causes_can_be_picked(tmp_path: Path) -> None:
     """More of them than a rule has room for in English: they stand in a hidden worksheet."""
     made = worksheets(report_context("en"))
-    book: Any = openpyxl.load_workbook(excel.write(Book(made), tmp_path / "a.xlsx", "en"))
+    book: Any = openpyxl.load_workbook(excel.write(made, tmp_path / "a.xlsx", "en"))
     rules = (rule.formula1 or "" for rule in book["Review"].data_validations.dataValidation)
     causes = [shown(title, "en") for title in CHOICES["cause"].values()]
     lists = book["rehearsal_lists"]
@@ -237,6 +235,6 @@ def test_a_workbook_that_fails_leaves_nothing(tmp_path: Path, count: int) -> Non
     columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
     sheet = Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + 1), row))
     with pytest.raises(KeyError):
-        paint(Book([sheet]), tmp_path / "a.xlsx")
+        paint([sheet], tmp_path / "a.xlsx")
 
     assert list(tmp_path.rglob("*")) == []

@@ -52,7 +52,7 @@ from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import Forecast, forecast
 from simulator.runner.plan import read_plan
-from simulator.sheets.excel import Book, paint
+from simulator.sheets.excel import paint
 from simulator.storage.run_file import RUN_FILE, created_at, new_run_id, read_run, run_ids
 
 # The reports that --to can name, and how their files end.
@@ -306,7 +306,7 @@ def show(file: records.RecordFile, settings: Settings, stopped: Message | str | 
         path = file.folder / f"report.{REPORTS[name]}"
         if name == "xlsx":
             with replaced(path) as new:
-                paint(Book([matrix_worksheet(figures, language)]), new, language)
+                paint([matrix_worksheet(figures, language)], new, language)
         elif name == "json":
             text = json.dumps({"schema": 1, **values}, ensure_ascii=False, indent=1)
             write_atomically(path, f"{text}\n")

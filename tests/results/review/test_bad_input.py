@@ -10,7 +10,7 @@ import pytest
 from simulator import open_run
 from simulator.report.worksheets import worksheets
 from simulator.sheets import google_api
-from simulator.sheets.excel import Book, newest_first, write
+from simulator.sheets.excel import newest_first, write
 from tests.commands import Command, Done
 from tests.excel import Person
 from tests.report.test_worksheets import report_context
@@ -116,7 +116,7 @@ def test_a_workbook_that_somebody_protected_is_read(week: Week) -> None:
 def test_the_workbook_of_another_run_is_refused(run: Any, tmp_path: Path) -> None:
     """In one line that names it and the run; nothing is stored."""
     made = worksheets(report_context())
-    other = write(Book(made), tmp_path / "前の実行.xlsx")
+    other = write(made, tmp_path / "前の実行.xlsx")
     with Person(other) as person:
         person.type(TAB, 2, "コメント", "前の実行のこと")
     done = run("review", "latest", "--from", str(other))

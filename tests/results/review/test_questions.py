@@ -11,7 +11,6 @@ from simulator.core.types import Answer, Case, ChatMessage, Facts, Turn
 from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets import excel
-from simulator.sheets.excel import Book
 from simulator.sheets.model import PulledRow, answer_key
 from simulator.sheets.questions import approved
 from tests.excel import Person
@@ -143,7 +142,7 @@ def planned(cases: str, **more: Any) -> dict[str, Case]:
 
 def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By its worksheet of questions; its other columns are nobody's loss. Other workbooks as before."""
-    path = excel.write(Book(worksheets(report_context())), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(report_context()), tmp_path / "report.xlsx")
     with Person(path) as person:
         person.add("テスト質問", {"質問": "送料は", "使用する": "使用する", "承認": "承認"})
         person.add("テスト質問", {"質問": "下書き", "使用する": "使用する"})
