@@ -56,8 +56,9 @@ from simulator.cases.formats import ChoiceRows, Format, offer_choice_rows, offer
 from simulator.core.choosing import Choosing, offer_choosing
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, say
-from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings, target_conditions
+from simulator.core.settings import AddedSettings, Settings, flag, is_set, offer_settings
 from simulator.core.shelves import offer_judges
+from simulator.core.target import target_conditions
 from simulator.grading.offered import offer_grading
 from simulator.results.offered import GateFigure, offer_figures
 
@@ -486,20 +487,13 @@ def printed(results: "Results", settings: Settings) -> Printed | None:
     return next(filter(None, made), None)
 
 
-class AddedByPlugins:
-    """The settings of plug-ins, for `core.settings.offer_settings`; imports only the settings of a room."""
-
-    @cache  # noqa: B019 - there is one
-    def models(self) -> tuple[type[AddedSettings], ...]:
-        """Returns those of installed rooms and of other packages."""
-        lab = Path(__file__).with_name("lab")
-        rooms = (name for name in LAB if (lab / name / "settings.py").is_file())
-        ours = tuple(_part_of_room(name, "settings").SETTINGS for name in rooms)
-        return (*ours, *(plugin.settings for plugin in third_party() if plugin.settings))
-
-    def missing(self, name: str) -> InputError | None:
-        """Returns the error for a setting of a room that is not installed; None for any other name."""
-        return missing_setting(name)
+@cache
+def settings_models() -> tuple[type[AddedSettings], ...]:
+    """Returns the settings of installed rooms and of other packages; imports only the settings of a room."""
+    lab = Path(__file__).with_name("lab")
+    rooms = (name for name in LAB if (lab / name / "settings.py").is_file())
+    ours = tuple(_part_of_room(name, "settings").SETTINGS for name in rooms)
+    return (*ours, *(plugin.settings for plugin in third_party() if plugin.settings))
 
 
 class Judges:
@@ -547,7 +541,7 @@ class GradingAdditions:
 def offer() -> None:
     """Registers what plug-ins add. Call it when a program starts, before settings are read."""
     offer_judges(Judges())
-    offer_settings(AddedByPlugins())
+    offer_settings(settings_models, missing_setting)
     offer_grading(GradingAdditions())
     if _is_there("datasets"):
         offer_choosing(_choosing)

@@ -93,13 +93,12 @@ def test_a_package_adds_a_judge_and_a_section(packages: Path) -> None:
 SETTINGS = """
 import sys
 
-from simulator.core.settings import AddedSettings, setting
+from simulator.core.settings import AddedSettings, Group, setting
 from simulator.plugins import Plugin
 
 class DeskSettings(AddedSettings):
-    group = "The desk"
-    shapes = {"hours": "FROM-TO"}
-    hours: str = setting("When the desk is open.", "9-17")
+    group = Group("The desk")
+    hours: str = setting("When the desk is open.", "9-17", shape="FROM-TO")
 
 def check(settings):
     sys.stderr.write(f"open {DeskSettings.of(settings).hours}\\n")

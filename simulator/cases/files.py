@@ -208,7 +208,7 @@ def read_archive(path: Path, kind: str) -> io.BytesIO:
 
 def too_large(path: Path, most: int) -> CaseFileError:
     """The error for a file with more bytes than that, unpacked where it is packed."""
-    return CaseFileError(_("{path}: larger than {n} bytes; split the file.", path=path, n=most))
+    return CaseFileError(_("{path}: larger than {n} MB; split the file.", path=path, n=round(most / 1e6)))
 
 
 def _refusal(path: Path, data: bytes, kind: str) -> Message | None:

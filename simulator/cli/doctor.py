@@ -29,7 +29,7 @@ from simulator.core.messages import Message, _, localised, ngettext, pgettext, s
 from simulator.core.replies import NextLine, create_form
 from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, endpoints
 from simulator.core.secrets import without_secrets, without_url_secrets
-from simulator.core.settings import RowSettings, Settings, load_settings
+from simulator.core.settings import Settings, load_settings, own_settings
 from simulator.core.templates import request
 from simulator.core.types import Answer, Conversation, GradingContext, Passage, Query, Role, Turn
 from simulator.grading.rubric import ReplySchema
@@ -52,14 +52,7 @@ Check = Callable[[], Awaitable[Message | str]]
 _FORMATS = {"schema": _("strict JSON"), "json": "JSON", "text": _("JSON in plain text")}
 
 
-# The options whose effect can be seen here; the others are taken, so that a whole command line can be tried.
-_USED = frozenset({
-    "adapter", "set", "cases", "language", "limit", "persona", "judges", "knowledge", "user_model",
-    "judge_model", "embed_model", "demo_model", "offline", "timeout", "runs", "to", "sheet", "json_output",
-})  # fmt: skip
-
-
-@takes_settings("dialogue", without=frozenset({"customers"}), usual=_USED)
+@takes_settings("dialogue", without=frozenset({"customers"}))
 def command(
     flags: dict[str, Any],
     customers: bool = option(
@@ -224,7 +217,8 @@ def _settings_text(settings: Settings) -> dict[str, Message | str]:
 
     Settings of data sets are left out where they have their defaults.
     """
-    defaults = {name: RowSettings.model_fields[name].get_default() for name in RowSettings.model_fields}
+    of_rows = {*own_settings("single_turn"), "protocol"} & Settings.model_fields.keys()
+    defaults = {name: Settings.model_fields[name].get_default() for name in of_rows}
     texts = {
         name: without_url_secrets(_text(without_secrets(value) if name == "set" else value))
         for name, value in settings.model_dump(mode="json").items()

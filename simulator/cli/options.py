@@ -23,23 +23,17 @@ from pydantic.fields import FieldInfo
 
 from simulator.core.errors import InputError, value_problem
 from simulator.core.messages import _
-from simulator.core.roles import DEFAULT_MODELS
 from simulator.core.settings import (
-    GROUPS,
+    DEFAULT_MODELS,
+    Looks,
     Protocol,
-    added_settings,
     flag,
     foreign_settings,
     groups,
+    looks,
     setting_fields,
 )
 
-# The settings that help shows first; it has the others with --help-all.
-USUAL = frozenset({
-    "adapter", "set", "cases", "language", "limit", "persona", "turns", "user_model", "replay", "judges",
-    "judge_model", "knowledge", "target", "max_major", "confidence", "offline", "dry_run", "resume", "runs",
-    "to", "sheet", "json_output", "verbose", *GROUPS["Rows"],
-})  # fmt: skip
 # What every command takes that has models grade or write, and keeps nothing but their answers.
 MODEL_WORK = (
     "cache", "budget", "prices", "calls", "timeout", "seed", "dry_run",
@@ -48,27 +42,6 @@ MODEL_WORK = (
 REPORTING = (
     "to", "sheet", "worksheet", "json_output", "verbose", "runs",
 )  # fmt: skip
-# What an option's value looks like, where it is neither a name nor one of a few words: by what help shows, as
-# in `--turns N`, `--cases FILE`.
-_SHAPES = {
-    "FILE": "cases guidelines contacts rules prices script",
-    "KEY=VALUE": "set",
-    "CASE=FILE,...": "columns",
-    "REGEX": "redact_patterns",
-    "NAME,...": "judges to labels",
-    "RUN": "resume replay",
-    "FOLDER": "runs",
-    "KEY": "sheet",
-    "SCORE": "target",
-    "SHARE": "max_major confidence retest",
-    "HOW": "judging causes",
-    "PATH": "knowledge",
-    "AMOUNT": "budget",
-    "SECONDS": "timeout patience",
-    "MODEL": "user_model judge_model embed_model demo_model",
-    "N": "limit sample turns repeats seed concurrency calls rpm tpm",
-}
-_METAVARS = {name: shape for shape, names in _SHAPES.items() for name in names.split()}
 # A second, short spelling.
 _SHORT = {"runs": ("-o",)}
 
@@ -201,15 +174,15 @@ def takes(
     repeated: frozenset[str] = frozenset(),
     defaults: Mapping[str, str] = MappingProxyType({}),
     texts: Mapping[str, str] = MappingProxyType({}),
-    usual: frozenset[str] = USUAL,
 ) -> Callable[[Callable[..., int]], Command]:
     """The command with these settings as options, after parameters of its own.
 
-    Of many, help shows the `usual` ones; of few, all. The function is called with a dict of the flags, None
+    The function is called with a dict of the flags, None
     or False where one is not on the command line. The options in `repeated` may be repeated, and arrive as a
     list; `defaults` are what help shows for this command, and `texts` the whole help of a setting that means
     something else here.
     """
+    every = looks()
     titles = {name: title for title, members in groups().items() for name in members}
     # A setting of a room that is not there is no option.
     there = tuple(name for name in names if name in titles)
@@ -219,9 +192,8 @@ def takes(
         _flags, *own = inspect.signature(function, eval_str=True).parameters.values()
         options = (
             replace(
-                _of_setting(name, defaults.get(name), texts.get(name), is_repeated=name in repeated),
+                _of_setting(name, every[name], defaults.get(name), texts.get(name), name in repeated),
                 title="" if is_short else titles[name],
-                rare=name not in usual,
             )
             for name in there
         )
@@ -250,31 +222,28 @@ def _of_parameter(parameter: inspect.Parameter) -> Option:
     return replace(_with_default(given), flags=(flag(name),), metavar=metavar, name=name, kind=kind)
 
 
-def _of_setting(name: str, default: str | None, text: str | None, *, is_repeated: bool) -> Option:
+def _of_setting(name: str, look: Looks, default: str | None, text: str | None, is_repeated: bool) -> Option:
     """The option of a setting. Its value is text, or a list of texts, which Settings reads and checks.
 
     bool -> a switch; Literal -> its words as the metavar (`ja|en`); a tuple or dict -> may be repeated.
     """
     field = setting_fields()[name]
-    kinds = {get_origin(kind) or kind: kind for kind in (field.annotation, *get_args(field.annotation))}
+    parts = (field.annotation, *get_args(field.annotation))
+    bare = (get_args(part)[0] if get_origin(part) is Annotated else part for part in parts)
+    kinds = {get_origin(kind) or kind: kind for kind in bare}
     # Prices are one file. Questions are, too, and Settings refuses a second one instead of overlooking it.
     is_list = is_repeated or name == "cases" or (name != "prices" and (tuple in kinds or dict in kinds))
     words = get_args(kinds.get(Literal))
     return Option(
         flags=(*_SHORT.get(name, ()), flag(name)),
-        metavar="" if bool in kinds else _shape(name) or "|".join(words) or "NAME",
+        metavar="" if bool in kinds else look.shape or "|".join(words) or ("N" if int in kinds else "NAME"),
         text=text or str(field.description),
         default=False if bool in kinds else None,
         shown="" if text else default or _default_of(name, field),
         name=name,
         kind=list[str] if is_list else str,
+        rare=not look.usual,
     )
-
-
-def _shape(name: str) -> str:
-    """What a value looks like in help; empty where it is a name or one of a few words."""
-    added = (model.shapes[name] for model in added_settings() if name in model.shapes)
-    return _METAVARS.get(name) or next(added, "")
 
 
 def _default_of(name: str, field: FieldInfo) -> str:

@@ -10,7 +10,7 @@ from simulator import plugins
 from simulator.api.destinations import check_destinations
 from simulator.cli.options import REPORTING, RUN, takes
 from simulator.cli.publish import publish
-from simulator.core.settings import added_reporting, load_settings, settings_of_run, stored_settings
+from simulator.core.settings import load_settings, settings_of_run, stored_settings
 from simulator.results.target import check_certainty
 from simulator.storage.run_file import find_run, read_run
 
@@ -21,7 +21,7 @@ from simulator.storage.run_file import find_run, read_run
     "max_major",
     "confidence",
     "knowledge",
-    *added_reporting(),
+    "likeness",
 )
 def command(flags: dict[str, Any], run: str = RUN) -> int:
     """Write the reports of a run again: report.html, the summary, and what --to names.
@@ -33,8 +33,8 @@ def command(flags: dict[str, Any], run: str = RUN) -> int:
     check_destinations(today)
     path = find_run(run, today.runs)
     settings = settings_of_run(read_run(path).run.settings, flags, today, REPORTING)
-    if added := {name: flags[name] for name in added_reporting() if flags.get(name)}:
-        plugins.check(stored_settings(added))
+    if flags.get("likeness"):
+        plugins.check(stored_settings({"likeness": flags["likeness"]}))
     if flags["confidence"] is not None:
         check_certainty(settings)
     return publish(path, settings)

@@ -19,7 +19,7 @@ from simulator.api.progress import stdout_to_stderr
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, message_of, sentences
 from simulator.core.messages import say as say
-from simulator.core.settings import MAX_FAILED
+from simulator.core.target import MAX_FAILED
 
 # For commands that save as they go, in a run file.
 SAVED = _("What is done so far is saved: run the same command again to continue.")

@@ -23,6 +23,7 @@ from typing import Any
 
 from simulator.core.errors import BotFailure
 from simulator.core.messages import _
+from simulator.core.patterns import LazyPattern
 from simulator.core.tool_calls import tool_calls_in as tool_calls_in
 from simulator.core.tool_calls import tool_calls_of as tool_calls_of
 from simulator.core.types import Answer, Passage, ToolCall
@@ -47,10 +48,10 @@ _SCORE = ("score", "relevance_score", "similarity")
 # opening stood in the prompt. As DeepSeek and Qwen (<think>), Seed (<seed:think>), Mistral ([THINK]) and Kimi
 # (◁think▷) write it.
 _TAG = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning)"
-_REASONING = re.compile(
+_REASONING = LazyPattern(
     rf"\s*+(?:[<\[◁]{_TAG}[>\]▷].*?(?:[<\[◁]/{_TAG}[>\]▷]\s*+|\Z))+", re.DOTALL | re.IGNORECASE
 )
-_CLOSED = re.compile(rf"\A.*[<\[◁]/{_TAG}[>\]▷][ \t]*+(?:\r?\n\s*+|\Z)", re.DOTALL | re.IGNORECASE)
+_CLOSED = LazyPattern(rf"\A.*[<\[◁]/{_TAG}[>\]▷][ \t]*+(?:\r?\n\s*+|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 def without_reasoning(answer: Answer) -> Answer:

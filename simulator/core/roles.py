@@ -34,8 +34,9 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
-from simulator.core.secrets import MASK, bare_key, unquoted, written_out
-from simulator.core.settings import PREFIX, SMALL_JUDGES, Settings
+from simulator.core.patterns import LazyPattern
+from simulator.core.secrets import MASK, NEXT_HEADER, bare_key, unquoted, written_out
+from simulator.core.settings import DEFAULT_MODELS, PREFIX, SMALL_JUDGES, Settings
 from simulator.core.types import LEXICAL, Role
 
 OPENAI = "https://api.openai.com/v1"
@@ -47,38 +48,27 @@ PROVIDERS = frozenset((
 ))  # fmt: skip
 # People are not all alike, and grades are to be the same again.
 USER_TEMPERATURE, JUDGE_TEMPERATURE = 0.7, 0.2
-# The one table of default names: the smaller model where much is said and little depends on one line.
-DEFAULT_MODELS: dict[Role, str] = {
-    "user": "gpt-4.1-mini",
-    "judge": "gpt-4.1",
-    "embed": "text-embedding-3-small",
-    "demo": "gpt-4.1-mini",
-}
-
-
 # The parameters in a model's name, in billions or (three digits) millions: llama3.1:8b, mixtral-8x7b,
 # gemma3n:e4b, smollm2:360m. Those of a mixture that are active at a time (qwen3-30b-a3b) are not meant.
-_PARAMETERS = re.compile(
+_PARAMETERS = LazyPattern(
     r"(?<![a-z0-9.])(?:e|(\d+)x)?(?:(\d+(?:\.\d+)?)b|(\d{3})m)(?![a-z0-9])", re.IGNORECASE
 )
 # Billions of parameters up to which a model is asked as `--judging small` asks.
 SMALL_MODEL = 14
 
 # What a name may end with that says which day's version of a model it is: -2025-04-14, -20250414, -latest.
-_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
+_DATED = LazyPattern(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
 
 
 # What is pasted with an address: the end of a request's own.
-_OF_A_REQUEST = re.compile(r"/+(?:chat/completions|completions|embeddings|responses|models)?/*$")
+_OF_A_REQUEST = LazyPattern(r"/+(?:chat/completions|completions|embeddings|responses|models)?/*$")
 # What an editor or a chat puts around an address, and signs that nobody sees.
-_AROUND = re.compile(r"^[\s\u200b\ufeff“”‘’«»「」<(]+|[\s\u200b\ufeff“”‘’«»「」>),;.、。]+$")
+_AROUND = LazyPattern(r"^[\s\u200b\ufeff“”‘’«»「」<(]+|[\s\u200b\ufeff“”‘’«»「」>),;.、。]+$")
 # A version as a part of a path: /v1, /v1beta, /api/v3.
-_VERSION = re.compile(r"/v\d+\w*(?=/|$)", re.IGNORECASE)
-_DEPLOYMENT = re.compile(r"/openai/deployments/[^/]+$")
-# `Name: value` and `"Name": "value"`; a semicolon may also stand in a cookie.
-_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VERSION = LazyPattern(r"/v\d+\w*(?=/|$)", re.IGNORECASE)
+_DEPLOYMENT = LazyPattern(r"/openai/deployments/[^/]+$")
+_HEADER_NAME = LazyPattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VARIABLE = LazyPattern(r"\$\{(\w+)\}")
 # Fields of a request that are decided elsewhere, and where.
 _DECIDED: dict[str, str] = {
     "model": "REHEARSAL_{role}_MODEL",
@@ -381,7 +371,7 @@ def _headers(name: str, environ: Mapping[str, str]) -> dict[str, SecretStr]:
     if text.startswith("{"):
         pairs = _object(name, text)
     else:
-        for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
+        for line in filter(None, (part.strip() for part in NEXT_HEADER.split(text))):
             header, colon, value = line.partition(":")
             pairs[header.strip()] = value.strip() if colon else None
     headers = {}

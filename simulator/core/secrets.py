@@ -30,47 +30,49 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
+from simulator.core.patterns import LazyPattern
+
 MASK = "***"
 # Shorter values may well be meant otherwise, and so may words shorter than these: any letters, a plain word.
 # "sk-12" and "password" stay, "hunter2-4711" and "Tr0ub4dor" go, as does "correct horse battery".
 _SHORTEST, _WORD, _LONGEST_WORD = 6, 12, 16
-_WORDS = re.compile(r"[^\W\d_]+(?:[ ._-][^\W\d_]+)*")
+_WORDS = LazyPattern(r"[^\W\d_]+(?:[ ._-][^\W\d_]+)*")
 # What this program reads itself of the environment, and the names in the user's file of it.
 _OURS = ("REHEARSAL_", "OPENAI_")
-_IN_ENV_FILE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
+_IN_ENV_FILE = LazyPattern(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
 # What a setting's name says of its value, at its end: api_key, x-auth, shop.token, accessToken; not monkey or
 # passage, in which the words are part of another one.
-_SECRET = re.compile(
+_SECRET = LazyPattern(
     r"(?:^|[_.-]|api|access|auth|secret|client|private|subscription|session|(?-i:(?<=[a-z])(?=[A-Z])))(?:keys?|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|cookies?"
     r"|headers?|bearer|signature|sig|jwt|pat)$",
     re.IGNORECASE,
 )
 # What may be `?api_key=abc` or `&sig=abc` in an address; the login in `https://user:password@host`.
-_HINT = re.compile(r"key|token|secret|pass|auth|sig|code|jwt", re.IGNORECASE)
-_QUERY = re.compile(r"(?P<before>[?&#](?P<name>[^=&#\s\"]+)=)(?P<value>[^&#\s\"<>]+)")
-_LOGIN = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)(?P<login>[^/@\s]+)@", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{?(\w+)\}?")
+_HINT = LazyPattern(r"key|token|secret|pass|auth|sig|code|jwt", re.IGNORECASE)
+_QUERY = LazyPattern(r"(?P<before>[?&#](?P<name>[^=&#\s\"]+)=)(?P<value>[^&#\s\"<>]+)")
+_LOGIN = LazyPattern(r"(?P<before>\b[a-z][a-z0-9+.-]*://)(?P<login>[^/@\s]+)@", re.IGNORECASE)
+_REFERENCE = LazyPattern(r"\$\{?(\w+)\}?")
 # Headers in a line, as the adapter http takes them; a semicolon may also stand in a cookie.
-_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
-_PIECE = re.compile(r"[\s,;&]+")
+NEXT_HEADER = LazyPattern(r";\s*(?=[\w-]+\s*:)|\n")
+_PIECE = LazyPattern(r"[\s,;&]+")
 # Headers that every client sends or that say who asks from where: masked by their values, "application/json"
 # or the address of a shop would go from answers.
-_OPEN_HEADERS = re.compile(
+_OPEN_HEADERS = LazyPattern(
     r"accept(?:-.*)?|content-.*|user-agent|host|origin|referer|cache-control|pragma|connection|date|dnt|from"
     r"|if-.*|te|upgrade.*|via|expect|forwarded|x-forwarded-.*|sec-.*|openai-beta|anthropic-version",
     re.IGNORECASE,
 )
 # The code of a sign-in; a postcode is no secret.
-_CODE = re.compile(r"(?:auth|access|auth[_-]|access[_-])?code", re.IGNORECASE)
-_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9+.*-]+", re.IGNORECASE)
+_CODE = LazyPattern(r"(?:auth|access|auth[_-]|access[_-])?code", re.IGNORECASE)
+_MEDIA_TYPE = LazyPattern(r"[a-z]+/[a-z0-9+.*-]+", re.IGNORECASE)
 _URL_SAFE = str.maketrans("+/", "-_")
 _IN_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 # What people paste with a key, and what `docker --env-file` leaves around it.
-_SCHEME = re.compile(r"(?:authorization\s*:\s*)?Bearer\s+", re.IGNORECASE)
+_SCHEME = LazyPattern(r"(?:authorization\s*:\s*)?Bearer\s+", re.IGNORECASE)
 # Variables that hold settings of their own: the headers and further fields of models' requests.
-_OF_MODELS = re.compile(r"REHEARSAL_[A-Z]+_(?:HEADERS|EXTRA)")
+_OF_MODELS = LazyPattern(r"REHEARSAL_[A-Z]+_(?:HEADERS|EXTRA)")
 # Values that were never written into the settings themselves: "${SHOP_KEY}", "Bearer $SHOP_KEY", nothing.
-_HARMLESS = re.compile(r"(?:\s*(?:Bearer|Basic|Token)?\s*\$\{?\w+\}?\s*)?", re.IGNORECASE)
+_HARMLESS = LazyPattern(r"(?:\s*(?:Bearer|Basic|Token)?\s*\$\{?\w+\}?\s*)?", re.IGNORECASE)
 
 
 def unquoted(text: str) -> str:
@@ -123,7 +125,7 @@ def _parts(name: str, value: str) -> Iterator[_Part]:
             return
         except (ValueError, RecursionError):  # not JSON after all
             pass
-    for line in _NEXT_HEADER.split(value) if is_headers else ():
+    for line in NEXT_HEADER.split(value) if is_headers else ():
         header, colon, text = line.partition(":")
         # Without a name there is nothing to say that it is harmless.
         yield _Part(header.strip(), text.strip(), is_header=True) if colon else _Part(name, line.strip())
@@ -233,7 +235,7 @@ def _literals(text: str) -> Iterator[str]:
     """What a text with variables says itself; a plain dollar may be written twice."""
     if "$" in text:
         yield text
-    for literal in _REFERENCE.split(text.replace("$$", "\0"))[:: _REFERENCE.groups + 1]:
+    for literal in _REFERENCE.split(text.replace("$$", "\0"))[::2]:
         yield literal.replace("\0", "$").strip()
 
 

@@ -1,7 +1,6 @@
 """The settings of a run, declared once: flags, environment variables, rehearsal.toml and defaults.
 
-First the values that a setting can have beyond plain ones (targets, money, parts of the data, arrivals), then
-the settings themselves, then where they are read from.
+First money, and how values are read; then the settings themselves; then where they are read from.
 
 The same setting can be given in four places; the first that has it wins:
 
@@ -24,18 +23,17 @@ A run stores its settings (`stored_values`), without secrets and without what on
 `stored_settings` reads them back on `--resume`, `report` and `diff`.
 """
 
+import difflib
 import json
-import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
-from typing import Protocol as TypingProtocol
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -49,206 +47,31 @@ from pydantic.fields import FieldInfo
 
 from simulator.core.errors import InputError, UnknownName, value_problem
 from simulator.core.messages import Message, _
-from simulator.core.secrets import without_secrets
+from simulator.core.patterns import LazyPattern
+from simulator.core.secrets import is_secret, without_secrets
+from simulator.core.target import read_confidence, read_share, read_target
 from simulator.core.templates import read_toml
-from simulator.core.types import ATTACKS_HELD, CONVERSATION, EXPECTATIONS, Language, RedRules, Value
+from simulator.core.types import CONVERSATION, Language, RedRules, Role
 
 # Where every setting stands, for those who named one that there is not.
 SETTINGS_LISTED = _("All names: docs/reference.md.")
-_ONE_FILE = _("takes one file: put the rows into one, or run it once for each file")
-Comparison = Literal[">=", "<=", "=="]
+PREFIX = "REHEARSAL_"
+# The judges of `--judging small`.
+SMALL_JUDGES = ("turn", "groundedness", "similarity")
+SETTINGS_FILE = "rehearsal.toml"
+# The models that are asked where none is named: the smaller one where little depends on one line.
+DEFAULT_MODELS: dict[Role, str] = {
+    "user": "gpt-4.1-mini",
+    "judge": "gpt-4.1",
+    "embed": "text-embedding-3-small",
+    "demo": "gpt-4.1-mini",
+}
+# What variables of the environment say of a role's model: REHEARSAL_JUDGE_URL.
+OF_ROLES = ("MODEL", "URL", "KEY", "HEADERS", "EXTRA", "RPM", "TPM")
+# Variables that are no settings, and are read elsewhere.
+_OTHER_VARIABLES = ("CONFIG", "GOOGLE_CREDENTIALS", "BOT_KEY", "SHEETS_URL", "BENCH_DATA")
 
-# The one condition that is no comparison: people's labels certify the judge that decides.
-CERTIFIED = "certified"
-# The share of the bot's articles that questions of a run name.
-COVERAGE = "coverage"
-# The seconds within which 95 % of the answers came.
-SECONDS = "p95_seconds"
-# What a target may name beside every judge of the run (the mean of its grades, 0..1) and pass^k. All but the
-# seconds are shares 0..1.
-FIGURES = frozenset({
-    "score", "answered_correctly", "refused_correctly", "handover_correctly", EXPECTATIONS, ATTACKS_HELD,
-    COVERAGE, "red", SECONDS, CERTIFIED,
-})  # fmt: skip
-# The share of questions with a major turn, which every target limits, to this by default: however good the
-# mean is, a bot that is gravely wrong on more than every fifth question does not pass (--max-major).
-MAJOR, MAX_MAJOR = "major", 0.2
-# Of every other figure more is better.
-LOWER_IS_BETTER = frozenset({"red", MAJOR, SECONDS})
-# Of the grades that a target reads so many have to be there, and of so many of the questions.
-MIN_GRADED = 0.9
-# Some failures are to be expected of any endpoint: of grades and of customers' lines so many may fail.
-MAX_FAILED = 0.05
-TARGET_EXAMPLE = "turn >= 0.9 and red <= 0.1"
-
-# `turn >= 0.9`: name, comparison, number. The name is anything without spaces, comparison signs, "!" and
-# brackets ("!=" must not be read as a name and "="): `path.gpt_similarity` and `pass^3` are names, too.
-_TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==)\s*(\d+\.?\d*|\.\d+)")
-# Of repeated questions, the chance that k repeats all pass (k from 1 to 100, as --repeats): Yao et al., 2024,
-# tau-bench, whose pass^k asks for reliability where pass@k asks for one success.
-_REPEATS = re.compile(r"pass\^([1-9]\d?|100)")
-# People write 90% or 90点 for 90.
-_PERCENT = re.compile(r"(?<=\d)\s*[%％点]$")
-_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
-
-
-class Condition(Value):
-    """One comparison of a figure of the run with a threshold: a share 0..1, or seconds."""
-
-    name: str
-    comparison: Comparison
-    threshold: float
-
-    @property
-    def repeats(self) -> int | None:
-        """The k of pass^k: how many repeats of a question have to pass; None for any other figure."""
-        match = _REPEATS.fullmatch(self.name)
-        return int(match[1]) if match else None
-
-    @property
-    def rises(self) -> bool:
-        """Whether more is better."""
-        return self.name not in LOWER_IS_BETTER
-
-    @property
-    def is_fact(self) -> bool:
-        """Whether the figure itself decides, whatever the confidence: what was counted is no sample."""
-        return self.comparison == "==" or self.name == COVERAGE
-
-    @property
-    def text(self) -> str:
-        """The condition as it is written."""
-        return CERTIFIED if self.name == CERTIFIED else f"{self.name} {self.comparison} {self.threshold:.10g}"
-
-    def holds(self, value: float) -> bool:
-        """Whether a figure meets the threshold; what differs by a rounding error is equal.
-
-        Figures are means of floats: a mean of 0.9 that is 0.8999999999999999 as a float meets `>= 0.9`.
-        """
-        apart = value - self.threshold
-        return abs(apart) < 1e-9 or (self.comparison != "==" and (apart > 0) == self.rises)
-
-
-def read_target(value: object) -> float | str | None:
-    """A target as it was set: a share (90 means 0.9) or the text of its conditions; ValueError if neither.
-
-    Conditions are kept as text, because a run stores its settings as JSON, and are written anew, so that two
-    spellings of one target are equal: "turn>=90" -> "turn >= 0.9".
-    """
-    if value is None:
-        return None
-    text = _PERCENT.sub("", value.strip()) if isinstance(value, str) else value
-    try:
-        # `true` in TOML is a number to Python, and would be a target of 100 %.
-        number = math.nan if isinstance(text, bool) else float(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return " and ".join(condition.text for condition in parse_conditions(str(text)))
-    return _share(number)
-
-
-def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """The conditions of an expression, each once; ValueError says what is wrong with it.
-
-    Only `and` joins them. With `or` and brackets a gate could be met by its least important half.
-    """
-    # Full-width signs and digits are typed with a Japanese keyboard: ｔｕｒｎ＞＝９０.
-    plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
-    return tuple(dict.fromkeys(_condition(part.strip()) for part in _AND.split(plain)))
-
-
-def _condition(part: str) -> Condition:
-    """One condition, its threshold on the scale of its figure; ValueError for one that makes no sense."""
-    if part == CERTIFIED:
-        return Condition(name=CERTIFIED, comparison="==", threshold=1)
-    match = _TERM.fullmatch(part)
-    if match is None:
-        msg = _(
-            "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and: {example}",
-            part=part,
-            example=TARGET_EXAMPLE,
-        )
-        raise ValueError(msg)
-    name, comparison, number = match.groups()
-    threshold = float(number)
-    if name != SECONDS and threshold:
-        threshold = _share(threshold)
-    condition = Condition.model_validate({"name": name, "comparison": comparison, "threshold": threshold})
-    # Of any other name nobody knows yet whether it is a judge or misspelt: `check_names` does.
-    if (name in FIGURES or condition.repeats) and (problem := _wrong_comparison(condition)):
-        raise ValueError(problem)
-    return condition
-
-
-def _wrong_comparison(condition: Condition) -> Message | None:
-    """What is said of a comparison that its figure cannot be asked; None where it can.
-
-    Nothing passes for being bad. A share may be asked to be all or none (`expectations == 1`, `red == 0`),
-    and no other has to be hit exactly.
-    """
-    usual, best = (">=", 1) if condition.rises else ("<=", 0)
-    if condition.comparison == usual or (condition.comparison == "==" and condition.threshold == best):
-        return None
-    instead = condition.model_copy(update={"comparison": usual}).text
-    return _(
-        "{condition} is not what a target can ask: write {instead}", condition=condition.text, instead=instead
-    )
-
-
-def _share(value: float) -> float:
-    """90 means 0.9; 1.2 and what is outside 0..100 are mistakes.
-
-    Between 1 and 2 nobody can tell a percentage from a share: 1.2 is a mistyped 0.12, 12 or 120.
-    """
-    if not (0 < value <= 1 or 2 <= value <= 100):
-        raise ValueError(_("must be between 0 and 1, or a percentage from 2 to 100"))
-    return value / 100 if value > 1 else value
-
-
-def read_share(value: object) -> object:
-    """A share as it was set: 20 and 20% mean 0.2, 1% is 0.01 and 0 is one, too; ValueError for 1.5 or 200."""
-    text = unicodedata.normalize("NFKC", value).strip() if isinstance(value, str) else value
-    try:
-        if isinstance(text, str) and text.endswith("%"):
-            return float(text.removesuffix("%")) / 100
-        number = float(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return value  # told as no number
-    return number and _share(number)
-
-
-def read_confidence(value: object) -> float | None:
-    """A certainty as it was set: 95 and 95% mean 0.95, off means None; ValueError for anything else."""
-    text = unicodedata.normalize("NFKC", value).strip().casefold() if isinstance(value, str) else value
-    if text is None or text == "off":
-        return None
-    try:
-        number = float(text.removesuffix("%") if isinstance(text, str) else text)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = math.nan
-    share = number / 100 if number > 1 else number
-    if isinstance(value, bool) or not 0.5 < share < 1:
-        raise ValueError(_("must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none"))
-    return share
-
-
-def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
-    """The conditions that a target stands for; a number is asked of the run's score."""
-    if target is None:
-        return ()
-    if isinstance(target, str):
-        return parse_conditions(target)
-    return (Condition(name="score", comparison=">=", threshold=target),)
-
-
-def check_names(target: float | str | None, judges: Iterable[str]) -> None:
-    """Raises InputError for a condition about something that no run has, or asked the wrong way."""
-    figures = {*FIGURES, *judges}
-    for condition in target_conditions(target):
-        if condition.name not in figures and not condition.repeats:
-            raise UnknownName(_("figure in --target"), condition.name, sorted(figures))
-        if problem := _wrong_comparison(condition):
-            raise InputError(problem)
-
+# --- Money ---
 
 # Yen for a dollar: a round figure, not today's rate. Nothing is fetched for it, so that a forecast made
 # tomorrow is the same.
@@ -257,7 +80,7 @@ JPY_PER_USD = 150.0
 PER = 1_000_000
 # "$5", "5usd", "800円": a sign before or a unit behind, after NFKC and without spaces and commas.
 # Commas between thousands only: whoever writes 0,01 or 1,5 means something else.
-_AMOUNT = re.compile(r"([$¥]?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
+_AMOUNT = LazyPattern(r"([$¥]?)((?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
 _YEN = ("¥", "jpy", "円")
 
 
@@ -358,12 +181,15 @@ def missing_price(role: str, model: str) -> Message:
     )
 
 
+# --- How values are read ---
+
+
 def read_patterns(value: Any) -> Any:
     """One regular expression or several; ValueError names an invalid one.
 
     Unlike names they are not parted at commas: `[0-9]{3,5}` is one expression.
     """
-    patterns = (value,) if isinstance(value, str) else value
+    patterns = _listed(value)
     for pattern in patterns if isinstance(patterns, (list, tuple)) else ():
         try:
             re.compile(pattern)
@@ -377,11 +203,11 @@ def read_patterns(value: Any) -> Any:
 
 def read_columns(value: Any) -> Any:
     """`references=answer,question=Q` as pairs, our column first; ValueError says what is wrong with it."""
-    items = [value] if isinstance(value, str) else value
-    if not isinstance(items, (list, tuple)):
+    pairs = _parted(value)
+    if not isinstance(pairs, list):
         return value
     columns: dict[str, str] = {}
-    for item in (part.strip() for items_text in items for part in str(items_text).split(",")):
+    for item in pairs:
         ours, equals, theirs = (part.strip() for part in item.partition("="))
         if not (ours and equals and theirs):
             msg = _("'{item}' is not CASE=FILE; write references=answer, our column first", item=item)
@@ -390,16 +216,12 @@ def read_columns(value: Any) -> Any:
     return columns
 
 
-def _some(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names:
-        raise ValueError(_("name at least one judge"))
-    return names
-
-
-def _reports(names: tuple[str, ...]) -> tuple[str, ...]:
-    """By our names for those that people use for a report; the page is written anyway."""
-    called = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
-    return tuple(dict.fromkeys(called.get(name, name) for name in names if name != "html"))
+def read_names(value: Any) -> Any:
+    """'a,b' and ['a', 'b'] mean the same; each is a name once."""
+    names = _parted(value)
+    if value and names == []:
+        raise ValueError(_("names nothing"))
+    return tuple(dict.fromkeys(names)) if isinstance(names, list) else names
 
 
 def _read_labels(value: Any) -> Any:
@@ -407,22 +229,22 @@ def _read_labels(value: Any) -> Any:
 
     "A, B" -> {"A": ("A",), "B": ("B",)}; a stored run may have {"1": ("1", "fine")}.
     """
-    names = _texts(value)
-    if not isinstance(names, (list, tuple)):
-        return names
-    listed = (label.strip() for name in names for label in str(name).split(","))
-    return {label: (label,) for label in listed if label}
+    labels = _parted(value)
+    return {label: (label,) for label in labels} if isinstance(labels, list) else labels
 
 
-def read_names(value: Any) -> Any:
-    """'a,b' and ['a', 'b'] mean the same."""
-    given = _texts(value)
-    if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
-        return value
-    names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
-    if given and not names:
+def _read_judges(value: Any) -> Any:
+    if value in ([], ()):
         raise ValueError(_("names nothing"))
-    return names
+    return read_names(value)
+
+
+def _read_reports(value: Any) -> Any:
+    """By our names for those that people use for a report; the page is written anyway."""
+    names = read_names(value)
+    called = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
+    is_read = isinstance(names, tuple)
+    return tuple(dict.fromkeys(called.get(n, n) for n in names if n != "html")) if is_read else names
 
 
 def _read_file(value: Any) -> Any:
@@ -435,14 +257,6 @@ def _read_file(value: Any) -> Any:
     return value
 
 
-def _read_players(value: Any) -> Any:
-    """As other names, but one that is there twice is a mistake, and is kept."""
-    given = _texts(value)
-    if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
-        return value
-    return tuple(name.strip() for players in given for name in players.split(",") if name.strip())
-
-
 def _read_set(value: Any) -> Any:
     """Flags arrive as ['key=value']; TOML values of any simple type as a table.
 
@@ -453,7 +267,7 @@ def _read_set(value: Any) -> Any:
     if not isinstance(value, (str, list, tuple)):
         raise ValueError(_("must be a table of settings"))
     pairs = {}
-    for item in _texts(value):
+    for item in _listed(value):
         key, separator, text = str(item).partition("=")
         if not separator or not key.strip():
             raise ValueError(_("'{item}' is not key=value", item=item))
@@ -467,181 +281,257 @@ def _read_switch(value: Any) -> Any:
     return "on" if value else "off"
 
 
-def _texts(value: Any) -> Any:
+def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-def setting(text: str, default: Any = None) -> Any:
-    """A setting with what help says of it."""
-    return Field(default, description=text)
+def _parted(value: Any) -> Any:
+    """The texts between commas, in one list; what is no text and no list of texts as it is."""
+    texts = _listed(value)
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        return value
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
+
+_ONE_FILE = _("takes one file: put the rows into one, or run it once for each file")
+
+# --- The settings ---
 
 Protocol = Literal["dialogue", "single_turn"]
-Positive = Annotated[int, Field(ge=1)]
 
 
-class RowSettings(BaseModel):
-    """The part of the settings that `evaluate` adds; a dialogue leaves all of it at its default.
+class Group(NamedTuple):
+    """Settings under one title of help.
 
-    `protocol` is no option: the command decides it.
+    `protocol` is the only kind of run that has them, None: any. Those that are not `stored` say how to start
+    or to show a run, not what the run is: whoever resumes it says them anew.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    title: str
+    protocol: Protocol | None = None
+    stored: bool = True
 
-    protocol: Protocol = setting("Whether customers talk, or each row is asked once.", "dialogue")
-    prompt: str | None = setting("Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
-    sample: Positive | None = setting("Only N random rows.")
-    labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = setting(
-        "All labels (default: of the prompt or data).", {}
-    )
+    def setting(self, text: str, default: Any = None, **looks: Any) -> Any:
+        """A setting of this group; see `setting`."""
+        return setting(text, default, **{"group": self, "stored": self.stored, **looks})
+
+    def usual(self, text: str, default: Any = None, **looks: Any) -> Any:
+        """A setting that `--help` shows; it shows the others with `--help-all`."""
+        return self.setting(text, default, usual=True, **looks)
 
 
-PREFIX = "REHEARSAL_"
-# The judges of `--judging small`.
-SMALL_JUDGES = ("turn", "groundedness", "similarity")
-SETTINGS_FILE = "rehearsal.toml"
-# These say how to start or to show a run, not what the run is; they are not stored in it. Whoever resumes it
-# or paints it again says so anew.
-NOT_STORED = frozenset({
-    "resume", "dry_run", "to", "json_output", "verbose", "runs", "sheet", "worksheet",
-    "tests",
-})  # fmt: skip
+BOT, JUDGES, GATE, RUNNING = map(Group, ("Bot", "Judges", "Gate", "Running"))
+CUSTOMERS, ROWS = Group("Customers", "dialogue"), Group("Rows", "single_turn")
+OUTPUT = Group("Output", stored=False)
 
+
+@dataclass(frozen=True)
+class Looks:
+    """How help shows a setting, and what becomes of it.
+
+    `shape` is what its value looks like (`FILE`, `SECONDS`), where its type does not say that; `usual` and
+    `stored` are as in `Group`. A setting without a group is no option.
+    """
+
+    group: Group | None = None
+    shape: str = ""
+    usual: bool = False
+    stored: bool = True
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Adds nothing to a JSON schema."""
+
+
+def setting(text: str, default: Any = None, **looks: Any) -> Any:
+    """A setting with what help says of it; `looks` are the fields of `Looks`."""
+    return Field(default, description=text, json_schema_extra=Looks(**looks))
+
+
+Positive = Annotated[int, Field(ge=1)]
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
 Count = Annotated[int, Field(ge=1, le=10_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+_SETTINGS = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
-class Settings(RowSettings):
+class Settings(BaseModel):
     """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml.
 
-    The text of a field is what --help and docs/reference.md say of it; docs/reference.md is made from here.
-    Fields are validated in the order in which they stand here: `patience` needs `timeout`.
+    The text of a field is what --help and docs/reference.md say of it, and both have the fields in this
+    order. They are validated in it, too: `patience` needs `timeout`.
     """
 
-    persona: Names = setting(
-        "Who plays the customer: a name, your own file.toml, a mix of them, or all; repeatable. "
-        "Default: for each question one of angry, calm and beginner, by lot.",
-        (),
-    )
-    cases: Annotated[str | None, BeforeValidator(_read_file)] = setting(
-        "Your questions: CSV, JSONL, Excel (also .gz), or sheet:KEY. Default: the bundled ones."
-    )
-    columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = setting(
-        "Which column of your file holds which field: references=answer; repeatable.", {}
-    )
-    limit: Positive | None = setting("Only the first N questions.")
-    adapter: str = setting(
+    model_config = _SETTINGS
+
+    adapter: str = BOT.usual(
         "The bot: a name that `list` shows, or your own function: bot.py:answer. "
         "Needed with your questions, unless they have answers.",
         "demo",
     )
-    set: Annotated[dict[str, str], BeforeValidator(_read_set)] = setting(
-        "A setting of the adapter; repeatable.", {}
+    set: Annotated[dict[str, str], BeforeValidator(_read_set)] = BOT.usual(
+        "A setting of the adapter; repeatable.", {}, shape="KEY=VALUE"
     )
-    turns: Annotated[int, Field(ge=1, le=50)] = setting(
+    cases: Annotated[str | None, BeforeValidator(_read_file)] = BOT.usual(
+        "Your questions: CSV, JSONL, Excel (also .gz), or sheet:KEY. Default: the bundled ones.", shape="FILE"
+    )
+    language: Literal["ja", "en", "all"] | None = BOT.usual(
+        "Language of messages and questions. Default: your terminal's; all in your question file."
+    )
+    limit: Positive | None = BOT.usual("Only the first N questions.")
+    columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = BOT.setting(
+        "Which column of your file holds which field: references=answer; repeatable.",
+        {},
+        shape="CASE=FILE,...",
+    )
+    repeats: Annotated[int, Field(ge=1, le=100)] = BOT.setting(
+        "How often each customer asks each question.", 1
+    )
+    seed: int = BOT.setting("Seed of every random choice.", 42)
+    redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = BOT.setting(
+        "Mask personal data before anything is stored or sent to a model; auto: with recorded answers only.",
+        "off",
+    )
+    redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = BOT.setting(
+        "What else to mask: a regular expression, of which its group or all is masked; repeatable.",
+        (),
+        shape="REGEX",
+    )
+
+    persona: Names = CUSTOMERS.usual(
+        "Who plays the customer: a name, your own file.toml, a mix of them, or all; repeatable. "
+        "Default: for each question one of angry, calm and beginner, by lot.",
+        (),
+    )
+    turns: Annotated[int, Field(ge=1, le=50)] = CUSTOMERS.usual(
         "Maximum number of questions a customer asks in one conversation.", 3
     )
-    repeats: Annotated[int, Field(ge=1, le=100)] = setting("How often each customer asks each question.", 1)
-    judges: Annotated[Names, AfterValidator(_some)] = setting(
+    # A name that is there twice is a mistake, and is kept.
+    user_model: Annotated[tuple[str, ...], BeforeValidator(_parted)] = CUSTOMERS.usual(
+        "Model that plays the customer; repeatable: each plays every question, and the score says"
+        " how far they differ.",
+        (),
+        shape="MODEL",
+    )
+    replay: str | None = CUSTOMERS.usual(
+        "Repeat the customers' messages of an earlier run, as many in each conversation, to this bot.",
+        shape="RUN",
+    )
+    voice_opening: bool = CUSTOMERS.setting("Word the first question, too, as this customer would.", False)
+    script: str | None = CUSTOMERS.setting(
+        "What customers say before they go on alone (a file).", shape="FILE"
+    )
+    greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
+
+    judges: Annotated[tuple[str, ...], BeforeValidator(_read_judges)] = JUDGES.usual(
         "Who grades: names that `list` shows or your own files, separated by commas.",
         ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine", CONVERSATION),
+        shape="NAME,...",
     )
-    judging: Literal["combined", "separate", "small"] = setting(
+    judge_model: str | None = JUDGES.usual("Model that grades.", shape="MODEL")
+    judging: Literal["combined", "separate", "small"] = JUDGES.setting(
         "All grades of an answer from one model call (combined), one call for each "
         "(separate), or for small models three judges in fewer words (small).",
         "combined",
     )
-    causes: Literal["model", "ids"] = setting(
+    knowledge: str | None = JUDGES.usual(
+        "The bot's own articles, to tell missing from not found.", shape="PATH"
+    )
+    embed_model: str | None = JUDGES.setting("Embeddings for the cosine judge.", shape="MODEL")
+    demo_model: str | None = JUDGES.setting(
+        "Model behind the demo bot; `lexical` is its simple version (no AI).", shape="MODEL"
+    )
+    causes: Literal["model", "ids"] = JUDGES.setting(
         "How to find why an answer needs review, and which of these answers share one fault: "
         "ask the judge's model (model), or only compare ids, marks and texts (ids).",
         "model",
     )
-    retest: Share = setting("Share of answers graded twice, to see how often a grade changes.", 0.0)
-    contacts: str | None = setting("Your desk's phone numbers, address, hours (judge facts).")
-    rules: str | None = setting("What your desk must not say: id, text, severity (for risk).")
-    guidelines: str | None = setting("Your desk's rules of conduct for judges (text, TOML).")
-    offline: bool = setting("No model at all: simple versions (no AI) play every role.", False)
-    language: Literal["ja", "en", "all"] | None = setting(
-        "Language of messages and questions. Default: your terminal's; all in your question file."
+    retest: Share = JUDGES.setting(
+        "Share of answers graded twice, to see how often a grade changes.", 0.0, shape="SHARE"
     )
-    concurrency: Count = setting("Conversations held at the same time.", 32)
-    calls: Count = setting("Model calls in flight at each endpoint.", 64)
-    rpm: Positive | None = setting("Requests per minute that each endpoint allows.")
-    tpm: Positive | None = setting("Tokens per minute that each endpoint allows.")
-    timeout: Seconds = setting("Seconds to wait for an answer from the bot or a model.", 60.0)
-    patience: Seconds = Field(
-        default_factory=lambda given: max(120.0, given["timeout"]),
-        description="Maximum for one call, including retries and waits. "
-        "Default: 120, or --timeout if longer.",
+    guidelines: str | None = JUDGES.setting(
+        "Your desk's rules of conduct for judges (text, TOML).", shape="FILE"
     )
-    cache: Literal["on", "off"] = setting(
-        "Whether models' answers to identical requests are kept and used again.", "on"
+    contacts: str | None = JUDGES.setting(
+        "Your desk's phone numbers, address, hours (judge facts).", shape="FILE"
     )
-    user_model: Annotated[tuple[str, ...], BeforeValidator(_read_players)] = setting(
-        "Model that plays the customer; repeatable: each plays every question, and the score says"
-        " how far they differ.",
-        (),
-    )
-    judge_model: str | None = setting("Model that grades.")
-    embed_model: str | None = setting("Embeddings for the cosine judge.")
-    demo_model: str | None = setting("Model behind the demo bot; `lexical` is its simple version (no AI).")
-    voice_opening: bool = setting("Word the first question, too, as this customer would.", False)
-    script: str | None = setting("What customers say before they go on alone (a file).")
-    replay: str | None = setting(
-        "Repeat the customers' messages of an earlier run, as many in each conversation, to this bot."
-    )
-    seed: int = setting("Seed of every random choice.", 42)
-    target: Annotated[float | str | None, BeforeValidator(read_target)] = setting(
-        "The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
-        "'turn >= 0.9 and red <= 0.1' hold."
-    )
-    max_major: Annotated[Share | None, BeforeValidator(read_share)] = setting(
-        "Maximum share of questions with a serious error that a target allows. Default: 0.2, "
-        "with --confidence 0."
-    )
-    confidence: Annotated[Annotated[float, Field(gt=0.5, lt=1)] | None, BeforeValidator(read_confidence)] = (
-        setting(
-            "Pass only when the score reaches the target with this confidence: 0.95 is typical, off is none."
-        )
-    )
-    knowledge: str | None = setting("The bot's own articles, to tell missing from not found.")
-    prices: dict[str, Price] = setting(
-        'Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).', {}
-    )
-    budget: Amount | None = setting(
-        "Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
-    )
-    redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = setting(
-        "Mask personal data before anything is stored or sent to a model; auto: with recorded answers only.",
-        "off",
-    )
-    redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = setting(
-        "What else to mask: a regular expression, of which its group or all is masked; repeatable.", ()
+    rules: str | None = JUDGES.setting(
+        "What your desk must not say: id, text, severity (for risk).", shape="FILE"
     )
     # Made without checks, for which a page of help would wait.
     red: RedRules = setting(
         "Which answers need review (table [red] of rehearsal.toml).", RedRules.model_construct()
     )
-    greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
-    to: Annotated[Names, AfterValidator(_reports)] = setting(
+
+    target: Annotated[float | str | None, BeforeValidator(read_target)] = GATE.usual(
+        "The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
+        "'turn >= 0.9 and red <= 0.1' hold.",
+        shape="SCORE",
+    )
+    max_major: Annotated[Share | None, BeforeValidator(read_share)] = GATE.usual(
+        "Maximum share of questions with a serious error that a target allows. Default: 0.2, "
+        "with --confidence 0.",
+        shape="SHARE",
+    )
+    confidence: Annotated[float | None, BeforeValidator(read_confidence)] = GATE.usual(
+        "Pass only when the score reaches the target with this confidence: 0.95 is typical, off is none.",
+        shape="SHARE",
+    )
+
+    offline: bool = RUNNING.usual("No model at all: simple versions (no AI) play every role.", False)
+    dry_run: bool = RUNNING.usual("Show what a run will take and cost; start nothing.", False, stored=False)
+    budget: Amount | None = RUNNING.setting(
+        "Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円.", shape="AMOUNT"
+    )
+    resume: str | None = RUNNING.usual(
+        "Finish a run that was interrupted or lost something: id, latest, or path.", shape="RUN", stored=False
+    )
+    concurrency: Count = RUNNING.setting("Conversations held at the same time.", 32)
+    calls: Count = RUNNING.setting("Model calls in flight at each endpoint.", 64)
+    rpm: Positive | None = RUNNING.setting("Requests per minute that each endpoint allows.")
+    tpm: Positive | None = RUNNING.setting("Tokens per minute that each endpoint allows.")
+    timeout: Seconds = RUNNING.setting(
+        "Seconds to wait for an answer from the bot or a model.", 60.0, shape="SECONDS"
+    )
+    patience: Seconds = Field(
+        default_factory=lambda given: max(120.0, given["timeout"]),
+        description="Maximum for one call, including retries and waits. "
+        "Default: 120, or --timeout if longer.",
+        json_schema_extra=Looks(RUNNING, "SECONDS"),
+    )
+    cache: Literal["on", "off"] = RUNNING.setting(
+        "Whether models' answers to identical requests are kept and used again.", "on"
+    )
+    prices: dict[str, Price] = RUNNING.setting(
+        'Your own model prices (TOML file, or [prices."model"] of rehearsal.toml).', {}, shape="FILE"
+    )
+
+    # Of `evaluate` alone; `protocol` is no option, for the command decides it.
+    protocol: Protocol = setting("Whether customers talk, or each row is asked once.", "dialogue")
+    prompt: str | None = ROWS.usual("Prompt for each row: a name, NAME:VARIANT, or a file.toml.")
+    labels: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_read_labels)] = ROWS.usual(
+        "All labels (default: of the prompt or data).", {}, shape="NAME,..."
+    )
+    sample: Positive | None = ROWS.usual("Only N random rows.")
+
+    runs: Path = OUTPUT.usual("Folder of the runs.", Path("runs"), shape="FOLDER")
+    to: Annotated[tuple[str, ...], BeforeValidator(_read_reports)] = OUTPUT.usual(
         "Reports in addition to report.html: sheets, xlsx, json, csv, junit, markdown, otlp, "
         "https://..., your.py:function.",
         (),
+        shape="NAME,...",
     )
-    sheet: str | None = setting("The Google Sheet to write to and read back: key or address.")
-    worksheet: str | None = setting("Suffix of worksheet names, to share one spreadsheet.")
-    tests: Path = setting(
+    sheet: str | None = OUTPUT.usual(
+        "The Google Sheet to write to and read back: key or address.", shape="KEY"
+    )
+    worksheet: str | None = OUTPUT.setting("Suffix of worksheet names, to share one spreadsheet.")
+    tests: Path = OUTPUT.setting(
         "Where `review` writes what the team made tests: a question file (.jsonl).", Path("tests.jsonl")
     )
-    runs: Path = setting("Folder of the runs.", Path("runs"))
-    resume: str | None = setting("Finish a run that was interrupted or lost something: id, latest, or path.")
-    dry_run: bool = setting("Show what a run will take and cost; start nothing.", False)
-    json_output: bool = setting("Print exactly one JSON object on stdout.", False)
-    verbose: bool = setting("Print every figure, not only what to read first.", False)
+    json_output: bool = OUTPUT.usual("Print exactly one JSON object on stdout.", False)
+    verbose: bool = OUTPUT.usual("Print every figure, not only what to read first.", False)
     # What plug-ins add (`AddedSettings`), by its name: no option itself.
-    added: dict[str, JsonValue] = {}
+    added: dict[str, JsonValue] = {}  # fmt: skip
 
     @model_validator(mode="before")
     @classmethod
@@ -680,14 +570,14 @@ class Settings(RowSettings):
 
         As JSON: tuples are lists, paths are texts, and secrets among `set` are `***`.
         """
-        unstored = self._unstored()
+        unstored = _unstored()
         stored = self.model_dump(mode="json", exclude={*unstored, "added"})
         added = {name: value for name, value in self.added.items() if name not in unstored}
         return stored | added | {"set": without_secrets(self.set)}
 
     def unstored_values(self) -> dict[str, Any]:
         """What no run stores, and whoever resumes one says anew."""
-        return {name: self.value(name) for name in self._unstored()}
+        return {name: self.value(name) for name in _unstored()}
 
     def value(self, name: str) -> Any:
         """The value of a setting by its name, also of one that a plug-in has added."""
@@ -695,78 +585,16 @@ class Settings(RowSettings):
             return getattr(self, name)
         return self.added.get(name, setting_fields()[name].get_default())
 
-    @staticmethod
-    def _unstored() -> frozenset[str]:
-        return NOT_STORED.union(*(model.unstored for model in added_settings()))
-
-
-# The settings in groups, by the titles under which help shows them, in its order. Each stands here once.
-GROUPS = {
-    "Bot": (
-        "adapter", "set", "cases", "language", "limit", "columns", "repeats", "seed", "redact",
-        "redact_patterns",
-    ),
-    "Customers": (
-        "persona", "turns", "user_model", "replay", "voice_opening", "script",
-    ),
-    "Judges": (
-        "judges", "judge_model", "judging", "knowledge", "embed_model", "demo_model",
-        "causes", "retest", "guidelines", "contacts", "rules",
-    ),
-    "Gate": ("target", "max_major", "confidence"),
-    "Running": (
-        "offline", "dry_run", "budget", "resume", "concurrency", "calls", "rpm", "tpm", "timeout", "patience",
-        "cache", "prices",
-    ),
-    "Rows": ("prompt", "labels", "sample"),
-    "Output": (
-        "runs", "to", "sheet", "worksheet", "tests", "json_output", "verbose",
-    ),
-}  # fmt: skip
-
-
-def own_settings() -> Mapping[Protocol, frozenset[str]]:
-    """The settings that only rows of a data set have, and those that only conversations have."""
-    fields = {"single_turn": {*GROUPS["Rows"]}, "dialogue": {*GROUPS["Customers"]}}
-    for model in added_settings():
-        if model.protocol:
-            fields[model.protocol].update(model.model_fields)
-    return {"single_turn": frozenset(fields["single_turn"]), "dialogue": frozenset(fields["dialogue"])}
-
-
-def foreign_settings(protocol: Protocol) -> frozenset[str]:
-    """The settings that only runs of another protocol have."""
-    return frozenset(name for other, names in own_settings().items() if other != protocol for name in names)
-
-
-def groups() -> dict[str, tuple[str, ...]]:
-    """All settings by the titles under which help shows them, those of plug-ins included."""
-    titles = dict(GROUPS)
-    for model in added_settings():
-        titles[model.group] = (*titles.get(model.group, ()), *model.model_fields)
-    return titles
-
-
-# --- What plug-ins add ---
-
 
 class AddedSettings(BaseModel):
     """Settings that a plug-in brings: options, variables and keys of rehearsal.toml like all others.
 
-    `group` is the title under which help shows them, `protocol` the only kind of run that has them (None:
-    any), `shapes` what their values look like there (`N`, `SECONDS`), `unstored` the names of those that say
-    how to start a run, not what it is, `files` of those that name a file, `reporting` of those that `report`
-    takes. `of` reads them from the settings of a run.
+    `group` is the title under which help shows them. `of` reads them from the settings of a run.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = _SETTINGS
 
-    group: ClassVar[str]
-    protocol: ClassVar[Protocol | None] = None
-    shapes: ClassVar[Mapping[str, str]] = {}
-    unstored: ClassVar[frozenset[str]] = frozenset()
-    files: ClassVar[frozenset[str]] = frozenset()
-    reporting: ClassVar[frozenset[str]] = frozenset()
+    group: ClassVar[Group]
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -784,45 +612,63 @@ class AddedSettings(BaseModel):
         )
 
 
-class AddedBy(TypingProtocol):
-    """Knows what plug-ins add."""
-
-    def models(self) -> Sequence[type[AddedSettings]]:
-        """The settings of those that are there."""
-        ...
-
-    def missing(self, name: str) -> InputError | None:
-        """What is said of a setting whose plug-in is not there; None for any other name."""
-        ...
+# The settings of plug-ins, each as a model; and what is said of one whose plug-in is not there.
+AddedModels = Callable[[], Sequence[type[AddedSettings]]]
+Missing = Callable[[str], InputError | None]
+_OFFERED: list[tuple[AddedModels, Missing]] = []
 
 
-_ADDED_BY: list[AddedBy] = []
-
-
-def offer_settings(added: AddedBy) -> None:
+def offer_settings(models: AddedModels, missing: Missing) -> None:
     """Makes the settings of plug-ins known; said by whoever starts the program."""
-    _ADDED_BY[:] = [added]
+    _OFFERED[:] = [(models, missing)]
 
 
 def added_settings() -> Sequence[type[AddedSettings]]:
     """The settings of plug-ins, each as a model."""
-    return [model for added in _ADDED_BY for model in added.models()]
-
-
-def added_files() -> frozenset[str]:
-    """The settings of plug-ins that name a file."""
-    return frozenset(name for model in added_settings() for name in model.files)
-
-
-def added_reporting() -> tuple[str, ...]:
-    """The settings of plug-ins that `report` takes."""
-    return tuple(name for model in added_settings() for name in sorted(model.reporting))
+    return [model for models, _missing in _OFFERED for model in models()]
 
 
 def setting_fields() -> dict[str, FieldInfo]:
     """Every setting by its name, those of plug-ins included."""
     fields = {name: field for name, field in Settings.model_fields.items() if name != "added"}
     return fields | {name: field for model in added_settings() for name, field in model.model_fields.items()}
+
+
+def looks() -> dict[str, Looks]:
+    """How help shows every setting, by its name; in the order of the groups."""
+    every = {name: _looks_of(field) for name, field in Settings.model_fields.items() if name != "added"}
+    for model in added_settings():
+        every |= {n: replace(_looks_of(field), group=model.group) for n, field in model.model_fields.items()}
+    return every
+
+
+def _looks_of(field: FieldInfo) -> Looks:
+    assert isinstance(field.json_schema_extra, Looks)  # noqa: S101 - `setting` made it
+    return field.json_schema_extra
+
+
+def _unstored() -> frozenset[str]:
+    return frozenset(name for name, look in looks().items() if not look.stored)
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """All settings that are options, by the titles under which help shows them."""
+    titles: dict[str, tuple[str, ...]] = {}
+    for name, look in looks().items():
+        if look.group:
+            titles[look.group.title] = (*titles.get(look.group.title, ()), name)
+    return titles
+
+
+def own_settings(protocol: Protocol) -> frozenset[str]:
+    """The settings that only runs of this protocol have."""
+    every = looks().items()
+    return frozenset(name for name, look in every if look.group and look.group.protocol == protocol)
+
+
+def foreign_settings(protocol: Protocol) -> frozenset[str]:
+    """The settings that only runs of another protocol have."""
+    return frozenset().union(*(own_settings(other) for other in get_args(Protocol) if other != protocol))
 
 
 def is_set(settings: Settings, name: str) -> bool:
@@ -872,6 +718,7 @@ def load_settings(
     path = Path(named) if named else (folder or Path()) / SETTINGS_FILE
     from_file = read_toml(path) if named or path.exists() else {}
     # A list is read from commas; a table has no form in a variable.
+    _check_variables(environ)
     variables = {
         name: text
         for name in setting_fields()
@@ -890,6 +737,23 @@ def load_settings(
     merged["set"] = _adapter_settings(from_file, from_environment, given)
     merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
     return _validated(merged, shown, _("(in {file})", file=path.name))
+
+
+def _check_variables(environ: Mapping[str, str]) -> None:
+    """Raises UnknownName for a REHEARSAL_ variable that nothing reads: it is misspelt.
+
+    One that is called like a secret may be the user's, whose settings name it (`${REHEARSAL_SHOP_KEY}`); it
+    is refused where it is nearly the name of another.
+    """
+    of_roles = (f"{role}_{name}" for role in get_args(Role) for name in OF_ROLES)
+    known = {name.upper() for name in (*setting_fields(), *of_roles, *_OTHER_VARIABLES)}
+    for variable in sorted(environ):
+        name = variable.removeprefix(PREFIX)
+        if variable == name or name in known:
+            continue
+        if not is_secret(name) or difflib.get_close_matches(name, known, 1, 0.8):
+            names = [PREFIX + name for name in known]
+            raise UnknownName(_("variable"), variable, names, listed=SETTINGS_LISTED)
 
 
 def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
@@ -940,8 +804,8 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
     fields = setting_fields()
     for key in values:
         if key not in fields:
-            missing = next(filter(None, (added.missing(key) for added in _ADDED_BY)), None)
-            raise missing or UnknownName(_("setting"), key, fields, where, SETTINGS_LISTED)
+            error = next(filter(None, (missing(key) for _models, missing in _OFFERED)), None)
+            raise error or UnknownName(_("setting"), key, fields, where, SETTINGS_LISTED)
     try:
         for model in added_settings():
             values = {**values, **model.implied(values)}

@@ -21,7 +21,7 @@ from typing import Any
 
 from simulator.core.document import Cell, Table, Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
-from simulator.core.settings import (
+from simulator.core.target import (
     CERTIFIED,
     COVERAGE,
     FIGURES,

@@ -22,7 +22,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from simulator.core.settings import (
+from simulator.core.settings import Settings
+from simulator.core.target import (
     CERTIFIED,
     COVERAGE,
     MAJOR,
@@ -30,7 +31,6 @@ from simulator.core.settings import (
     MAX_MAJOR,
     SECONDS,
     Condition,
-    Settings,
     target_conditions,
 )
 from simulator.core.types import ATTACKS_HELD, EXPECTATIONS, Results, Value

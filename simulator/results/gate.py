@@ -17,13 +17,13 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from simulator.core.settings import (
+from simulator.core.settings import Settings
+from simulator.core.target import (
     CERTIFIED,
     COVERAGE,
     MAX_FAILED,
     MIN_GRADED,
     SECONDS,
-    Settings,
     check_names,
     target_conditions,
 )

@@ -4,15 +4,9 @@ from collections.abc import Callable, Iterable
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.settings import (
-    COVERAGE,
-    SECONDS,
-    TARGET_EXAMPLE,
-    Settings,
-    check_names,
-    target_conditions,
-)
+from simulator.core.settings import Settings
 from simulator.core.shelves import judge_name
+from simulator.core.target import COVERAGE, SECONDS, TARGET_EXAMPLE, check_names, target_conditions
 from simulator.core.types import EXPECTATIONS, Case
 from simulator.results.offered import further_figures
 from simulator.results.red import primary_judge

@@ -87,11 +87,11 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 def test_size_limit(tmp_path: Path) -> None:
     """The limit counts content bytes, also of what a packed file unpacks to."""
     for name, pack in (("a.csv", bytes), ("a.csv.gz", gzip.compress)):
-        path = saved(tmp_path, pack(b"12345"), name)
+        path = saved(tmp_path, pack(b"1" * 2_000_001), name)
 
-        assert read_text(path, most_bytes=5) == "12345"
-        with pytest.raises(CaseFileError, match="larger than 4 bytes; split"):
-            read_text(path, most_bytes=4)
+        assert len(read_text(path, most_bytes=2_000_001)) == 2_000_001
+        with pytest.raises(CaseFileError, match="larger than 2 MB; split"):
+            read_text(path, most_bytes=2_000_000)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     assert sorted(fields) == sorted(setting_fields().keys() - without_an_option)
     for name in fields:
         assert setting_fields()[name].description
-        assert (f" {flag(name)} " in shown) is (name not in own_settings()["single_turn"])
+        assert (f" {flag(name)} " in shown) is (name not in own_settings("single_turn"))
     assert max(map(len, shown.splitlines())) <= 100
 
 
@@ -175,6 +175,16 @@ def test_ctrl_c_is_one_line(run: Any) -> None:
     Path("bot.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
 
     assert run(*OWN) == (3, "", "error: interrupted.\n")
+
+
+def test_ctrl_c_while_the_program_is_loaded_is_one_line() -> None:
+    """As at any later time."""
+    Path("pydantic.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    done = subprocess.run(
+        RUN, env=os.environ | {"PYTHONPATH": str(Path.cwd())}, capture_output=True, check=False
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"", b"error: interrupted.\n")
 
 
 def test_an_env_file_adds_to_the_environment(run: Any, clean: None, monkeypatch: pytest.MonkeyPatch) -> None:

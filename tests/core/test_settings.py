@@ -10,7 +10,6 @@ from scripts import reference
 from simulator.core.errors import InputError
 from simulator.core.messages import Language
 from simulator.core.settings import (
-    NOT_STORED,
     SETTINGS_FILE,
     Settings,
     dollars,
@@ -72,7 +71,7 @@ def test_money_has_the_digits_it_needs() -> None:
 
 
 def test_every_setting_can_stand_in_the_environment() -> None:
-    """Lists and adapter settings are separated by commas; other variables are not looked at."""
+    """Lists and adapter settings are separated by commas; variables of other programs are not looked at."""
     found = load_settings({}, environ={
         "REHEARSAL_PERSONA": "angry, calm", "REHEARSAL_SET": "url=http://x,model=m",
         "REHEARSAL_SEED": "0", "REHEARSAL_LABELS": "fees, returns",
@@ -150,6 +149,16 @@ def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("variable", "near"),
+    [("REHEARSAL_TURN", "REHEARSAL_TURNS"), ("REHEARSAL_JUGE_KEY", "REHEARSAL_JUDGE_KEY")],
+)
+def test_a_misspelt_variable_is_one_line_with_the_nearest_name(variable: str, near: str) -> None:
+    """As a misspelt key of the file; a secret of the user's that settings name is none."""
+    assert f"unknown variable: '{variable}'. Did you mean {near}" in problem(environ={variable: "2"})
+    load_settings({}, environ={"REHEARSAL_SHOP_KEY": "x", "REHEARSAL_JUDGE_TPM": "9", "REHEARSALS": "1"})
+
+
+@pytest.mark.parametrize(
     ("toml", "told"),
     [
         ("turn = 3", "unknown setting: 'turn'. Did you mean turns"),
@@ -185,7 +194,7 @@ def test_a_run_goes_on_with_its_own_settings() -> None:
     )
     stored = begun.stored_values()
 
-    assert not NOT_STORED & stored.keys()
+    assert not {"resume", "to", "runs", "json_output", "sheet"} & stored.keys()
     assert stored_settings(stored, resume="x", to=("json",)) == begun
     with pytest.raises(InputError, match=r"unknown setting: 'later'.*\(stored with the run\)"):
         stored_settings(stored | {"later": 1})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.document import Block, Line
-from simulator.core.settings import Condition
+from simulator.core.target import Condition
 from simulator.core.types import (
     Answer,
     Case,

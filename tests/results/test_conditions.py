@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.settings import (
+from simulator.core.settings import Settings
+from simulator.core.target import (
     Condition,
-    Settings,
     check_names,
     parse_conditions,
     read_confidence,

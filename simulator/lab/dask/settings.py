@@ -1,12 +1,12 @@
 """The settings of runs on several machines."""
 
 import re
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator
 
 from simulator.core.messages import _
-from simulator.core.settings import AddedSettings, Count, setting
+from simulator.core.settings import RUNNING, AddedSettings, Count, setting
 
 # "2/5".
 _SHARD = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
@@ -36,14 +36,14 @@ def read_shard(text: str) -> Shard:
 class DaskSettings(AddedSettings):
     """Where conversations are held, and which part of a plan."""
 
-    group = "Running"
-    shapes: ClassVar = {"shard": "K/N", "scheduler": "ADDRESS", "workers": "N"}
-    unstored = frozenset({"scheduler", "workers"})
+    group = RUNNING
 
-    scheduler: str | None = setting("Dask scheduler of workers: tcp:// or tls://host:8786.")
-    workers: Count | None = setting("Workers to start here, or with --scheduler to wait for.")
+    scheduler: str | None = setting(
+        "Dask scheduler of workers: tcp:// or tls://host:8786.", shape="ADDRESS", stored=False
+    )
+    workers: Count | None = setting("Workers to start here, or with --scheduler to wait for.", stored=False)
     shard: Annotated[str | None, AfterValidator(lambda text: text and read_shard(text).text)] = setting(
-        "Only this part of the questions (2/5); `merge` joins them."
+        "Only this part of the questions (2/5); `merge` joins them.", shape="K/N"
     )
 
 

@@ -32,7 +32,7 @@ from simulator.core.errors import InputError, Outage, RehearsalError
 from simulator.core.loading import source_files
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import endpoints
-from simulator.core.settings import Settings, added_files, stored_settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import (
     LEXICAL,
     Case,
@@ -93,7 +93,7 @@ def user_files(settings: Settings) -> list[str]:
     code = (settings.adapter, *settings.judges)
     # `@file` is how a setting names a file for its value.
     given = (text.removeprefix("@") for text in settings.set.values())
-    of_plugins = (str(settings.added.get(name) or "") for name in added_files())
+    of_plugins = (str(settings.added.get(name) or "") for name in ("outputs", "ng_words"))
     lists = (*of_plugins, settings.guidelines or "", settings.contacts or "", settings.rules or "")
     names = [
         *(name.rpartition(":")[0] or name for name in code), *given, *lists, settings.script or "",

@@ -1,25 +1,22 @@
 """The settings of classes, of outputs and of contests."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from simulator.core.settings import AddedSettings, setting
+from simulator.core.settings import ROWS, AddedSettings, setting
 from simulator.core.types import PASSED
 
 
 class DatasetSettings(AddedSettings):
     """How the rows of a data set are scored beyond what judges say, and how their labels are chosen."""
 
-    group = "Rows"
-    protocol = "single_turn"
-    shapes: ClassVar = {"outputs": "FILE", "positive": "LABEL"}
-    files = frozenset({"outputs"})
+    group = ROWS
 
     choosing: Literal["auto", "likelihood", "generation"] = setting(
         "How a label is chosen: by its log-likelihood where the endpoint tells, or written.", "auto"
     )
-    outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).")
-    positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.")
+    outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).", shape="FILE")
+    positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.", shape="LABEL")
     scoring: Literal["contest"] | None = setting("contest: five metrics, 1-5, and a total.")
 
     @classmethod

@@ -1,15 +1,14 @@
 """The setting of runs that are graded later."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
-from simulator.core.settings import AddedSettings, setting
+from simulator.core.settings import AddedSettings, Group, setting
 
 
 class ExportSettings(AddedSettings):
     """When a run is graded."""
 
-    group = "Batches"
-    shapes: ClassVar = {}
+    group = Group("Batches")
 
     grade: Literal["now", "later"] = setting(
         "later: only hold the conversations; `grade RUN --batch` grades them at half the price.", "now"

@@ -22,8 +22,8 @@ _WITHOUT = frozenset({
     "cases", "repeats", "replay", "check", "knowledge", "shard", "scheduler",
     "workers", "dry_run", "judges", "judging", "panel", "guidelines", "contacts", "ng_words",
     "rules", "columns", "worksheet",
-    *own_settings()["single_turn"],
-    *(own_settings()["dialogue"] - {"turns", "user_model"}),
+    *own_settings("single_turn"),
+    *(own_settings("dialogue") - {"turns", "user_model"}),
 })  # fmt: skip
 _OPTIONS = tuple(name for names in groups().values() for name in names if name not in _WITHOUT)
 

@@ -33,7 +33,7 @@ from lm_eval.tasks import TaskManager
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.loading import describe_error
 from simulator.core.messages import Message, _, encodable, language_of, localised, sentences
-from simulator.core.settings import RowSettings, Settings
+from simulator.core.settings import Settings, own_settings
 from simulator.core.types import (
     MAIN_METRIC,
     Conversation,
@@ -203,7 +203,7 @@ def evaluate(
     """
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     # Prompts, judges and the like are the tasks' own, whatever rehearsal.toml says of rows.
-    of_tasks = (*RowSettings.model_fields, "judges", "cases")
+    of_tasks = (*own_settings("single_turn") & Settings.model_fields.keys(), "protocol", "judges", "cases")
     defaults = {name: Settings.model_fields[name].get_default() for name in of_tasks}
     settings = settings.model_copy(update=defaults)
     session = HarnessSession(settings, read_run(resumed) if resumed else None)

@@ -1,26 +1,21 @@
 """The settings about judges: further models, a check for drift, and a list of words."""
 
-from typing import Annotated, ClassVar
-
-from pydantic import BeforeValidator
-
-from simulator.core.settings import AddedSettings, read_names, setting
+from simulator.core.settings import JUDGES, AddedSettings, Names, setting
 
 
 class JudgingSettings(AddedSettings):
     """Which models grade as well, by which answers drift is looked for, and what a desk must not say."""
 
-    group = "Judges"
-    shapes: ClassVar = {"panel": "MODEL,...", "check": "FILE", "ng_words": "FILE"}
-    files = frozenset({"ng_words"})
+    group = JUDGES
 
-    panel: Annotated[tuple[str, ...], BeforeValidator(read_names)] = setting(
-        "More models that grade as well, to see how far they agree.", ()
+    panel: Names = setting(
+        "More models that grade as well, to see how far they agree.", (), shape="MODEL,..."
     )
     check: str | None = setting(
-        "Before the run, whether a judge still grades as when it was calibrated: its label file."
+        "Before the run, whether a judge still grades as when it was calibrated: its label file.",
+        shape="FILE",
     )
-    ng_words: str | None = setting("Words your desk must not say, bad => better (for keigo).")
+    ng_words: str | None = setting("Words your desk must not say, bad => better (for keigo).", shape="FILE")
 
 
 SETTINGS = JudgingSettings

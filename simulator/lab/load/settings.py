@@ -1,12 +1,12 @@
 """The settings of load rehearsals."""
 
 import re
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from simulator.core.messages import _
-from simulator.core.settings import AddedSettings, Count, setting
+from simulator.core.settings import AddedSettings, Count, Group, setting
 
 # "2/s", "0.5/sec", "30/min", "100/hour".
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
@@ -25,18 +25,16 @@ def read_arrival(text: str) -> float:
 class LoadSettings(AddedSettings):
     """How many customers come, when, and how long they think."""
 
-    group = "Load"
-    protocol = "dialogue"
-    shapes: ClassVar = {"customers": "N", "arrival": "RATE", "think": "SECONDS"}
+    group = Group("Load", "dialogue")
 
     customers: Count | None = setting(
         "Load test with this many customers at once; grading waits until all have left."
     )
     arrival: Annotated[
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
-    ] = setting("How many customers come: 2/s, 30/min. Default: all at once.")
+    ] = setting("How many customers come: 2/s, 30/min. Default: all at once.", shape="RATE")
     think: Annotated[float, Field(ge=0, le=3600)] | None = setting(
-        "Seconds a customer takes to read and type before the next message (median)."
+        "Seconds a customer takes to read and type before the next message (median).", shape="SECONDS"
     )
 
 
