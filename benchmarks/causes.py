@@ -214,7 +214,7 @@ def requests(every: Sequence[Row]) -> list[CauseMaterial]:
     asked = {
         material.context.conversation: material
         for own in by_desk(every)
-        for material, _keys in open_answers(*run_of(own), own[0].shelf)
+        for material, *_others in open_answers(*run_of(own), own[0].shelf)
     }
     return [asked[row.conversation.id] for row in every if row.conversation.id in asked]
 

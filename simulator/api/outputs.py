@@ -29,7 +29,8 @@ from simulator.results.disputes import read_results
 from simulator.results.figures import Summary
 from simulator.results.gate import gate_of
 from simulator.results.history import last_comparable
-from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of, improvements_of_run
+from simulator.results.knowledge import articles_of
+from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of
 from simulator.results.standing import with_standings
 from simulator.results.summary import as_json, figures_of
 from simulator.runner.masking import masks_of
@@ -194,7 +195,8 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     if not summary.red.answers:
         return None
     try:
-        return improvements_of_run(results, summary, settings, MOST_FIXES)
+        shelf = articles_of(settings)
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
-        return improvements_of(results, summary, most=MOST_FIXES)
+        shelf = None
+    return improvements_of(results, summary, shelf, MOST_FIXES)

@@ -22,7 +22,8 @@ from simulator.report.fixes import fixes_report
 from simulator.report.painters.markdown import markdown as as_markdown
 from simulator.report.tables import anchors_of
 from simulator.results.disputes import read_results
-from simulator.results.recommendations import Fix, improvements_of_run
+from simulator.results.knowledge import articles_of
+from simulator.results.recommendations import Fix, improvements_of
 from simulator.results.recommendations import as_json as fixes_json
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
@@ -54,7 +55,7 @@ def command(
     results = read_results(path)
     settings = settings_of_run(results.run.settings, flags, today)
     summary = figures_of(results, settings)
-    improvements = improvements_of_run(results, summary, settings)
+    improvements = improvements_of(results, summary, articles_of(settings))
     chosen, language = improvements.fixes[:top], report_language(results)
 
     # On a terminal the best ten, in Markdown as many as were asked for.

@@ -488,7 +488,7 @@ class ReportContext:
         return tuple(answerable_sections(self.summary.record))
 
     @cached_property
-    def causes(self) -> dict[tuple[str, int], RootCause]:
+    def causes(self) -> Mapping[tuple[str, int], RootCause]:
         """The causes of the red turns."""
         return self.improvements.causes if self.improvements else {}
 

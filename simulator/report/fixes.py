@@ -37,9 +37,9 @@ from simulator.core.titles import TITLES, Titles
 from simulator.core.types import Language
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
-from simulator.results.causes import cause_name, cause_sentence, standing_name
+from simulator.results.causes import STANDING_NAMES, cause_name, cause_sentence
 from simulator.results.figures import RedTurn, Summary
-from simulator.results.recommendations import LEAST, Example, Fix, Improvements
+from simulator.results.recommendations import LEAST, Fix, Improvements
 from simulator.results.red import red_questions
 
 # In the summary of a run: three red questions and three fixes, with all else, are 40 lines.
@@ -104,11 +104,11 @@ def how_text(improvements: Improvements) -> Text:
     )
 
 
-def dialogue(turn: Example | RedTurn) -> tuple[Fact, Fact]:
+def dialogue(red: RedTurn) -> tuple[Fact, Fact]:
     """What the customer asked, and what the bot answered."""
     return (
-        Fact(pgettext("who speaks", "Customer"), turn.question),
-        Fact(pgettext("who speaks", "Bot"), failure_text(turn.failure) or turn.answer),
+        Fact(pgettext("who speaks", "Customer"), red.question),
+        Fact(pgettext("who speaks", "Bot"), failure_text(red.failure) or red.answer),
     )
 
 
@@ -172,7 +172,7 @@ def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Me
     """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
     counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
     disputed = _("disputed") if brief and fix.is_disputed else ""
-    figures = (gain_text(fix, improvements), cause_name(fix.cause, *fix.standings), fix.who, counts, disputed)
+    figures = (gain_text(fix, improvements), cause_name(fix.cause, fix.standing), fix.who, counts, disputed)
     return _("{parts:dots}", parts=tuple(filter(None, figures)))
 
 
@@ -202,7 +202,7 @@ def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
 
     Below them the evidence of the cause, and where the other examples are.
     """
-    first, *others = fix.examples
+    (first, cause), *others = fix.examples
     facts = [
         Fact("", _figures(fix, improvements)),
         Fact("", turn_text(first.persona, first.case, first.turn, titles)),
@@ -210,11 +210,12 @@ def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
     ]
     if first.reason.strip() and not first.failure:
         facts.append(Fact(pgettext("the model that grades", "Judge"), first.reason))
-    facts.append(Fact(pgettext("of a fix", "Cause"), changed(first.cause, excerpt)))
+    facts.append(Fact(pgettext("of a fix", "Cause"), changed(cause_sentence(cause), excerpt)))
     if first.reference.strip():
         facts.append(Fact(pgettext("of a fix", "Reference answer"), first.reference))
-    where = ((turn_text(turn.persona, turn.case, turn.turn, titles), turn.question) for turn in others)
-    facts += [Fact("", _("{where}: {question}", where=place, question=question)) for place, question in where]
+    for red, _cause in others:
+        place = turn_text(red.persona, red.case, red.turn, titles)
+        facts.append(Fact("", _("{where}: {question}", where=place, question=red.question)))
     return Item(fix.what, tuple(facts), _tone(fix.is_disputed))
 
 
@@ -238,20 +239,20 @@ def cards(
             "links": [
                 (
                     anchor,
-                    example.case if context.summary.rows else context.titles("persona", example.persona),
-                    excerpt(example.question, _LINK_LENGTH),
+                    red.case if context.summary.rows else context.titles("persona", red.persona),
+                    excerpt(red.question, _LINK_LENGTH),
                 )
-                for example in fix.examples
-                if (anchor := anchors.get((example.conversation, example.turn)))
+                for red, _cause in fix.examples
+                if (anchor := anchors.get(red.key))
             ],
             "gain": gain_text(fix, improvements),
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
             "who": fix.who,
             "cause": TITLES["cause"][fix.cause],
-            "sure": standing_name(*fix.standings),
+            "sure": STANDING_NAMES[fix.standing],
             "counts": counts_text(fix),
             "disputed": fix.is_disputed,
-            "said": changed(fix.examples[0].cause, excerpt),
+            "said": changed(cause_sentence(fix.examples[0].cause), excerpt),
         }
         for fix in fixes
     ]

@@ -90,7 +90,7 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
     groups, others = _groups(questions, ranked)
     mends = ranked[: CARDS_SHOWN + CARDS_FOLDED]
     # What the page links to has to be on it: examples of fixes, then red answers in sight.
-    examples = [(example.conversation, example.turn) for fix in mends for example in fix.examples]
+    examples = [example.red.key for fix in mends for example in fix.examples]
     in_sight = [red.key for group in groups for reds in group.questions for red in reds[:READ_TURNS]]
     talks = _Talks(context, report, [id_ for id_, _turn in chain(examples, in_sight)])
     anchors = tables.anchors_of(results, (key for key in chain(examples, in_sight) if key[0] in talks.drawn))

@@ -66,7 +66,7 @@ from simulator.report.tables import (
     grade_text,
     mark_text,
 )
-from simulator.results.causes import standing_name
+from simulator.results.causes import STANDING_NAMES, cause_sentence
 from simulator.results.certificate import standing_text
 from simulator.results.figures import RedTurn, Summary, turn_failure
 from simulator.results.gate import Gate
@@ -704,10 +704,9 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
     def row(fix: Fix | int) -> SheetRow:
         if isinstance(fix, int):
             return _row(context, context.key("more"), what=rest_text(fix, context.results.run.id))
-        first, run = fix.examples[0], context.results.run.id
-        cause = text_cell(
-            context.text(TITLES["cause"][fix.cause]), note=context.text(changed(first.cause, excerpt))
-        )
+        (first, root), run = fix.examples[0], context.results.run.id
+        said = context.text(changed(cause_sentence(root), excerpt))
+        cause = text_cell(context.text(TITLES["cause"][fix.cause]), note=said)
         return _row(
             context,
             safe_text(fix.key),
@@ -715,7 +714,7 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
             what=fix.what,
             where=fix.where,
             found_cause=cause,
-            sure=standing_name(*fix.standings),
+            sure=STANDING_NAMES[fix.standing],
             gain=_rounded(fix.gain) if fix.rank and foretells else None,
             turns=len(fix.turns),
             turns_disputed=fix.disputed or None,

@@ -76,8 +76,8 @@ class Shelf:
 
     def title(self, article: str, retrieved: Iterable[Passage] = ()) -> str:
         """What an article is called here, or among these passages; empty where neither says."""
-        texts = (passage.text for passage in (*self.passages, *retrieved) if is_of(passage, article))
-        return next(filter(None, map(heading_of, texts)), "")
+        texts = (passage.text for passage in retrieved if is_of(passage, article))
+        return self._titles.get(article) or next(filter(None, map(heading_of, texts)), "")
 
     def holding(self, references: Iterable[str]) -> str:
         """The id of the piece that has one of these texts word for word; empty where none has."""
@@ -110,6 +110,15 @@ class Shelf:
                 # Rare units weigh more, and long articles have more of them.
                 scores[place] += log(1 + len(self.passages) / len(places)) / self._lengths[place]  # type: ignore[assignment]
         return [self.passages[place] for place, _score in scores.most_common(most)]
+
+    @cached_property
+    def _titles(self) -> dict[str, str]:
+        titles: dict[str, str] = {}
+        for passage in self.passages:
+            if heading := heading_of(passage.text):
+                for name in names_of(passage.id, passage.source or ""):
+                    titles.setdefault(name, heading)
+        return titles
 
     @cached_property
     def _wholes(self) -> set[str]:

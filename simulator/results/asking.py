@@ -12,7 +12,7 @@ asked is noted in the run, and `grade RUN` asks for the rest.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -30,7 +30,14 @@ from simulator.models.client import Model
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import BudgetSpent
 from simulator.results.articles import Shelf
-from simulator.results.causes import NOTE, STOPPED_NOTE, red_answers, searched, stored_verdicts
+from simulator.results.causes import (
+    NOTE,
+    STOPPED_NOTE,
+    RedAnswer,
+    red_answers,
+    searched,
+    stored_verdicts,
+)
 from simulator.results.disputes import kind_of, with_disputes
 from simulator.results.figures import Summary
 from simulator.results.knowledge import articles_of
@@ -44,10 +51,14 @@ from simulator.storage.run_file import RunFile
 
 
 class OpenAnswer(NamedTuple):
-    """A red answer whose cause a model is asked for; `keys` are those of the answers with the same fault."""
+    """A red answer whose cause a model is asked for; `keys` are those of the answers with the same fault.
+
+    `verdict` is what the model said of one of them, which then holds for all; None where it has to be asked.
+    """
 
     material: CauseMaterial
     keys: tuple[str, ...]
+    verdict: JudgedCause | None = None
 
 
 class QuestionFaults(NamedTuple):
@@ -61,29 +72,26 @@ class QuestionFaults(NamedTuple):
 def open_answers(
     results: Results, summary: Summary, shelf: Shelf, *, again: bool = False
 ) -> list[OpenAnswer]:
-    """The red answers that a model has to be asked about, each fault once, the gravest first.
+    """The red answers of which a cause is missing, each fault once, the gravest first.
 
-    With `again` also those that it was asked about before.
+    With `again` also those that have one.
     """
     stored = {} if again else stored_verdicts(results)
-    answered = {key for key, verdict in stored.items() if verdict.cause}
+    answered = {key: verdict for key, verdict in stored.items() if verdict.cause}
     place = {key: at for at, key in enumerate(summary.red.by_turn)}
     key_of = fault_keys(results)
-    first_of_fault: dict[str, tuple[int, CauseMaterial]] = {}
-    keys_of_fault: dict[str, dict[str, None]] = {}
+    faults: dict[str, list[RedAnswer]] = {}
     for answer in red_answers(results, summary, shelf):
-        if not answer.is_open:
-            continue
-        at, fault = place[answer.red.key], key_of(answer.case, answer.turn)
-        keys_of_fault.setdefault(fault, {})[answer.key] = None
-        if at < first_of_fault.get(fault, (len(place),))[0]:
-            first_of_fault[fault] = at, answer.material(NEAREST)
-    ranked = sorted(first_of_fault.items(), key=lambda item: item[1][0])
-    return [
-        OpenAnswer(material, tuple(keys_of_fault[fault]))
-        for fault, (_at, material) in ranked
-        if not keys_of_fault[fault].keys() <= answered
-    ]
+        if answer.is_open:
+            faults.setdefault(key_of(answer.case, answer.turn), []).append(answer)
+    missing = []
+    for answers in faults.values():
+        keys = tuple(dict.fromkeys(answer.key for answer in answers))
+        if not set(keys) <= answered.keys():
+            gravest = min(answers, key=lambda answer: place[answer.red.key])
+            verdict = next((answered[key] for key in keys if key in answered), None)
+            missing.append((place[gravest.red.key], OpenAnswer(gravest.material(NEAREST), keys, verdict)))
+    return [answer for _at, answer in sorted(missing, key=lambda item: item[0])]
 
 
 def faults_by_question(results: Results, summary: Summary) -> list[QuestionFaults]:
@@ -197,23 +205,17 @@ async def _ask_for_causes(
         say(_("{error} Causes are given without it.", error=error))
         shelf = Shelf(())
     judge, answers = CauseJudge(model, settings.seed), open_answers(results, summary, shelf, again=again)
-    stored = {} if again else stored_verdicts(results)
-    if n := sum(not _answered(answer.keys, stored) for answer in answers):
+    if n := sum(answer.verdict is None for answer in answers):
         say(_("Causes of answers to review, asked of the judge's model: {n}.", n=n))
 
     async def ask(answer: OpenAnswer) -> None:
-        verdict = _answered(answer.keys, stored) or await judge(answer.material)
+        verdict = answer.verdict or await judge(answer.material)
         body = verdict.model_dump_json(exclude_defaults=True)
         for key in answer.keys:
             file.save_note(f"{NOTE}{key}", body)
         file.commit()
 
     await for_each(answers, ask, settings.calls)
-
-
-def _answered(keys: Iterable[str], stored: Mapping[str, JudgedCause]) -> JudgedCause | None:
-    """What the model said of any of these answers; None where it named no cause yet."""
-    return next((verdict for key in keys if (verdict := stored.get(key)) and verdict.cause), None)
 
 
 async def ask_after_run(file: RunFile, context: RunContext) -> None:

@@ -20,15 +20,15 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _, listed, sentences
+from simulator.core.messages import Message, _, sentences
 from simulator.core.replies import LapseKind
-from simulator.core.titles import TITLES
+from simulator.core.titles import TITLES, title
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, context_key
 from simulator.results.articles import Shelf, article_of, is_of
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
-from simulator.results.rows import MarkKind
+from simulator.results.rows import Key, MarkKind
 from simulator.storage.results import turns_with_scores
 
 Cause = Literal[
@@ -42,7 +42,7 @@ NOTE = "cause:"
 # Why not all were asked about: "budget", "endpoint"; empty or not there where all were.
 STOPPED_NOTE = "causes_stopped"
 
-_STANDING_NAMES: dict[Standing, Message] = {
+STANDING_NAMES: Mapping[Standing, Message] = {
     "certain": _("certain"),
     "likely": _("likely"),
     "judge": _("the judge's view"),
@@ -58,9 +58,10 @@ _WITHOUT_ARTICLES: frozenset[Cause] = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootCause:
-    """The cause of one red turn; `evidence` is a sentence, `articles` are the ids of those concerned.
+    """The cause of one red turn; `evidence` is a sentence.
 
-    `cut` says that only another piece of the article was retrieved than the one with the answer.
+    `article` is the id of the article that it is about, as a whole, and `title` what that is called, empty
+    where nobody knows. `cut` says that only another piece of it was retrieved than the one with the answer.
     """
 
     conversation: str
@@ -68,25 +69,30 @@ class RootCause:
     cause: Cause
     standing: Standing
     evidence: Text
-    articles: tuple[str, ...] = ()
+    article: str = ""
+    title: str = ""
     cut: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Conversation and turn."""
+        return self.conversation, self.turn
 
     @property
     def sure(self) -> bool:
         """Whether ids or marks prove it."""
         return self.standing == "certain"
 
+    @property
+    def is_of_search(self) -> bool:
+        """Whether the article is there and did not come."""
+        return self.cause in ("retrieval", "spelling") and not self.cut
 
-def standing_name(*standings: Standing) -> Message:
-    """The words for how sure a cause is, or the causes of several turns."""
-    return listed([_STANDING_NAMES[standing] for standing in standings], len(STANDINGS))
 
-
-def cause_name(cause: Cause, *standings: Standing) -> Message:
-    """As "Not retrieved (certain)"; of several turns "Not retrieved (certain, likely)"."""
-    if standings == ("open",):
-        return _STANDING_NAMES["open"]
-    return _("{name} ({how})", name=TITLES["cause"][cause], how=standing_name(*standings))
+def cause_name(cause: Cause, standing: Standing) -> Message:
+    """As "Not retrieved (certain)"."""
+    how = STANDING_NAMES[standing]
+    return how if standing == "open" else _("{name} ({how})", name=TITLES["cause"][cause], how=how)
 
 
 def cause_sentence(cause: RootCause) -> Text:
@@ -117,6 +123,8 @@ class RedAnswer:
         self.is_first = self.turn.index == 1 or self.turn.user == self.case.question
         self.needed = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
         self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
+        # Whether a retrieved passage has a reference word for word.
+        self.has_answer = bool(Shelf(self.passages).holding(context.right_answers))
 
     @property
     def key(self) -> str:
@@ -125,10 +133,7 @@ class RedAnswer:
 
     @property
     def is_open(self) -> bool:
-        """Whether a model is asked.
-
-        Where nothing proves what is wrong with the answer, and for why an article did not come.
-        """
+        """Whether a model is asked: where nothing proves the cause, and for why an article did not come."""
         proved = self.proved
         return proved is None or proved.cause == "retrieval" or proved.standing == "likely"
 
@@ -138,21 +143,17 @@ class RedAnswer:
         if self.shelf:
             texts = (*self.context.right_answers, self.turn.user)
             near = self.shelf.nearest(texts, self.needed, self.passages, most)
-        missed = self.missed if self.comparable else ()
-        return CauseMaterial(
-            self.context, self.red.reason, near, self.needed if self.comparable else (), missed
-        )
+        needed, missed = (self.needed, self.missed) if self.comparable else ((), ())
+        return CauseMaterial(self.context, self.red.reason, near, needed, missed)
 
     def cause(self, verdict: JudgedCause | None, *, offline: bool) -> RootCause:
         """The cause by ids and marks, and by the verdict of a model where these do not prove it."""
-        proved = self.proved
-        if not self.is_open and proved:
-            return proved
-        if verdict and verdict.cause and (not proved or not proved.sure or verdict.cause == "spelling"):
-            likely = proved is not None and proved.standing == "likely" and proved.cause == verdict.cause
-            return self._judged(verdict, verdict.cause, "likely" if likely else "judge")
-        if proved and verdict and verdict.cause == proved.cause:  # certain; the model knows the words
-            return self._judged(verdict, proved.cause, "certain")
+        proved, named = self.proved, verdict.cause if verdict else None
+        if verdict and named and self.is_open:
+            if proved and named == proved.cause:  # the model knows the words
+                return self._judged(verdict, named, proved.standing)
+            if not proved or not proved.sure or named == "spelling":
+                return self._judged(verdict, named, "judge")
         if proved:
             return proved
         why = _("Not examined: the judge's model was not asked.")
@@ -160,32 +161,27 @@ class RedAnswer:
             why = _("The judge did not say what caused it.")
         elif offline:
             why = _("Not looked into: that takes a model.")
-        return self._because("unclear", "open", sentences(why, self._what_ids_say()))
+        return self._because("unclear", "open", why)
 
     def _judged(self, verdict: JudgedCause, cause: Cause, standing: Standing) -> RootCause:
         """What a model said: its reason, with the article and its words where these are there."""
+        article = verdict.article
         said: Text = verdict.reason
-        if verdict.article:
-            article = self._named(verdict.article)
-            said = _("{reason} ({article})", reason=said, article=article)
+        if article:
+            place = self._named(article)
             if verdict.words:
-                said = _(
-                    "{reason} ({article}: “{words}”)",
-                    reason=verdict.reason,
-                    article=article,
-                    words=verdict.words,
-                )
-        articles = (verdict.article,) if verdict.article else self.missed or self.needed
+                place = _("{article}: “{words}”", article=place, words=verdict.words)
+            said = _("{name} ({how})", name=verdict.reason, how=place)
         came = {article_of(passage.id) for passage in self.passages}
-        cut = cause == "retrieval" and article_of(verdict.article) in came and bool(verdict.article)
-        return self._because(cause, standing, said, articles=articles, cut=cut)
+        cut = cause == "retrieval" and bool(article) and article_of(article) in came
+        missed = self.missed[0] if self.missed else ""
+        return self._because(cause, standing, said, article or missed, cut=cut)
 
     @cached_property
     def proved(self) -> RootCause | None:
         """What ids and marks say; None where they say nothing, and only a model could."""
         if self.red.failure:
-            kinds = {"timeout": _("it timed out"), "empty": _("it was empty")}
-            kind = kinds.get(self.red.failure, _("it failed"))
+            kind = title("failure", self.red.failure)
             return self._because("no_answer", "certain", _("The bot gave no answer ({kind}).", kind=kind))
         by_mark = self._by_mark()
         if by_mark and (by_mark.cause not in LAPSES or self._only_marked(*LAPSES, "conversation")):
@@ -199,9 +195,6 @@ class RedAnswer:
     def _by_mark(self) -> RootCause | None:
         """The cause that a mark names by itself, without a look at the answer."""
         marks = {mark.kind: mark for mark in self.red.marks}
-        gravest = min(
-            (m for m in self.red.marks if m.kind in LAPSES), key=lambda m: RANK[m.severity], default=None
-        )
         if self._only_marked("conversation"):
             whole = _(
                 "The answer is not at fault by itself; the conversation as a whole left something open."
@@ -213,7 +206,11 @@ class RedAnswer:
             return self._because("expectations", "certain", marks["expectations"].reason)
         if "risk" in marks and self._only_marked("risk", *LAPSES):
             return self._because("forbidden", "judge", marks["risk"].reason)
-        return self._because(_CAUSE_OF_LAPSE[gravest.kind], "judge", gravest.reason) if gravest else None
+        lapses = [mark for mark in self.red.marks if mark.kind in LAPSES]
+        if not lapses:
+            return None
+        gravest = min(lapses, key=lambda mark: RANK[mark.severity])
+        return self._because(_CAUSE_OF_LAPSE[gravest.kind], "judge", gravest.reason)
 
     def _by_case(self) -> RootCause | None:
         """The cause by what the case marks, and by the ids of the articles that it names."""
@@ -231,12 +228,7 @@ class RedAnswer:
         if absent := self._absent() or self._cut():
             return absent
         if first and self.case.answerable and response == "declined" and self._is_read:
-            declined: Text = _("This question can be answered, but the bot declined.")
-            if self.needed and self.comparable:
-                declined = _(
-                    "The answer is in {article}, which the search found, but the bot declined to answer.",
-                    article=self._named(self.needed[0]),
-                )
+            declined = _("This question can be answered, but the bot declined.")
             return self._because("should_answer", "likely", declined)
         return None
 
@@ -252,73 +244,60 @@ class RedAnswer:
 
         Only where ids can be compared, and no passage has the right answer all the same.
         """
-        if not (self.missed and self.comparable and self.turn.answer.shows_passages) or self._has_answer:
+        if not (self.missed and self.comparable and self.turn.answer.shows_passages) or self.has_answer:
             return None
         standing: Standing = "certain" if self.missed == self.needed else "likely"
-        lacking = tuple(article for article in self.missed if self.shelf and article not in self.shelf.ids)
+        lacking = [article for article in self.missed if self.shelf and article not in self.shelf.ids]
         if lacking:
             there_is_none = _(
                 "This question needs the article {id}, which the bot does not have.", id=lacking[0]
             )
-            return self._because("knowledge", standing, there_is_none, articles=lacking)
-        missed = _(
-            "This question needs {article}, which was not retrieved.", article=self._named(self.missed[0])
-        )
-        return self._because("retrieval", standing, missed, articles=self.missed)
+            return self._because("knowledge", standing, there_is_none, lacking[0])
+        missed = self.missed[0]
+        not_found = _("This question needs {article}, which was not retrieved.", article=self._named(missed))
+        return self._because("retrieval", standing, not_found, missed)
 
     def _cut(self) -> RootCause | None:
         """That what has the right answer word for word did not come: an article, or another piece of one."""
-        held = "" if self._has_answer else self.shelf.holding(self.context.right_answers)
+        held = "" if self.has_answer else self.shelf.holding(self.context.right_answers)
         if not held or not self.turn.answer.shows_passages:
             return None
         article = article_of(held)
-        if any(article_of(passage.id) == article for passage in self.passages):
-            piece = _(
+        cut = any(article_of(passage.id) == article for passage in self.passages)
+        said = _("{article} has the reference answer word for word, but was not retrieved.")
+        if cut:
+            said = _(
                 "A piece of {article} was retrieved, but not the one with the answer:"
-                " articles are cut in the wrong places.",
-                article=self._named(article),
+                " articles are cut in the wrong places."
             )
-            return self._because("retrieval", "likely", piece, articles=(article,), cut=True)
-        whole = _(
-            "{article} has the reference answer word for word, but was not retrieved.",
-            article=self._named(article),
+        return self._because(
+            "retrieval", "likely", said.format(article=self._named(article)), article, cut=cut
         )
-        return self._because("retrieval", "likely", whole, articles=(article,))
-
-    @cached_property
-    def _has_answer(self) -> bool:
-        """Whether a retrieved passage has a reference word for word."""
-        return bool(Shelf(self.passages).holding(self.context.right_answers))
-
-    def _what_ids_say(self) -> Text:
-        """That the needed articles came, for whoever looks into it next."""
-        if self.needed and self.comparable and not self.missed and self.turn.answer.shows_passages:
-            return _("What it needs, {article}, was retrieved.", article=self._named(self.needed[0]))
-        return ""
 
     def _named(self, article: str) -> Text:
         """An article by title and id."""
-        if title := self.shelf.title(article, self.passages):
-            return _('"{title}" ({id})', title=title, id=article)
+        if name := self.shelf.title(article, self.passages):
+            return _('"{title}" ({id})', title=name, id=article)
         return article
 
     def _because(
-        self,
-        cause: Cause,
-        standing: Standing,
-        evidence: Text,
-        *,
-        articles: tuple[str, ...] = (),
-        cut: bool = False,
+        self, cause: Cause, standing: Standing, evidence: Text, article: str = "", *, cut: bool = False
     ) -> RootCause:
-        about = () if cause in _WITHOUT_ARTICLES else articles or self.needed
+        if cause in _WITHOUT_ARTICLES:
+            article = ""
+        elif not article and self.needed:
+            article = self.needed[0]
+        # A piece is of its article where that is one: a row of a table, `faq#2`, is one by itself.
+        known = {*self.case.passages, *(passage.id for passage in self.passages)}
+        whole = bare if (bare := article_of(article)) in known else self.shelf.article(article)
         return RootCause(
             conversation=self.red.conversation,
             turn=self.red.turn,
             cause=cause,
             standing=standing,
             evidence=evidence,
-            articles=about,
+            article=whole,
+            title=self.shelf.title(whole, self.passages) if whole else "",
             cut=cut,
         )
 

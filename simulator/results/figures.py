@@ -136,7 +136,8 @@ class CaseSummary:
 class RedTurn:
     """A turn that people should read; `value` is what the deciding judge gave it, 0..1.
 
-    `reason` is that of the gravest mark, `failure` the kind of the bot's failure where it gave no answer.
+    `reason` is that of the gravest mark, `failure` the kind of the bot's failure where it gave no answer,
+    `reference` a right answer where somebody wrote one.
     `marks` are in the order of their rules and never empty. Texts are excerpts, and empty for most turns of a
     large run (`MAX_QUOTED` of results/red_answers.py). `dispute` is what people say against it, here or in an
     earlier run.
@@ -152,6 +153,7 @@ class RedTurn:
     reason: str
     failure: str | None
     marks: tuple[Mark, ...]
+    reference: str = ""
     dispute: Disputed | None = None
 
     @property

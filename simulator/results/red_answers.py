@@ -89,6 +89,7 @@ def _quoted(results: Results, red: Sequence[GradedTurn], rules: RedRules, primar
             "answer": excerpt(turn.answer.text),
             "reason": gravest_reason(marks),
             "marks": marks,
+            "reference": excerpt(next(iter(conversation.case.references_at(turn.index)), "")),
         }
         for conversation, by_turn in conversations_with_scores(
             results, [key for key in results.conversations.ids if key in ids]

@@ -10,7 +10,7 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.core.types import RETEST, RedRules, Score, Severity
-from simulator.results.recommendations import improvements_of_run
+from simulator.results.recommendations import improvements_of
 from simulator.results.red import LAPSES, lapses_of, red_marks
 from simulator.results.rows import Mark
 from simulator.results.summary import figures_of
@@ -171,7 +171,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
     told, run = done.json, done.run
     folder = Path("runs", run.run.id)
     summary = figures_of(run, Settings(judges=("turn", "conversation")))
-    [red], [fix] = summary.red.answers, improvements_of_run(run, summary, Settings()).fixes
+    [red], [fix] = summary.red.answers, improvements_of(run, summary).fixes
     cells = [
         str(cell.value)
         for sheet in openpyxl.load_workbook(folder / "report.xlsx")
