@@ -7,6 +7,7 @@ from itertools import chain
 from simulator.core.document import (
     BRIEF,
     EVERYWHERE,
+    Block,
     Fact,
     Item,
     Items,
@@ -56,42 +57,34 @@ def update_headline(update: Update) -> Message | None:
             " is what they said before the update.",
             n=update.old_passages,
         )
-    late = [q for fate in ("stale", "withdrawn") for q in update.of(fate) if q.certain]
-    return _("Answers that still say what the articles said before: {n}.", n=len(late)) if late else None
+    n = update.late
+    return _("Answers that still say what the articles said before: {n}.", n=n) if n else None
 
 
 def update_sections(update: Update | None) -> Iterator[Section]:
     """What was changed, then the questions: what is to be done first, what moved as it should last."""
     if update is None:
         return
-    title = _("Update of the articles")
-    if not update.comparable:
-        why = _("The articles of both runs have hardly anything in common: not comparable.")
-        if update.lacking:
-            why = _(
-                "Not comparable: {run} does not know the bot's articles (--knowledge).", run=update.lacking
-            )
-        yield Section("update", title, (Line(why, "soft"),), views=EVERYWHERE | BRIEF)
-        return
-    counts = Counter(change.kind for change in update.changes)
-    kinds = [_("{name} {n}", name=name, n=counts[kind]) for kind, name in _KINDS.items() if counts[kind]]
-    line = Line(_("Articles: {kinds}.", kinds=_("{parts}", parts=kinds)), "strong")
-    notes = Notes.of(_notes(update), "soft")
+    title, blocks = _("Update of the articles"), list[Block]()
+    if update.changes:
+        counts = Counter(change.kind for change in update.changes)
+        kinds = [_("{name} {n}", name=name, n=counts[kind]) for kind, name in _KINDS.items() if counts[kind]]
+        blocks.append(Line(_("Articles: {kinds}.", kinds=_("{parts}", parts=kinds)), "strong"))
+    blocks += Notes.of(_notes(update), "soft").lines
     table = Table.of(
         "articles",
         (_("Article"), _("What became of it"), _("Before"), _("Now")),
         chain.from_iterable(map(_article_rows, update.changes[:_ARTICLES])),
         words=frozenset({1, 2, 3}),
     )
-    yield Section("update", title, (line, *((notes,) if notes.lines else ()), table))
-    yield Section("update", title, (line, *((notes,) if notes.lines else ())), views=BRIEF)
+    yield Section("update", title, (*blocks, *((table,) if table.rows else ())))
+    yield Section("update", title, tuple(blocks), views=BRIEF)
     if update.references:
         name = _("Fix the reference: of before the update, counts on neither side ({n})")
         yield from _listed("references", name, [_reference(fault) for fault in update.references])
     for fate, (name, tone) in _FATES.items():
         if questions := update.of(fate):
-            items = [_item(question, tone) for question in questions]
-            yield from _listed(f"update_{fate}", name, items)
+            yield from _listed(f"update_{fate}", name, [_item(question, tone) for question in questions])
 
 
 def _listed(key: str, title: Message, items: Sequence[Item]) -> Iterator[Section]:
@@ -117,16 +110,16 @@ def _article_rows(change: ArticleChange) -> Iterator[tuple[Text, Text, Text, Tex
     kind: Text = _KINDS[change.kind]
     if change.kind in ("renamed", "split"):
         kind = _("{kind}: {now}", kind=kind, now=listed(change.now, 3))
-    facts = change.facts[:3] if change.kind not in ("added", "withdrawn") else ()
+    facts = change.differing[:3]
     yield name, kind, facts[0].old if facts else "", facts[0].new if facts else ""
     for fact in facts[1:]:
         yield "", "", fact.old, fact.new
 
 
 def _notes(update: Update) -> Iterator[Text]:
-    if not update.texts:
-        yield _("A run kept no texts of its articles, which are too large: what they say was not compared.")
-    elif update.old_passages and update.new_passages:
+    if update.problem:
+        yield update.problem
+    if update.old_passages and update.new_passages:
         yield _(
             "Retrieved of what was changed: {old} passages with the old text, {new} with the new one.",
             old=update.old_passages,
@@ -144,25 +137,26 @@ def _notes(update: Update) -> Iterator[Text]:
 
 
 def _reference(fault: ReferenceFault) -> Item:
-    facts = [Fact(_("Reference answer"), fault.reference)] if fault.reference else []
-    if fault.old:
-        facts.append(Fact(_("Article before"), fault.old))
-    now = fault.new or (_("(withdrawn)") if fault.fault == "withdrawn" else _("(no longer says so)"))
-    facts.append(Fact(_("Article now"), now))
     text = _("{question} ({case}): {why}", question=fault.question, case=fault.case, why=_FAULTS[fault.fault])
-    return Item(text, tuple(facts))
+    facts = [Fact(_("Reference answer"), fault.reference)] if fault.reference else []
+    return Item(text, (*facts, *_sentences(fault, is_gone=fault.fault == "withdrawn")))
 
 
 def _item(question: AffectedQuestion, tone: Tone) -> Item:
-    text = _("{question} ({case})", question=question.question, case=question.case)
-    if question.fate in ("stale", "withdrawn"):
-        how = _("certain") if question.certain else _("likely")
-        text = _("{question} ({case}): {how}", question=question.question, case=question.case, how=how)
     if question.fate == "strayed":
+        text = _("{question} ({case})", question=question.question, case=question.case)
         return Item(text, (Fact(_("Before"), question.before), Fact(_("Now"), question.answer)), tone)
-    facts = [Fact(_("Answer"), question.answer)]
-    if question.old:
-        facts.append(Fact(_("Article before"), question.old))
-    gone = _("(withdrawn)") if question.gone else _("(no longer says so)")
-    facts.append(Fact(_("Article now"), question.new or gone))
-    return Item(text, tuple(facts), tone)
+    how = _("certain") if question.certain else _("likely")
+    if question.fate == "moved":
+        text = _("{question} ({case})", question=question.question, case=question.case)
+    else:
+        text = _("{question} ({case}): {how}", question=question.question, case=question.case, how=how)
+    is_gone = question.fate == "withdrawn"
+    return Item(text, (Fact(_("Answer"), question.answer), *_sentences(question, is_gone=is_gone)), tone)
+
+
+def _sentences(about: AffectedQuestion | ReferenceFault, *, is_gone: bool) -> Iterator[Fact]:
+    """What the article said before, and what it says now."""
+    if about.old:
+        yield Fact(_("Article before"), about.old)
+    yield Fact(_("Article now"), about.new or (_("(withdrawn)") if is_gone else _("(no longer says so)")))

@@ -27,9 +27,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from simulator.core.types import StoredArticle, Value
+from simulator.core.types import StoredArticle
 from simulator.text.figures import figures
 from simulator.text.segments import normalise, sentences, tokens
 
@@ -69,7 +69,7 @@ def _names() -> re.Pattern[str]:
     )
 
 
-class FactChange(Value):
+class FactChange(NamedTuple):
     """A sentence of an article as it was and as it is; one of them is empty where it only came or went.
 
     `gone` and `came` are the facts that only one of the two has, by the spelling that they are compared by;
@@ -83,7 +83,7 @@ class FactChange(Value):
     denied: bool = False
 
 
-class ArticleChange(Value):
+class ArticleChange(NamedTuple):
     """What became of one article, by its earlier `id`, or that of an added one; `now` are its later ids."""
 
     id: str
@@ -96,6 +96,11 @@ class ArticleChange(Value):
     def ids(self) -> frozenset[str]:
         """All that questions and passages may call it."""
         return frozenset({self.id, *self.now})
+
+    @property
+    def differing(self) -> tuple[FactChange, ...]:
+        """The facts that are no longer the same; none of an article that only came or went."""
+        return () if self.kind in ("added", "withdrawn") else self.facts
 
 
 @lru_cache(maxsize=8192)
@@ -166,23 +171,18 @@ def _change(article: StoredArticle, now: Sequence[StoredArticle]) -> ArticleChan
     else:
         kind = "changed" if facts or not article.packed else "reworded"
     title = article.title or (now[0].title if now else "")
-    return ArticleChange(
-        id=article.id, title=title, kind=kind, now=tuple(part.id for part in now), facts=facts
-    )
+    return ArticleChange(article.id, title, kind, tuple(part.id for part in now), facts)
 
 
 def _stated(text: str, *, came: bool) -> tuple[FactChange, ...]:
     """The sentences of an article that only came, or went, as a whole."""
-    changes = []
-    for sentence in dict.fromkeys(sentences(text)):
-        if len(plain_text(sentence)) >= TELLING:
-            stated = facts_of(sentence)
-            changes.append(
-                FactChange(old="", new=sentence, came=stated)
-                if came
-                else FactChange(old=sentence, new="", gone=stated)
-            )
-    return tuple(changes)
+    telling = (s for s in dict.fromkeys(sentences(text)) if len(plain_text(s)) >= TELLING)
+    return tuple(
+        FactChange("", sentence, came=facts_of(sentence))
+        if came
+        else FactChange(sentence, "", gone=facts_of(sentence))
+        for sentence in telling
+    )
 
 
 def _followers(
@@ -244,14 +244,19 @@ def fact_changes(old: str, new: str) -> Iterator[FactChange]:
     came = [sentence for sentence in came if sentence not in pairs.values()]
     # Where sentences went and others came, they may say the same: then only facts tell.
     rewritten = bool(went and came)
+
+    def telling(sentence: str, other: str) -> frozenset[str] | None:
+        """The facts that the other text lacks; None where the sentence tells nothing."""
+        facts = frozenset(filter(_is_exact, facts_of(sentence) - facts_of(other)))
+        says_nothing = not facts and (rewritten or len(plain_text(sentence)) < TELLING)
+        return None if says_nothing else facts
+
     for sentence in went:
-        gone = frozenset(filter(_is_exact, facts_of(sentence) - facts_of(new)))
-        if gone or not (rewritten or len(plain_text(sentence)) < TELLING):
-            yield FactChange(old=sentence, new="", gone=gone)
+        if (gone := telling(sentence, new)) is not None:
+            yield FactChange(sentence, "", gone=gone)
     for sentence in came:
-        fresh = frozenset(filter(_is_exact, facts_of(sentence) - facts_of(old)))
-        if fresh or not (rewritten or len(plain_text(sentence)) < TELLING):
-            yield FactChange(old="", new=sentence, came=fresh)
+        if (fresh := telling(sentence, old)) is not None:
+            yield FactChange("", sentence, came=fresh)
 
 
 def _is_exact(fact: str) -> bool:

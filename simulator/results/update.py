@@ -15,6 +15,8 @@ Ids and texts prove, words do not: an answer is stale for certain where a passag
 retrieved for it, else likely. Where a model judged the later answer by a reference that has the new fact, and
 did not mark it, the answer is not stale, whatever its words. An old figure may still be right elsewhere: it
 is the old fact only where question and answer are nearer to the old sentence than to any that is there now.
+
+`_Desk` says what a text has of the articles before and after, `_Question` what became of one question.
 """
 
 import re
@@ -22,13 +24,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, product
 from typing import Any, Literal, NamedTuple
 
-from pydantic import Field
-
 from simulator.core.document import excerpt
-from simulator.core.types import Case, Conversation, Passage, Response, Results, StoredArticle, Turn, Value
+from simulator.core.messages import Message, _
+from simulator.core.types import Case, Conversation, Passage, Response, Results, StoredArticle, Turn
 from simulator.results.article_changes import (
     TELLING,
     ArticleChange,
@@ -41,6 +42,7 @@ from simulator.results.article_changes import (
 )
 from simulator.results.articles import names_of
 from simulator.results.figures import Summary
+from simulator.results.rows import GradedTurn, Key
 from simulator.text.figures import figures
 from simulator.text.overlap import content
 from simulator.text.segments import CJK, normalise, sentences
@@ -58,67 +60,64 @@ _TIMES = (*range(2, 13), 24, 36)
 _YES, _NO = ("はい", "yes"), ("いいえ", "no,", "no.", "no ")
 _ANSWERED: frozenset[Response | None] = frozenset({"answered", "partly"})
 
+_NO_FACT = FactChange("", "")
+# Conversations of the same question and customer, of the earlier and of the later run.
 Pair = tuple[Conversation, Conversation]
 
 
-class AffectedQuestion(Value):
+class AffectedQuestion(NamedTuple):
     """A question and what became of it; `old` and `new` are the sentences of the article before and now.
 
     `conversation` and `turn` are those of the later run, `answer` is an excerpt of what was said there.
-    `certain`: ids and texts prove it; `gone`: its article was withdrawn.
+    `certain`: ids and texts prove it.
     """
 
     fate: Fate
     case: str
     question: str
-    article: str = ""
-    title: str = ""
-    old: str = ""
-    new: str = ""
-    conversation: str
-    turn: int
-    before: str = ""
-    answer: str
-    certain: bool = False
-    gone: bool = False
-
-
-class ReferenceFault(Value):
-    """A reference, or another mark of a case, that says what no longer holds, and what holds now."""
-
-    case: str
-    question: str
-    fault: Fault
     article: str
     title: str
+    old: str
+    new: str
+    conversation: str
+    turn: int
+    before: str
+    answer: str
+    certain: bool
+
+
+class ReferenceFault(NamedTuple):
+    """A reference, or another mark of a case, that says what no longer holds, and what holds now."""
+
+    fault: Fault
+    case: str
+    question: str
+    article: str
+    title: str
+    old: str
+    new: str
     reference: str
-    old: str = ""
-    new: str = ""
 
 
-class Update(Value):
+class Update(NamedTuple):
     """What became of the articles between two runs, and of the questions that need them or retrieved them.
 
-    `comparable` is false where the two folders have hardly an article in common, `texts` where a run kept
-    none. `old_passages` and `new_passages` count what the later bot retrieved of changed articles, by text.
-    `unknown` are ids that cases name and no article has now, each with the ids that the article goes by
-    since. `lacking` is the only run of the two that does not know its articles.
+    `problem` says why no question was looked at. `old_passages` and `new_passages` count what the later bot
+    retrieved of changed articles, by text. `unknown` are ids that cases name and no article has now, each
+    with the ids that the article goes by since. Certain `questions` come first.
     """
 
-    changes: tuple[ArticleChange, ...]
-    comparable: bool = True
-    texts: bool = True
+    changes: tuple[ArticleChange, ...] = ()
+    problem: Message | None = None
     old_passages: int = 0
     new_passages: int = 0
     questions: tuple[AffectedQuestion, ...] = ()
     references: tuple[ReferenceFault, ...] = ()
-    unknown: dict[str, tuple[str, ...]] = Field(default={})
-    lacking: str = ""
+    unknown: Mapping[str, tuple[str, ...]] = {}
 
-    def of(self, fate: Fate) -> tuple[AffectedQuestion, ...]:
-        """The questions with this fate, certain ones first."""
-        some = (question for question in self.questions if question.fate == fate)
-        return tuple(sorted(some, key=lambda question: not question.certain))
+    def of(self, *fates: Fate) -> list[AffectedQuestion]:
+        """The questions with one of these fates."""
+        return [question for question in self.questions if question.fate in fates]
 
     @property
     def apart(self) -> frozenset[str]:
@@ -131,63 +130,90 @@ class Update(Value):
         return bool(self.old_passages) and not self.new_passages
 
     @property
+    def late(self) -> int:
+        """How many answers are proved to be of before the update, by texts that the bot retrieved."""
+        return sum(question.certain for question in self.of("stale", "withdrawn"))
+
+    @property
     def regression(self) -> bool:
-        """Whether the update did not arrive: proved by texts that the bot retrieved."""
-        late = (*self.of("stale"), *self.of("withdrawn"))
-        return self.index_is_old or any(question.certain for question in late)
+        """Whether the update did not arrive."""
+        return self.index_is_old or bool(self.late)
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
         fates: tuple[Fate, ...] = ("moved", "stale", "withdrawn", "strayed")
         return {
-            "comparable": self.comparable,
+            "comparable": self.problem is None,
             "changes": [
                 {
-                    **change.model_dump(include={"id", "title", "kind"}),
-                    "now": list(change.now),
-                    "facts": [{"old": fact.old, "new": fact.new} for fact in change.facts]
-                    if change.kind not in ("added", "withdrawn")
-                    else [],
+                    "id": change.id,
+                    "title": change.title,
+                    "kind": change.kind,
+                    "now": change.now,
+                    "facts": [{"old": fact.old, "new": fact.new} for fact in change.differing],
                 }
                 for change in self.changes
             ],
             "index_is_old": self.index_is_old,
             "passages": {"old": self.old_passages, "new": self.new_passages},
-            **{fate: [q.model_dump(exclude={"fate"}) for q in self.of(fate)] for fate in fates},
-            "references": [fault.model_dump() for fault in self.references],
-            "unknown": {id_: list(now) for id_, now in self.unknown.items()},
+            **{fate: [question._asdict() for question in self.of(fate)] for fate in fates},
+            "references": [fault._asdict() for fault in self.references],
+            "unknown": self.unknown,
         }
 
 
 def update_of(
     before: tuple[Results, Summary], after: tuple[Results, Summary], pairs: Iterable[Pair]
 ) -> Update | None:
-    """What the update moved; None where no article differs, or neither run knows its articles.
-
-    `pairs` are conversations of the same question and customer, of the earlier and of the later run.
-    """
+    """What the update moved; None where no article differs, or neither run knows its articles."""
     earlier, later = before[0].articles, after[0].articles
-    if _digests(earlier) == _digests(later):
+    if {(article.id, article.digest) for article in earlier} == {(a.id, a.digest) for a in later}:
         return None
     if not (earlier and later):
-        lacking = (after if earlier else before)[0].run.id
-        return Update(changes=(), comparable=False, lacking=lacking)
+        run = (after if earlier else before)[0].run.id
+        unknown = _("Not comparable: {run} does not know the bot's articles (--knowledge).", run=run)
+        return Update(problem=unknown)
     changes = article_changes(earlier, later)
     gone = sum(change.kind == "withdrawn" for change in changes)
     if len(earlier) - gone < _SAME_DESK * min(len(earlier), len(later)):
-        return Update(changes=(), comparable=False)
+        other = _("The articles of both runs have hardly anything in common: not comparable.")
+        return Update(problem=other)
     if not all(article.packed for article in (*earlier, *later)):
-        return Update(changes=changes, texts=False)
+        large = _("A run kept no texts of its articles, which are too large: what they say was not compared.")
+        return Update(changes, large)
     desk = _Desk(changes, earlier, later)
-    return _Drill(desk, before[1], after[1], list(pairs)).update()
+    graded = tuple({turn.key: turn for turn in summary.record.turns} for _results, summary in (before, after))
+    by_case: dict[str, list[Pair]] = defaultdict(list)
+    evidence: dict[tuple[str, str, str], _Evidence] = {}
+    for earlier_talk, later_talk in pairs:
+        by_case[later_talk.case.id].append((earlier_talk, later_talk))
+        for passage in (passage for turn in later_talk.turns for passage in turn.answer.passages):
+            evidence[passage.id, passage.source or "", passage.text] = desk.of_passage(passage)
+    questions = [_Question(desk, of_case, *graded, trial=after[1].trial) for of_case in by_case.values()]
+    affected = filter(None, (question.affected() for question in questions))
+    return Update(
+        changes,
+        old_passages=sum(bool(shown.old and not shown.new) for shown in evidence.values()),
+        new_passages=sum(bool(shown.new) for shown in evidence.values()),
+        questions=tuple(sorted(affected, key=lambda question: not question.certain)),
+        references=tuple(question.fault for question in questions if question.fault),
+        unknown={id_: now for question in questions for id_, now in question.unknown.items()},
+    )
 
 
-def _digests(articles: Iterable[StoredArticle]) -> set[tuple[str, str]]:
-    return {(article.id, article.digest) for article in articles}
+class _Evidence(NamedTuple):
+    """The changes that a passage is about, those whose old text it has, and those whose new text."""
+
+    about: frozenset[int]
+    old: frozenset[int]
+    new: frozenset[int]
 
 
 class _Desk:
-    """The articles before and after, by what passages, answers and references are held against."""
+    """The articles before and after, by what passages, answers and references are held against.
+
+    A change is known by its place in `changes`.
+    """
 
     def __init__(
         self,
@@ -196,23 +222,27 @@ class _Desk:
         after: Sequence[StoredArticle],
     ) -> None:
         self.changes, self.before, self.after = changes, before, after
-        texts, texts_now = ({article.id: article.text for article in side} for side in (before, after))
-        self.texts = texts
-        whole, whole_now = ("\n".join(map(plain_text, side.values())) for side in (texts, texts_now))
+        self.texts = {article.id: article.text for article in before}
+        self.there = {article.id: article.text for article in after}
+        whole, whole_now = ("\n".join(map(plain_text, t.values())) for t in (self.texts, self.there))
         # Sentences that only one of the folders has, anywhere.
-        self.old_only = [_only((change.id,), texts, whole_now) for change in changes]
-        self.new_only = [_only(change.now, texts_now, whole) for change in changes]
-        self.named: dict[str, set[int]] = defaultdict(set)
+        self.old_only = [_only((change.id,), self.texts, whole_now) for change in changes]
+        self.new_only = [_only(change.now, self.there, whole) for change in changes]
+        self._named: dict[str, set[int]] = defaultdict(set)
         for at, change in enumerate(changes):
             for id_ in change.ids:
-                self.named[id_].add(at)
-        self._evidence: dict[tuple[str, str, str], tuple[frozenset[int], frozenset[int], frozenset[int]]] = {}
+                self._named[id_].add(at)
+        self._evidence: dict[tuple[str, str, str], _Evidence] = {}
 
-    def of_passage(self, passage: Passage) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
-        """The changes that a passage is about, then those whose old text it has, and whose new text."""
+    def of_id(self, id_: str, source: str = "") -> set[int]:
+        """The changes of the article that is called so."""
+        return {at for name in names_of(id_, source or id_) for at in self._named.get(name, ())}
+
+    def of_passage(self, passage: Passage) -> _Evidence:
+        """What a retrieved passage shows."""
         key = (passage.id, passage.source or "", passage.text)
         if key not in self._evidence:
-            named = {at for name in names_of(*key[:2]) for at in self.named.get(name, ())}
+            named = {at for name in names_of(*key[:2]) for at in self._named.get(name, ())}
             plain = plain_text(passage.text)
             # A bot with ids of its own is known by its texts alone.
             where = named or range(len(self.changes))
@@ -220,11 +250,91 @@ class _Desk:
                 frozenset(at for at in where if any(sentence in plain for sentence in only[at]))
                 for only in (self.old_only, self.new_only)
             )
-            self._evidence[key] = frozenset(named | old | new), old, new
+            self._evidence[key] = _Evidence(frozenset(named) | old | new, old, new)
         return self._evidence[key]
 
+    def of_turn(self, turn: Turn) -> set[int]:
+        """The changes that the passages of a turn are about."""
+        return {at for passage in turn.answer.passages for at in self.of_passage(passage).about}
+
+    def contradicts(self, at: int, fact: FactChange, text: str, case: Case, before: str = "") -> Fault | None:
+        """How a text has the old fact of a change, and not the new one; `before` is what was said before.
+
+        What was worked out with the old fact is looked for where the case names the article.
+        """
+        change = self.changes[at]
+        fault: Fault | None = None
+        if fact.old and self.says_old(change, fact, text, case):
+            fault = "denied" if fact.denied else "fact"
+        elif change.ids & _names(case):
+            needed = (self.texts.get(name, "") for name in _names(case))
+            amount = _worked_out(fact, text, needed, self._amounts)
+            fault = "sum" if amount and amount not in facts_of(text) else None
+        return None if fault is None or self.came(fact, before, text, case) else fault
+
+    def came(self, fact: FactChange, before: str, text: str, case: Case) -> bool:
+        """Whether a text says what the article says since; a figure that was said `before` is another one."""
+        return self.says_new(fact, text, case) and not (before and self.says_new(fact, before, case))
+
+    def says_old(self, change: ArticleChange, fact: FactChange, text: str, case: Case) -> bool:
+        """Whether a text says what the article said before, of that and of nothing else."""
+        if _is_copied(fact.old, text):
+            return self._is_of(change, fact.old, case)
+        if fact.denied and not fact.gone:
+            return self._denial(fact, text, case) is denies(fact.old)
+        old = _about(f"{change.title} {fact.old}")
+        for sentence in sentences(text):
+            stated = [gone for gone in fact.gone if has_fact(sentence, (gone,))]
+            if stated:
+                context = _about(f"{case.question} {sentence}")
+                rivals = (_alike(context, about) for gone in stated for about in self._current.get(gone, ()))
+                if _alike(context, old) > max(rivals, default=0.0):
+                    return True
+        return False
+
+    def says_new(self, fact: FactChange, text: str, case: Case) -> bool:
+        """Whether a text says what the article says now."""
+        if _is_copied(fact.new, text):
+            return True
+        if fact.denied and not fact.came:
+            return self._denial(fact, text, case) is denies(fact.new)
+        return has_fact(text, fact.came)
+
+    def _is_of(self, change: ArticleChange, sentence: str, case: Case) -> bool:
+        """Whether a case is about a changed article, and not about one that has this old sentence still.
+
+        The articles that the case names decide; of a case that names none of them, their titles.
+        """
+        standing = self._standing.get(plain_text(sentence), {})
+        named = _names(case)
+        if named & (change.ids | standing.keys()):
+            return not named & standing.keys()
+        context = _about(f"{case.question} {sentence}")
+        of_change, *others = (
+            _alike(context, _about(f"{title} {sentence}")) for title in (change.title, *standing.values())
+        )
+        return all(of_change > other for other in others)
+
+    def _denial(self, fact: FactChange, text: str, case: Case) -> bool | None:
+        """Whether a text denies what a sentence is about; None where another sentence is nearer to it."""
+        about = max(_about(fact.old), _about(fact.new), key=len)
+        nearest = max(sentences(text), key=lambda sentence: _alike(_about(sentence), about), default="")
+        context = _about(f"{case.question} {nearest}")
+        if len(context & about) < 0.5 * len(about):
+            return None
+        likeness = max(_alike(context, _about(sentence)) for sentence in (fact.old, fact.new))
+        if any(_alike(context, other) > likeness for plain, other in self._sentences if plain != fact.new):
+            return None
+        plain = normalise(text).strip()
+        return False if plain.startswith(_YES) else True if plain.startswith(_NO) else denies(nearest)
+
     @cached_property
-    def current(self) -> Mapping[str, list[frozenset[str]]]:
+    def _sentences(self) -> list[tuple[str, frozenset[str]]]:
+        """What each sentence that is there now is about."""
+        return [(s, _about(s)) for article in self.after for s in sentences(article.text)]
+
+    @cached_property
+    def _current(self) -> Mapping[str, list[frozenset[str]]]:
         """What sentences that are there now are about, by the facts that they share with old sentences."""
         gone = frozenset(f for change in self.changes for fact in change.facts for f in fact.gone)
         current: dict[str, list[frozenset[str]]] = defaultdict(list)
@@ -237,47 +347,6 @@ class _Desk:
         return current
 
     @cached_property
-    def _amounts(self) -> frozenset[str]:
-        texts = (article.text for side in (self.before, self.after) for article in side)
-        return frozenset(f.value for text in texts for f in figures(text) if f.kind == "amount")
-
-    def worked_out(self, fact: FactChange, text: str, case: Case) -> tuple[str, str] | None:
-        """An amount of a text that rests on an old one of the articles of its case (`_worked_out`)."""
-        needed = (self.texts.get(name, "") for id_ in case.passages for name in names_of(id_, id_))
-        return _worked_out(fact, text, needed, self._amounts)
-
-    def says_old(self, change: ArticleChange, fact: FactChange, text: str, case: Case) -> bool:
-        """Whether a text says what the article said before, of that and of nothing else."""
-        if _is_copied(fact.old, text):
-            return self._is_of(change, fact.old, case)
-        if fact.denied and not fact.gone:
-            return self._denial(fact, text, case.question) is denies(fact.old)
-        old = _about(f"{change.title} {fact.old}")
-        for sentence in sentences(text):
-            stated = [gone for gone in fact.gone if has_fact(sentence, (gone,))]
-            if stated:
-                context = _about(f"{case.question} {sentence}")
-                rivals = (_alike(context, about) for gone in stated for about in self.current.get(gone, ()))
-                if _alike(context, old) > max(rivals, default=0.0):
-                    return True
-        return False
-
-    def _is_of(self, change: ArticleChange, sentence: str, case: Case) -> bool:
-        """Whether a case is about a changed article, and not about one that has this old sentence still.
-
-        The articles that the case names decide; of a case that names none of them, their titles.
-        """
-        standing = self._standing.get(plain_text(sentence), {})
-        named = {name for id_ in case.passages for name in names_of(id_, id_)}
-        if named & (change.ids | standing.keys()):
-            return not named & standing.keys()
-        context = _about(f"{case.question} {sentence}")
-        of_change, *others = (
-            _alike(context, _about(f"{title} {sentence}")) for title in (change.title, *standing.values())
-        )
-        return all(of_change > other for other in others)
-
-    @cached_property
     def _standing(self) -> Mapping[str, Mapping[str, str]]:
         """The articles that have a sentence now, by its plain text: their titles by their ids."""
         standing: dict[str, dict[str, str]] = defaultdict(dict)
@@ -286,30 +355,201 @@ class _Desk:
                 standing[plain_text(sentence)][article.id] = article.title
         return standing
 
-    def says_new(self, fact: FactChange, text: str, question: str) -> bool:
-        """Whether a text says what the article says now."""
-        if fact.denied and not fact.came:
-            return _is_copied(fact.new, text) or self._denial(fact, text, question) is denies(fact.new)
-        return _is_copied(fact.new, text) or has_fact(text, fact.came)
-
-    def _denial(self, fact: FactChange, text: str, question: str) -> bool | None:
-        """Whether a text denies what a sentence is about; None where another sentence is nearer to it."""
-        said = sentences(text)
-        about = max(_about(fact.old), _about(fact.new), key=len)
-        nearest = max(said, key=lambda sentence: _alike(_about(sentence), about), default="")
-        context = _about(f"{question} {nearest}")
-        if len(context & about) < 0.5 * len(about):
-            return None
-        own = max(_alike(context, _about(sentence)) for sentence in (fact.old, fact.new))
-        if any(_alike(context, other) > own for plain, other in self._sentences if plain != fact.new):
-            return None
-        plain = normalise(text).strip()
-        return False if plain.startswith(_YES) else True if plain.startswith(_NO) else denies(nearest)
-
     @cached_property
-    def _sentences(self) -> list[tuple[str, frozenset[str]]]:
-        """What each sentence that is there now is about."""
-        return [(s, _about(s)) for article in self.after for s in sentences(article.text)]
+    def _amounts(self) -> frozenset[str]:
+        """The amounts that are written somewhere: these are not worked out."""
+        texts = (article.text for side in (self.before, self.after) for article in side)
+        return frozenset(f.value for text in texts for f in figures(text) if f.kind == "amount")
+
+
+class _Both(NamedTuple):
+    """An answer of the later run, and the one in its place before; None where there was none."""
+
+    earlier: Conversation
+    later: Conversation
+    was: Turn | None
+    turn: Turn
+
+    @property
+    def before(self) -> str:
+        """What was answered before."""
+        return self.was.answer.text if self.was else ""
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both answer the same message."""
+        return self.was is not None and (self.turn.index == 1 or self.was.user == self.turn.user)
+
+
+class _Question:
+    """A question of both runs: what became of it, and whether its reference holds.
+
+    `named` are the changes of articles that its case names, `retrieved` those that came for it.
+    """
+
+    def __init__(
+        self,
+        desk: _Desk,
+        pairs: Sequence[Pair],
+        before: Mapping[Key, GradedTurn],
+        after: Mapping[Key, GradedTurn],
+        *,
+        trial: bool,
+    ) -> None:
+        self.desk, self.before, self.after, self.trial = desk, before, after, trial
+        self.case = pairs[0][1].case
+        talks = [talk for pair in pairs for talk in pair]
+        self.answers = [
+            _Both(earlier, later, next((was for was in earlier.turns if was.index == turn.index), None), turn)
+            for earlier, later in pairs
+            for turn in later.turns
+        ]
+        self.named = {at for talk in talks for id_ in talk.case.passages for at in desk.of_id(id_)}
+        self.retrieved = {at for talk in talks for turn in talk.turns for at in desk.of_turn(turn)}
+        # Facts of named articles come first.
+        places = sorted(self.named | self.retrieved, key=lambda at: at not in self.named)
+        self.facts = [(at, fact) for at in places for fact in desk.changes[at].facts]
+        self.fault = self._fault()
+
+    @property
+    def unknown(self) -> dict[str, tuple[str, ...]]:
+        """Ids that the case names and no article has now, with those that it goes by since."""
+        changes = self.desk.changes
+        return {
+            id_: tuple(dict.fromkeys(now for at in sorted(self.desk.of_id(id_)) for now in changes[at].now))
+            for id_ in self.case.passages
+            if not self._is_there(id_)
+        }
+
+    def _is_there(self, id_: str) -> bool:
+        return any(name in self.desk.there for name in names_of(id_, id_))
+
+    def affected(self) -> AffectedQuestion | None:
+        """What became of the question; the gravest of its conversations counts."""
+        late = sorted(self._late(), key=lambda question: not question.certain)
+        is_untouched = not (self.fault or self.named or self.retrieved)
+        strayed = self._strayed() if is_untouched else ()
+        return next(chain(late, self._moved(), strayed), None)
+
+    def _late(self) -> Iterator[AffectedQuestion]:
+        """The answers that still say what an article said before."""
+        answers = (both for both in self.answers if not both.turn.answer.error)
+        for both, (at, fact) in product(answers, self.facts):
+            if not self._is_late(both, at, fact):
+                continue
+            certain = any(
+                at in self.desk.of_passage(passage).old and _is_copied(fact.old, passage.text)
+                for passage in both.turn.answer.passages
+            )
+            is_gone = self.desk.changes[at].kind == "withdrawn"
+            # Of what was not retrieved and not named, words alone prove nothing.
+            if certain or at in self.named or not is_gone:
+                yield self._question("withdrawn" if is_gone else "stale", both, at, fact, certain=certain)
+
+    def _is_late(self, both: _Both, at: int, fact: FactChange) -> bool:
+        case, index = both.later.case, both.turn.index
+        if not self.desk.contradicts(at, fact, both.turn.answer.text, case, both.before):
+            return False
+        graded = self.after[both.later.id, index]
+        is_judged = not self.trial and graded.value is not None and not graded.marks
+        right = case.references_at(index)
+        return not (is_judged and any(self.desk.says_new(fact, text, case) for text in right))
+
+    def _moved(self) -> Iterator[AffectedQuestion]:
+        """The answers that have the new fact now, in the place of the old one."""
+        answers = (both for both in self.answers if both.is_comparable)
+        for both, (at, fact) in product(answers, self.facts):
+            change, case = self.desk.changes[at], both.later.case
+            came = self.desk.came(fact, both.before, both.turn.answer.text, case)
+            said_old = bool(fact.old) and self.desk.says_old(change, fact, both.before, case)
+            # What could not be answered is answered from a new article.
+            before, now = self._responses(both)
+            is_answered = change.kind == "added" and before == "declined" and now in _ANSWERED
+            is_new = came and is_answered and at in self.desk.of_turn(both.turn)
+            if is_new or (said_old and (came or change.kind == "withdrawn")):
+                yield self._question("moved", both, at, fact)
+
+    def _strayed(self) -> Iterator[AffectedQuestion]:
+        """First answers that are red now and were not, or the reverse, or do something else."""
+        for both in (both for both in self.answers if both.was and both.turn.index == 1):
+            responses = self._responses(both)
+            red = self.before[both.earlier.id, 1].marks, self.after[both.later.id, 1].marks
+            if bool(red[0]) != bool(red[1]) or (all(responses) and responses[0] != responses[1]):
+                yield self._question("strayed", both)
+
+    def _responses(self, both: _Both) -> tuple[Response | None, Response | None]:
+        """What both answers do, as their judges say."""
+        before, now = (both.earlier.id, both.turn.index), (both.later.id, both.turn.index)
+        return self.before[before].response, self.after[now].response
+
+    def _question(
+        self, fate: Fate, both: _Both, at: int | None = None, fact: FactChange = _NO_FACT,
+        *, certain: bool = False,
+    ) -> AffectedQuestion:  # fmt: skip
+        change = None if at is None else self.desk.changes[at]
+        return AffectedQuestion(
+            fate=fate,
+            case=self.case.id,
+            question=excerpt(self.case.question),
+            article=change.id if change else "",
+            title=change.title if change else "",
+            old=excerpt(fact.old),
+            new=excerpt(fact.new),
+            conversation=both.later.id,
+            turn=both.turn.index,
+            before=excerpt(both.before),
+            answer=excerpt(both.turn.answer.text),
+            certain=certain,
+        )
+
+    def _fault(self) -> ReferenceFault | None:
+        """What of the case is of before the update."""
+        case = self.case
+        said = [*(text for texts in case.references for text in texts), *case.expect]
+        # Named articles prove; of a case that names none those that were retrieved for it may.
+        for at in sorted(self.named or self.retrieved):
+            change = self.desk.changes[at]
+            if change.kind == "withdrawn":
+                needed = [id_ for id_ in case.passages if at not in self.desk.of_id(id_)]
+                if at in self.named and case.answerable is not False and not any(map(self._is_there, needed)):
+                    return _reference("withdrawn", case, change, said[0] if said else "")
+                continue
+            for fact, text in product(change.facts, said):
+                if fault := self.desk.contradicts(at, fact, text, case):
+                    return _reference(fault, case, change, text, fact)
+        return self._answerable() if case.answerable is False else None
+
+    def _answerable(self) -> ReferenceFault | None:
+        """That a case marked as unanswerable was answered from an article that is new."""
+        for both in (both for both in self.answers if both.turn.index == 1):
+            if self.after[both.later.id, 1].response not in _ANSWERED:
+                continue
+            for at in sorted(self.desk.of_turn(both.turn)):
+                change = self.desk.changes[at]
+                for fact in change.facts if change.kind == "added" else ():
+                    if self.desk.says_new(fact, both.turn.answer.text, self.case):
+                        return _reference("answerable", self.case, change, "", fact)
+        return None
+
+
+def _reference(
+    fault: Fault, case: Case, change: ArticleChange, reference: str, fact: FactChange = _NO_FACT
+) -> ReferenceFault:
+    return ReferenceFault(
+        fault=fault,
+        case=case.id,
+        question=excerpt(case.question),
+        article=change.id,
+        title=change.title,
+        old=excerpt(fact.old),
+        new=excerpt(fact.new),
+        reference=excerpt(reference),
+    )
+
+
+def _names(case: Case) -> set[str]:
+    """All that the articles which a case names may be called."""
+    return {name for id_ in case.passages for name in names_of(id_, id_)}
 
 
 @lru_cache(maxsize=16384)
@@ -337,17 +577,14 @@ def _alike(first: frozenset[str], second: frozenset[str]) -> float:
     return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
 
 
-def _worked_out(
-    fact: FactChange, text: str, among: Iterable[str], written: Collection[str]
-) -> tuple[str, str] | None:
-    """An amount of a text that was worked out with the old amount, and what it comes to now; None without.
+def _worked_out(fact: FactChange, text: str, among: Iterable[str], written: Collection[str]) -> str | None:
+    """What an amount of a text comes to now that was worked out with the old amount; None without one.
 
     A sum with another amount of the needed articles (`among`), or a multiple; amounts that are `written`
     somewhere are not worked out.
     """
-    old, new = ([f for f in figures(s) if f.kind == "amount"] for s in (fact.old, fact.new))
-    gone = [figure.value for figure in old if figure.value in fact.gone]
-    came = [figure.value for figure in new if figure.value in fact.came]
+    old, new = ([f.value for f in figures(s) if f.kind == "amount"] for s in (fact.old, fact.new))
+    gone, came = [v for v in old if v in fact.gone], [v for v in new if v in fact.came]
     if len(gone) != 1 or len(came) != 1:
         return None
     unit, was, now = gone[0][-1], _number(gone[0]), _number(came[0])
@@ -357,268 +594,11 @@ def _worked_out(
             continue
         said = _number(figure.value)
         times = next((times for times in _TIMES if said == was * times), None)
-        if times:
-            return figure.value, f"{_plain(now * times)}{unit}"
-        if said - was in others:
-            return figure.value, f"{_plain(said - was + now)}{unit}"
+        if times or said - was in others:
+            amount = now * times if times else said - was + now
+            return f"{amount.normalize():f}{unit}"
     return None
 
 
 def _number(value: str) -> Decimal:
     return Decimal(value[:-1])
-
-
-def _plain(number: Decimal) -> str:
-    return f"{number.normalize():f}"
-
-
-class _ChangedFact(NamedTuple):
-    """A fact that a question may be about; `at` is the place of its change, `named` by the question."""
-
-    at: int
-    change: ArticleChange
-    fact: FactChange
-    named: bool
-
-
-class _Drill:
-    """Sorts the questions of two runs."""
-
-    def __init__(self, desk: _Desk, before: Summary, after: Summary, pairs: Sequence[Pair]) -> None:
-        self.desk, self.pairs, self.trial = desk, pairs, after.trial
-        self.before, self.after = ({turn.key: turn for turn in s.record.turns} for s in (before, after))
-
-    def update(self) -> Update:
-        """All that is to be said."""
-        passages = {
-            (passage.id, passage.source or "", passage.text): passage
-            for _earlier, later in self.pairs
-            for turn in later.turns
-            for passage in turn.answer.passages
-        }
-        evidence = [self.desk.of_passage(passage) for passage in passages.values()]
-        by_case: dict[str, list[Pair]] = defaultdict(list)
-        for pair in self.pairs:
-            by_case[pair[1].case.id].append(pair)
-        questions, faults = list[AffectedQuestion](), list[ReferenceFault]()
-        for pairs in by_case.values():
-            named, retrieved = self._named(pairs), self._retrieved(pairs)
-            fault = self._fault(pairs, named, named or retrieved)
-            affected = self._affected(pairs, list(self._facts(named, retrieved)))
-            if affected is None and fault is None and not named | retrieved:
-                affected = self._strayed(pairs)
-            faults += [fault] if fault else []
-            questions += [affected] if affected else []
-        return Update(
-            changes=tuple(self.desk.changes),
-            old_passages=sum(bool(old and not new) for _about, old, new in evidence),
-            new_passages=sum(bool(new) for _about, _old, new in evidence),
-            questions=tuple(questions),
-            references=tuple(faults),
-            unknown=self._unknown(by_case),
-        )
-
-    def _named(self, pairs: Sequence[Pair]) -> set[int]:
-        """The changes that a question names."""
-        return {at for pair in pairs for talk in pair for id_ in talk.case.passages for at in self._of(id_)}
-
-    def _retrieved(self, pairs: Iterable[Pair]) -> set[int]:
-        """Those that were retrieved for it."""
-        return {at for pair in pairs for talk in pair for turn in talk.turns for at in self._came(turn)}
-
-    def _facts(self, named: set[int], retrieved: set[int]) -> Iterator[_ChangedFact]:
-        """The facts of these changes, those of named ones first."""
-        for at in sorted(named | retrieved, key=lambda at: at not in named):
-            change = self.desk.changes[at]
-            yield from (_ChangedFact(at, change, fact, at in named) for fact in change.facts)
-
-    def _came(self, turn: Turn) -> set[int]:
-        """The changes that the passages of a turn are about."""
-        return {at for passage in turn.answer.passages for at in self.desk.of_passage(passage)[0]}
-
-    def _affected(self, pairs: Sequence[Pair], facts: Sequence[_ChangedFact]) -> AffectedQuestion | None:
-        """What became of a question; the gravest of its conversations counts."""
-        looks = (look(*pair, facts) for look in (self._late, self._moved) for pair in pairs)
-        return next(filter(None, looks), None)
-
-    def _late(
-        self, earlier: Conversation, later: Conversation, facts: Sequence[_ChangedFact]
-    ) -> AffectedQuestion | None:
-        likely: AffectedQuestion | None = None
-        said = {turn.index: turn.answer.text for turn in earlier.turns}
-        for turn in (turn for turn in later.turns if not turn.answer.error):
-            for at, change, fact, named in facts:
-                if not self._is_late(change, fact, said.get(turn.index, ""), turn, later, named=named):
-                    continue
-                certain = any(
-                    at in self.desk.of_passage(passage)[1] and _is_copied(fact.old, passage.text)
-                    for passage in turn.answer.passages
-                )
-                # Of what was not retrieved and not named, words alone prove nothing.
-                if not (certain or named or change.kind != "withdrawn"):
-                    continue
-                fate: Fate = "withdrawn" if change.kind == "withdrawn" else "stale"
-                late = _affected(fate, change, fact, earlier, later, turn, certain=certain)
-                if certain:
-                    return late
-                likely = likely or late
-        return likely
-
-    def _is_late(
-        self, change: ArticleChange, fact: FactChange, before: str, turn: Turn, later: Conversation,
-        *, named: bool,
-    ) -> bool:  # fmt: skip
-        """Whether an answer still says what an article said before."""
-        if not fact.old:
-            return False
-        text, question, graded = turn.answer.text, later.case.question, self.after[later.id, turn.index]
-        old = self.desk.says_old(change, fact, text, later.case)
-        if not old and named:
-            worked_out = self.desk.worked_out(fact, text, later.case)
-            old = worked_out is not None and worked_out[1] not in facts_of(text)
-        if not old or self._is_new(fact, before, text, question):
-            return False
-        right = later.case.references_at(turn.index)
-        judged = not self.trial and graded.value is not None and not graded.marks
-        return not (judged and any(self.desk.says_new(fact, reference, question) for reference in right))
-
-    def _is_new(self, fact: FactChange, before: str, text: str, question: str) -> bool:
-        """Whether an answer says what the article says since: a figure that it had before is another one."""
-        return self.desk.says_new(fact, text, question) and not self.desk.says_new(fact, before, question)
-
-    def _moved(
-        self, earlier: Conversation, later: Conversation, facts: Sequence[_ChangedFact]
-    ) -> AffectedQuestion | None:
-        for was, turn in zip(earlier.turns, later.turns, strict=False):
-            if turn.index > 1 and was.user != turn.user:
-                break
-            responses = self._responses(earlier, was, later, turn)
-            is_answered = responses[0] == "declined" and responses[1] in _ANSWERED
-            for at, change, fact, _named in facts:
-                said_old = bool(fact.old) and self.desk.says_old(change, fact, was.answer.text, later.case)
-                says_new = self._is_new(fact, was.answer.text, turn.answer.text, later.case.question)
-                # What could not be answered is answered from a new article.
-                is_new = change.kind == "added" and says_new and is_answered and at in self._came(turn)
-                if is_new or (said_old and (says_new or change.kind == "withdrawn")):
-                    return _affected("moved", change, fact, earlier, later, turn)
-        return None
-
-    def _responses(
-        self, earlier: Conversation, was: Turn, later: Conversation, turn: Turn
-    ) -> tuple[Response | None, Response | None]:
-        """What both answers do, as their judges say."""
-        return self.before[earlier.id, was.index].response, self.after[later.id, turn.index].response
-
-    def _strayed(self, pairs: Sequence[Pair]) -> AffectedQuestion | None:
-        for earlier, later in pairs:
-            for was, turn in zip(earlier.turns[:1], later.turns[:1], strict=False):
-                responses = self._responses(earlier, was, later, turn)
-                red, is_red = self.before[earlier.id, was.index].marks, self.after[later.id, turn.index].marks
-                if bool(red) != bool(is_red) or (all(responses) and responses[0] != responses[1]):
-                    return _affected("strayed", None, None, earlier, later, turn)
-        return None
-
-    def _fault(self, pairs: Sequence[Pair], named: set[int], related: set[int]) -> ReferenceFault | None:
-        """What of the later run's case is of before the update."""
-        later = pairs[0][1]
-        case = later.case
-        said = [*(text for texts in case.references for text in texts), *case.expect]
-        # Named articles prove; of a case that names none those that were retrieved for it may.
-        for at in sorted(related):
-            change = self.desk.changes[at]
-            if change.kind == "withdrawn" and at in named and case.answerable is not False:
-                if all(at in self._of(id_) or not self._is_there(id_) for id_ in case.passages):
-                    return _fault(case, "withdrawn", change, said[0] if said else "")
-                continue
-            for fact in change.facts:
-                for text in said:
-                    if kind := self._contradiction(change, fact, text, case):
-                        return _fault(case, kind, change, text, fact)
-        if case.answerable is False:
-            return self._answerable(pairs)
-        return None
-
-    def _contradiction(self, change: ArticleChange, fact: FactChange, text: str, case: Case) -> Fault | None:
-        if not fact.old or change.kind == "withdrawn":
-            return None
-        if self.desk.says_old(change, fact, text, case):
-            return (
-                None if self.desk.says_new(fact, text, case.question) else "denied" if fact.denied else "fact"
-            )
-        is_sum = change.ids & {name for id_ in case.passages for name in names_of(id_, id_)}
-        return "sum" if is_sum and self.desk.worked_out(fact, text, case) else None
-
-    def _answerable(self, pairs: Sequence[Pair]) -> ReferenceFault | None:
-        """That a case marked as unanswerable was answered from an article that is new."""
-        for _earlier, later in pairs:
-            for turn in later.turns[:1]:
-                if self.after[later.id, turn.index].response not in _ANSWERED:
-                    continue
-                for at in sorted(self._came(turn)):
-                    change = self.desk.changes[at]
-                    for fact in change.facts if change.kind == "added" else ():
-                        if self.desk.says_new(fact, turn.answer.text, later.case.question):
-                            return _fault(later.case, "answerable", change, "", fact)
-        return None
-
-    def _of(self, id_: str) -> set[int]:
-        return {at for name in names_of(id_, id_) for at in self.desk.named.get(name, ())}
-
-    def _is_there(self, id_: str) -> bool:
-        there = {article.id for article in self.desk.after}
-        return any(name in there for name in names_of(id_, id_))
-
-    def _unknown(self, by_case: Mapping[str, Sequence[Pair]]) -> dict[str, tuple[str, ...]]:
-        """Ids that cases name and no article has now, with those that it goes by since."""
-        there = {article.id for article in self.desk.after}
-        named = dict.fromkeys(id_ for pairs in by_case.values() for id_ in pairs[0][1].case.passages)
-        return {
-            id_: tuple(
-                dict.fromkeys(now for at in sorted(self._of(id_)) for now in self.desk.changes[at].now)
-            )
-            for id_ in named
-            if not any(name in there for name in names_of(id_, id_))
-        }
-
-
-def _affected(  # noqa: PLR0917 - both conversations with what is said of them
-    fate: Fate,
-    change: ArticleChange | None,
-    fact: FactChange | None,
-    earlier: Conversation,
-    later: Conversation,
-    turn: Turn,
-    *,
-    certain: bool = False,
-) -> AffectedQuestion:
-    was = next((t.answer.text for t in earlier.turns if t.index == turn.index), "")
-    return AffectedQuestion(
-        fate=fate,
-        case=later.case.id,
-        question=excerpt(later.case.question),
-        article=change.id if change else "",
-        title=change.title if change else "",
-        old=excerpt(fact.old) if fact else "",
-        new=excerpt(fact.new) if fact else "",
-        conversation=later.id,
-        turn=turn.index,
-        before=excerpt(was),
-        answer=excerpt(turn.answer.text),
-        certain=certain,
-        gone=bool(change and change.kind == "withdrawn"),
-    )
-
-
-def _fault(
-    case: Case, fault: Fault, change: ArticleChange, reference: str, fact: FactChange | None = None
-) -> ReferenceFault:
-    return ReferenceFault(
-        case=case.id,
-        question=excerpt(case.question),
-        fault=fault,
-        article=change.id,
-        title=change.title,
-        reference=excerpt(reference),
-        old=excerpt(fact.old) if fact else "",
-        new=excerpt(fact.new) if fact else "",
-    )
