@@ -56,12 +56,10 @@ def _row(language: Language, number: int, kind: str) -> dict[str, Any]:
         "history": [],
         "question": says["question"],
         "contexts": [says["context"]],
-        "context_ids": [f"faq-{number}"],
         "answer": says[kind],
         "reference": says["right"],
         "labels": {"faithfulness": votes, "correct": int(kind == "right"), "verdict": f"{kind} one"},
-        "scale": {"faithfulness": "1-4", "correct": "0|1"},
-        "annotators": {"faithfulness": ["A1", "A2", f"A{3 + number % 2}"]},
+        "scale": {"faithfulness": "1-4"},
         "meta": {"domain": "kitchen" if number < 5 else "room"},
     }
 

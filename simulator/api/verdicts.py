@@ -12,17 +12,13 @@ then it is most likely the sheet of another one.
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from simulator.api.destinations import save_words_of
 from simulator.api.outputs import RunOutputs
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext, say, sentences
 from simulator.core.settings import stored_settings
-from simulator.core.types import Results
-from simulator.report.gate import reasons
 from simulator.report.review import ReadCounts, ReviewOutcome
-from simulator.results import review
 from simulator.results.review import blind_agreement, review_findings
 from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Taken, taken_from
 from simulator.results.summary import figures_of
@@ -36,29 +32,31 @@ SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None
 Source = str | GradeRows
 
 
-class Review(NamedTuple):
-    """A run with what people said of it, and the figures of that."""
-
-    path: Path
-    results: Results
-    outcome: ReviewOutcome
-
-    def as_json(self) -> dict[str, Any]:
-        """The object of --json."""
-        return _as_json(self.outcome, self.path)
-
-
-def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions, tests: Path) -> Review:
+def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions, tests: Path) -> ReviewOutcome:
     """Stores what the source says about a run of the folder, and works out what all verdicts come to.
 
-    What the team made tests is added to the question file `tests`.
+    What the team made tests is added to the question file `tests`; the page of the run is written again.
 
     Raises InputError where nothing of the source fits the run.
     """
     path = find_run(run, runs)
     read, closed = read_verdicts(path, source, sheet) if source else (None, frozenset[str]())
     outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
-    return Review(path, outputs.context.results, _outcome(outputs, read, closed, tests))
+    outputs.write_pages()
+    context = outputs.context
+    results, summary = context.results, context.summary
+    findings = review_findings(results, summary)
+    return ReviewOutcome(
+        results=results,
+        summary=summary,
+        gate=context.gate,
+        language=context.language,
+        page=Path(context.page),
+        blind=blind_agreement(results, summary),
+        findings=findings,
+        read=read,
+        tests=save_tests(results, findings, closed, tests),
+    )
 
 
 def read_verdicts(path: Path, source: Source, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
@@ -106,34 +104,3 @@ def _refused(source: str, taken: Taken, run: str) -> Message:
         source=source,
     )
     return sentences(refused, _("Is it a file of another run?"))
-
-
-def _outcome(
-    outputs: RunOutputs, read: ReadCounts | None, closed: frozenset[str], tests: Path
-) -> ReviewOutcome:
-    """The figures of the review; the page of the run is written again, with them on it, and the tests."""
-    outputs.write_pages()
-    context = outputs.context
-    results, summary = context.results, context.summary
-    blind, findings = blind_agreement(results, summary), review_findings(results, summary)
-    decision, counts = results.release_decision, save_tests(results, findings, closed, tests)
-    return ReviewOutcome(
-        summary, context.gate, blind, read, context.language, Path(context.page), findings, decision, counts
-    )
-
-
-def _as_json(outcome: ReviewOutcome, path: Path) -> dict[str, Any]:
-    summary, read = outcome.summary, outcome.read
-    return {
-        "run": summary.run,
-        "store": str(path),
-        "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
-        "review": review.findings_json(outcome.findings),
-        "agreement": review.agreement_json(outcome.review),
-        "tests": outcome.tests and outcome.tests._asdict() | {"path": str(outcome.tests.path)},
-        "release_decision": outcome.decision and outcome.decision.model_dump(),
-        "score": None if summary.scores.score is None else round(summary.scores.score, 4),
-        "target": outcome.gate.asked,
-        "passed": outcome.gate.passed,
-        "reasons": [str(reason) for reason in reasons(outcome.gate)],
-    }

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from simulator.api.verdicts import Review, reviewed
+from simulator.api.verdicts import reviewed
 from simulator.cli.options import RUN, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, say
@@ -15,7 +15,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, as_called, ngettext, safe_text
 from simulator.core.settings import load_settings
 from simulator.core.writing import write_atomically
-from simulator.report.review import review_report
+from simulator.report.review import ReviewOutcome, review_report
 from simulator.results.review_files import as_lines
 
 
@@ -43,15 +43,14 @@ def command(
     today = load_settings(flags)
     sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
     outcome = reviewed(run, source, today.runs, sheet, today.tests)
-    show_report(review_report(outcome.outcome), outcome.as_json(), as_json=today.json_output)
+    show_report(review_report(outcome), outcome.as_json(), as_json=today.json_output)
     if export:
         _export(outcome, Path(export))
     return ExitCode.DONE
 
 
-def _export(review: Review, path: Path) -> None:
-    outcome = review.outcome
-    lines, run = as_lines(review.results), outcome.summary.run
+def _export(outcome: ReviewOutcome, path: Path) -> None:
+    lines, run = as_lines(outcome.results), outcome.summary.run
     if not lines:
         msg = _("no answer of {run} has a blind grade; name a file of grades with --from.", run=run)
         raise InputError(msg)

@@ -38,14 +38,14 @@ def words_text(said: HumanVerdict) -> Message | None:
 
 def hit_rate(findings: ReviewFindings | None) -> Message | None:
     """How many of the red answers that the team looked at are rightly red; None where it looked at none."""
-    n = findings.right + findings.wrong if findings else 0
-    if not (findings and n):
+    if findings is None or findings.precision is None:
         return None
-    share = f"{100 * findings.right / n:.0f}"
+    right = findings.marks("right")
+    share = f"{100 * findings.precision:.0f}"
     return _(
         "Your team checked {n} answers to review; the judge was right about {right} ({share} %).",
-        n=n,
-        right=findings.right,
+        n=right + findings.marks("wrong"),
+        right=right,
         share=share,
     )
 

@@ -6,7 +6,7 @@ agreement is claimed; where they graded blind, it is.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from simulator.core.document import (
     TERMINAL,
@@ -18,17 +18,18 @@ from simulator.core.document import (
     Report,
     Section,
     Text,
-    Tone,
     excerpt,
     points,
 )
 from simulator.core.messages import Message, _, ngettext
-from simulator.core.types import Language, ReleaseDecision
+from simulator.core.types import Language, Results
 from simulator.core.writing import shown_path
+from simulator.report.gate import reasons
 from simulator.report.people import decision_text
-from simulator.results.figures import Summary
+from simulator.results.figures import Summary, rounded
 from simulator.results.gate import Gate
 from simulator.results.review import TOP_GRADE, BlindAgreement, ComparedTurn, ReviewedTurn, ReviewFindings
+from simulator.storage.run_file import RUN_FILE
 
 # Shown of each list; the rest is in `--json`.
 SHOWN = 5
@@ -69,15 +70,32 @@ class ReviewOutcome(NamedTuple):
     `tests` is None where the review says nothing of tests.
     """
 
+    results: Results
     summary: Summary
     gate: Gate
-    review: BlindAgreement | None
-    read: ReadCounts | None
     language: Language
     page: Path
-    findings: ReviewFindings | None = None
-    decision: ReleaseDecision | None = None
+    blind: BlindAgreement | None
+    findings: ReviewFindings | None
+    read: ReadCounts | None = None
     tests: SavedTests | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of --json."""
+        summary, read, decision = self.summary, self.read, self.results.release_decision
+        return {
+            "run": summary.run,
+            "store": str(self.page.with_name(RUN_FILE)),
+            "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
+            "review": self.findings and self.findings.as_json(),
+            "agreement": self.blind and self.blind.as_json(),
+            "tests": self.tests and self.tests._asdict() | {"path": str(self.tests.path)},
+            "release_decision": decision and decision.model_dump(),
+            "score": rounded(summary.scores.score),
+            "target": self.gate.asked,
+            "passed": self.gate.passed,
+            "reasons": [str(reason) for reason in reasons(self.gate)],
+        }
 
 
 def review_report(outcome: ReviewOutcome) -> Report:
@@ -86,13 +104,14 @@ def review_report(outcome: ReviewOutcome) -> Report:
     Only what goes into a meeting's minutes is in Markdown: what was read is the terminal's alone.
     """
     read = Section("read", "", tuple(map(Line, _read(outcome))), views=TERMINAL)
-    decided = outcome.decision and Line(decision_text(outcome.decision), "strong")
+    decision = outcome.results.release_decision
+    decided = decision and Line(decision_text(decision), "strong")
     sections = [
         read,
         *([Section("decision", _("Release decision"), (decided,))] if decided else []),
         # The team's words come first: they say what to do, blind grades how far to trust the judge.
         *(_team_sections(outcome.findings) if outcome.findings else ()),
-        *_blind_sections(outcome.review),
+        *_blind_sections(outcome.blind),
     ]
     title = _("People and the judge  {run}", run=outcome.summary.run)
     return Report(title=title, language=outcome.language, sections=tuple(sections))
@@ -152,20 +171,21 @@ def _agreement_facts(review: BlindAgreement) -> Iterator[Fact]:
 
 def _missed(turn: ComparedTurn) -> Item:
     grades = _("people {human:.3g} / judge {judge:.3g}", human=turn.human, judge=turn.judge)
-    return _turn(turn, grades, tone="alarm")
+    where = _(
+        "{conversation} · answer {n}   {what}", conversation=turn.conversation, n=turn.turn, what=grades
+    )
+    return Item(where, _said(turn.question, turn.answer, turn.comment), "alarm")
 
 
-def _turn(turn: ComparedTurn | ReviewedTurn, what: Text, right: str = "", tone: Tone = "") -> Item:
-    """A turn with what was said in it and of it."""
+def _said(question: str, answer: str, comment: str, right: str = "") -> tuple[Fact, ...]:
+    """What was said in a turn and of it."""
     texts = (
-        (_("Customer"), turn.question),
-        (_("Bot"), turn.answer),
-        (_("People's comment"), turn.comment),
+        (_("Customer"), question),
+        (_("Bot"), answer),
+        (_("People's comment"), comment),
         (_("Reference answer"), right),
     )
-    facts = tuple(Fact(name, excerpt(text)) for name, text in texts if text.strip())
-    where = _("{conversation} · answer {n}   {what}", conversation=turn.conversation, n=turn.turn, what=what)
-    return Item(where, facts, tone)
+    return tuple(Fact(name, excerpt(text)) for name, text in texts if text.strip())
 
 
 def _listed(name: str, title: Message, items: Iterable[Item]) -> Section:
@@ -189,19 +209,21 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     yield Section("team", _("Review (what the team says)"), blocks)
     if findings.pending:
         nobody = _("no owner")
-        pending = (Item(_("{who}: {n}", who=row.assignee or nobody, n=row.n)) for row in findings.pending)
+        pending = (Item(_("{who}: {n}", who=who or nobody, n=n)) for who, n in findings.pending.items())
         yield _listed("pending", _("Open work by assignee"), pending)
     # Whoever writes nothing but a comment wants it to be read.
-    remarks = [turn for turn in findings.answers if turn.comment and not (turn.judge_is or turn.point)]
+    remarks = [
+        turn for turn in findings.answers if turn.said.comment and not (turn.said.judge_is or turn.point)
+    ]
     if remarks:
-        yield _listed("comments", _("Comments"), (_turn(turn, "") for turn in remarks))
+        yield _listed("comments", _("Comments"), (_reviewed(turn, "") for turn in remarks))
     if findings.wrong_turns:
         title = _("Answers on which the judge was wrong (for fixing it)")
         yield _listed("wrong", title, map(_wrong, findings.wrong_turns))
 
 
 def _verdict(findings: ReviewFindings) -> Message:
-    share, judged = findings.precision, findings.right + findings.wrong
+    share, judged = findings.precision, findings.marks("right") + findings.marks("wrong")
     if share is None:
         return _("None of the marks has been checked yet.")
     if judged < ENOUGH:
@@ -218,9 +240,9 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
         line = _(
             "{share:.0f} % ({right} of {n} answers); unsure: {unsure}",
             share=100 * findings.precision,
-            right=findings.right,
-            n=findings.right + findings.wrong,
-            unsure=findings.unsure,
+            right=findings.marks("right"),
+            n=findings.marks("right") + findings.marks("wrong"),
+            unsure=findings.marks("unsure"),
         )
         yield Fact(_("Marks that are right"), line)
     judged = _("{judged} of {red} answers to review", red=findings.red, judged=findings.judged)
@@ -234,4 +256,10 @@ def _wrong(turn: ReviewedTurn) -> Item:
     how = _("false mark") if turn.red else _("missing mark")
     if turn.value is not None:
         how = _("{how}   judge {judge:.3g}", how=how, judge=TOP_GRADE * turn.value)
-    return _turn(turn, how, turn.correct_answer)
+    return _reviewed(turn, how)
+
+
+def _reviewed(reviewed: ReviewedTurn, what: Text) -> Item:
+    talk, turn, said = reviewed.conversation.id, reviewed.turn, reviewed.said
+    where = _("{conversation} · answer {n}   {what}", conversation=talk, n=turn.index, what=what)
+    return Item(where, _said(turn.user, turn.answer.text, said.comment, said.correct_answer))

@@ -666,7 +666,7 @@ def blind_sheet(context: ReportContext) -> Worksheet:
     the sample is weighted back, is the business of `results/review.py`.
     """
     sample = blind_sample(context.results, context.summary)
-    drawn_from = {drawn.conversation for drawn in sample}
+    drawn_from = {conversation for conversation, _turn in sample}
     # Read in the order of the plan, shown in the order of the sample.
     turns = {
         (conversation.id, turn.index): (conversation, turn)
@@ -682,7 +682,7 @@ def blind_sheet(context: ReportContext) -> Worksheet:
             passages=_passages(turn),
             answer=_answer_cell(turn, None, context),
         )
-        for conversation, turn in (turns[drawn.conversation, drawn.turn] for drawn in sample)
+        for conversation, turn in (turns[place] for place in sample)
     ]
     return _worksheet("blind", context, rows)
 

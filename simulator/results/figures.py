@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import comb
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
@@ -23,8 +23,6 @@ from simulator.models.pricing import total_spending
 from simulator.results.certificate import Standing
 from simulator.results.rows import Key, Mark, RunTurns
 
-# Blind grades are drawn and weighed by these two kinds of turns (results/review.py).
-Stratum = Literal["red", "not_red"]
 # From so many answers with one and the same grade on, a judge is warned about.
 ENOUGH_ALIKE = 30
 

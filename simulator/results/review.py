@@ -15,13 +15,13 @@ of ten others weigh as 1.5 and 10.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from simulator.core.types import Conversation, HumanVerdict, RedRules, Results, Score, Turn, Value
-from simulator.results.figures import Stratum, Summary, rounded
+from simulator.core.types import Conversation, HumanVerdict, RedRules, Results, Score, Turn
+from simulator.results.figures import Summary, rounded
 from simulator.results.red import is_flipped, is_red_alone
 from simulator.results.rows import Key
 from simulator.results.same_faults import fault_keys
@@ -74,31 +74,12 @@ LOW, HIGH = 2, 4
 _SAME = 1e-9
 # Statuses that leave something to do; without a status nobody has taken a point up.
 PENDING = ("open", "doing", "")
-# What the team says of a turn in the review.
-_SAID = set[str](WORDS)
 
 
-class SampledTurn(Value):
-    """A turn of the sample; `sampled` (0..1) is the share of its stratum that was drawn.
-
-    Both stay with the turn in the worksheet and in files, because the next run's rules may call it not red.
-    """
-
-    conversation: str
-    turn: int
-    stratum: Stratum
-    sampled: float
-
-    @property
-    def key(self) -> Key:
-        """Conversation and turn."""
-        return self.conversation, self.turn
-
-
-class ComparedTurn(Value):
+class ComparedTurn(NamedTuple):
     """A turn that people and the judge graded, both 1..5; of people the mean, and the first `comment`.
 
-    `weight` says how many turns of the run it stands for; 0 where nobody knows.
+    `weight` says how many turns of the run it stands for; 0 where nobody knows. `grades` are people's.
     """
 
     conversation: str
@@ -109,15 +90,11 @@ class ComparedTurn(Value):
     judge: float
     red: bool
     weight: float
-    verdicts: tuple[HumanVerdict, ...]
-
-    @property
-    def comment(self) -> str:
-        """The first that anybody made."""
-        return next((verdict.comment for verdict in self.verdicts if verdict.comment), "")
+    grades: int
+    comment: str
 
 
-class BlindAgreement(Value):
+class BlindAgreement(NamedTuple):
     """The judge beside people on the `turns` both have graded (`grades` by people in all).
 
     `same_side` is the share on which both are on the same side of the red line, `difference` is judge less
@@ -133,101 +110,130 @@ class BlindAgreement(Value):
     missed: tuple[ComparedTurn, ...]
     overcalled: tuple[ComparedTurn, ...]
 
+    def as_json(self) -> dict[str, Any]:
+        """What `review --json` prints of it, figures rounded to 4 decimals.
 
-class ReviewedTurn(Value):
-    """A turn with what the team said of it; `value` (0..1) is the deciding judge's grade.
+        Without the texts of turns: what is printed often ends in a log, and the run file has them.
+        """
+        shown = ("conversation", "turn", "human", "judge", "comment")
 
-    Turns with the same `key` have the same answer. `judge_is` is about the red mark, or about its absence;
-    the other texts are what the team wrote, empty where it wrote nothing. `cause` and `status` are ids of the
-    dropdowns, or words of the team's own.
+        def places(turns: Sequence[ComparedTurn]) -> dict[str, Any]:
+            return {"n": len(turns), "turns": [{name: getattr(t, name) for name in shown} for t in turns]}
+
+        lists = {"missed": places(self.missed), "overcalled": places(self.overcalled)}
+        return rounded(self._asdict() | lists)  # type: ignore[no-any-return]
+
+
+class ReviewedTurn(NamedTuple):
+    """A turn with what the team `said` of it; `value` (0..1) is the deciding judge's grade.
+
+    Turns with the same `key` have the same answer.
     """
 
     key: str
-    conversation: str
-    turn: int
-    persona: str
-    question: str
-    answer: str
+    conversation: Conversation
+    turn: Turn
     red: bool
     value: float | None
-    judge_is: Literal["right", "wrong", "unsure"] | None
-    cause: str
-    status: str
-    correct_answer: str
-    expect: str
-    comment: str
-    assignee: str
-    checked: str
-    make_test: bool
-
-    @property
-    def false_alarm(self) -> bool:
-        """Whether the turn is red and should not be."""
-        return self.red and self.judge_is == "wrong"
+    said: HumanVerdict
 
     @property
     def confirmed(self) -> bool:
         """Whether the team says that the red mark is right; to name a cause of it says so, too."""
-        return self.red and (self.judge_is == "right" or (self.judge_is is None and bool(self.cause)))
+        judge_is = self.said.judge_is
+        return self.red and (judge_is == "right" or (judge_is is None and bool(self.said.cause)))
 
     @property
     def point(self) -> bool:
-        """Whether there is something to improve in the bot."""
-        return not self.false_alarm and (self.confirmed or bool(self.cause or self.correct_answer))
+        """Whether there is something to improve in the bot; nothing where the mark is a false alarm."""
+        if self.red and self.said.judge_is == "wrong":
+            return False
+        return self.confirmed or bool(self.said.cause or self.said.correct_answer)
 
     @property
     def pending(self) -> bool:
         """Whether something is left to do about it: a status says so, or is due and not given yet."""
-        return self.status in PENDING and (self.point or bool(self.status))
+        return self.said.status in PENDING and (self.point or bool(self.said.status))
 
 
-class PendingReviews(Value):
-    """How many answers one person ("": nobody) has left to do something about."""
-
-    assignee: str
-    n: int
-
-
-class ReviewFindings(Value):
+class ReviewFindings(NamedTuple):
     """The result of a review: of all `turns` that the team reviewed, and of their distinct `answers`.
 
-    What people say of an answer is said once, however many customers got it: `right`, `wrong` and `unsure`
-    count red answers, `pending` and `missed` answers. `red` counts the run's red turns, of which the team has
-    `judged` some; `precision` (0..1) is right / (right + wrong); `missed` are answers that are not red and,
-    as the team says, should be.
+    What people say of an answer is said once, however many customers got it. `red` counts the run's red
+    turns.
     """
 
     turns: tuple[ReviewedTurn, ...]
     answers: tuple[ReviewedTurn, ...]
     red: int
-    right: int
-    wrong: int
-    unsure: int
-    precision: float | None
-    pending: tuple[PendingReviews, ...]
+
+    def marks(self, judge_is: Literal["right", "wrong", "unsure"]) -> int:
+        """Red answers of whose mark the team says so."""
+        return sum(answer.red and answer.said.judge_is == judge_is for answer in self.answers)
+
+    @property
+    def precision(self) -> float | None:
+        """The share (0..1) of right marks among those that are right or wrong; None without any."""
+        right, wrong = self.marks("right"), self.marks("wrong")
+        return right / (right + wrong) if right + wrong else None
 
     @property
     def judged(self) -> int:
         """Red turns of which the team said whether the mark is right."""
-        return sum(turn.red and turn.judge_is is not None for turn in self.turns)
+        return sum(turn.red and turn.said.judge_is is not None for turn in self.turns)
 
     @property
     def wrong_turns(self) -> tuple[ReviewedTurn, ...]:
         """A turn of each answer on which the judge was wrong: what its next version has to get right."""
-        return tuple(turn for turn in self.answers if turn.judge_is == "wrong")
+        return tuple(answer for answer in self.answers if answer.said.judge_is == "wrong")
 
     @property
     def missed(self) -> int:
         """Answers that are not red although the team says that the judge was wrong."""
-        return sum(not turn.red for turn in self.wrong_turns)
+        return sum(not answer.red for answer in self.wrong_turns)
+
+    @property
+    def pending(self) -> dict[str, int]:
+        """How many answers each person ("": nobody) has left to do something about.
+
+        Most first, what nobody has taken up last.
+        """
+        counts = Counter(answer.said.assignee for answer in self.answers if answer.pending)
+        return dict(sorted(counts.items(), key=lambda item: (not item[0], -item[1], item[0])))
+
+    def as_json(self) -> dict[str, Any]:
+        """What `review --json` prints of it, figures rounded to 4 decimals.
+
+        Without the texts of turns, but with what the team wrote about those on which the judge was wrong.
+        """
+        right, wrong, unsure = self.marks("right"), self.marks("wrong"), self.marks("unsure")
+        precision = {"precision": rounded(self.precision), "n": right + wrong}
+        return {
+            "turns": len(self.turns),
+            "red": self.red,
+            "red_judged": self.judged,
+            "precision_of_red": precision | {"right": right, "wrong": wrong, "unsure": unsure},
+            "pending": [{"assignee": who, "n": n} for who, n in self.pending.items()],
+            "judge_wrong": [
+                {
+                    "conversation": turn.conversation.id,
+                    "turn": turn.turn.index,
+                    "red": turn.red,
+                    "value": turn.value,
+                    "comment": turn.said.comment,
+                    "correct_answer": turn.said.correct_answer,
+                }
+                for turn in self.wrong_turns
+            ],
+        }
 
 
-def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) -> tuple[SampledTurn, ...]:
-    """The same turns for the same run, whenever it is asked; shuffled, so that their order tells nothing.
+def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) -> dict[Key, float]:
+    """Turns to be graded blind, each with the chance (0..1) that it had to be drawn.
 
     Half are drawn at random, so that shares are those of the run; half where the judge is likely to be wrong,
-    of which most is to be learned. Each knows its chance: a figure that weighs by it is unbiased (Horvitz and
-    Thompson, 1952).
+    of which most is to be learned. A figure that weighs by the chances is unbiased (Horvitz and Thompson,
+    1952). They are shuffled, so that their order tells nothing.
 
     Turns without an answer or without a grade of the deciding judge are left out: there is nothing to
     compare. Without enough turns of one kind the other fills the sample.
@@ -235,29 +241,23 @@ def blind_sample(results: Results, summary: Summary, size: int = SAMPLE_SIZE) ->
     The lot is the run's id, so that a sheet that is pushed twice has the same turns, and what was already
     graded in it is not lost.
     """
-    red = summary.red.by_turn
     scores = {(s.conversation, s.turn): s for s in results.scores.of_judge(summary.scores.primary)}
     spoken = ((talk.id, turn) for talk in results.conversations for turn in talk.turns)
     answered = ((id_, t.index) for id_, t in spoken if t.answer.text.strip() and not t.answer.error)
     turns = [turn for turn in answered if turn in scores]
     lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
-    doubted = _doubted(results, summary, {turn: scores[turn] for turn in turns}, red)
+    doubted = _doubted(results, summary, {turn: scores[turn] for turn in turns}, summary.red.by_turn)
     doubtful, clear = ([turn for turn in turns if (turn in doubted) is which] for which in (True, False))
     whole = min(size, len(turns))
     # Half at random: the clear ones get their share of it, the doubtful ones theirs and the other half.
     others = min(len(clear), max(round(whole / 2 * len(clear) / max(1, len(turns))), whole - len(doubtful)))
     drawn = [
-        SampledTurn(
-            conversation=conversation,
-            turn=turn,
-            stratum="red" if (conversation, turn) in red else "not_red",
-            sampled=wanted / len(members),
-        )
+        (turn, wanted / len(members))
         for members, wanted in ((doubtful, whole - others), (clear, others))
-        for conversation, turn in lot.sample(members, wanted)
+        for turn in lot.sample(members, wanted)
     ]
     lot.shuffle(drawn)
-    return tuple(drawn)
+    return dict(drawn)
 
 
 def _doubted(
@@ -298,7 +298,7 @@ def blind_agreement(results: Results, summary: Summary) -> BlindAgreement | None
     good, red = human >= TOP_GRADE * red_line(summary.red.rules), np.array([b.red for b in both])
     return BlindAgreement(
         turns=len(both),
-        grades=sum(len(b.verdicts) for b in both),
+        grades=sum(b.grades for b in both),
         same_side=float(np.average(good != red, weights=weights)),
         difference=float(np.average(judge - human, weights=weights)) / TOP_GRADE,
         missed=tuple(
@@ -364,54 +364,17 @@ def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
                     judge=TOP_GRADE * value,
                     red=key in red,
                     weight=next((1 / v.sampled for v in verdicts if v.sampled), 0.0),
-                    verdicts=tuple(verdicts),
+                    grades=len(verdicts),
+                    comment=next((v.comment for v in verdicts if v.comment), ""),
                 )
                 compared_turns.append(compared)
     return compared_turns
 
 
-def agreement_json(review: BlindAgreement | None) -> dict[str, Any] | None:
-    """What `review --json` prints of it, figures rounded to 4 decimals; None of None.
-
-    Without the texts of turns: what is printed often ends in a log, and the run file has them.
-    """
-    if review is None:
-        return None
-
-    def places(turns: Iterable[ComparedTurn]) -> list[dict[str, Any]]:
-        include = {"conversation", "turn", "human", "judge"}
-        return [turn.model_dump(include=include) | {"comment": turn.comment} for turn in turns]
-
-    return {
-        **rounded(review.model_dump(exclude={"missed", "overcalled"})),
-        "missed": {"n": len(review.missed), "turns": places(review.missed)},
-        "overcalled": {"n": len(review.overcalled), "turns": places(review.overcalled)},
-    }
-
-
 def review_findings(results: Results, summary: Summary) -> ReviewFindings | None:
     """What the team's review says of the run; None where it has not begun."""
     turns = tuple(_reviewed(results, summary))
-    if not turns:
-        return None
-    answers = tuple(_distinct(turns))
-    judged = Counter(turn.judge_is for turn in answers if turn.red)
-    right, wrong = judged["right"], judged["wrong"]
-    pending = Counter(turn.assignee for turn in answers if turn.pending)
-    return ReviewFindings(
-        turns=turns,
-        answers=answers,
-        red=summary.red.count,
-        right=right,
-        wrong=wrong,
-        unsure=judged["unsure"],
-        precision=right / (right + wrong) if right + wrong else None,
-        # Most first, what nobody has taken up last.
-        pending=tuple(
-            PendingReviews(assignee=who, n=n)
-            for who, n in sorted(pending.items(), key=lambda item: (not item[0], -item[1], item[0]))
-        ),
-    )
+    return ReviewFindings(turns, tuple(_distinct(turns)), summary.red.count) if turns else None
 
 
 def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, Turn], str]:
@@ -462,60 +425,28 @@ def _distinct(turns: Iterable[ReviewedTurn]) -> Iterator[ReviewedTurn]:
     """
     judgements_by_turn: dict[tuple[Any, ...], set[str | None]] = {}
     for turn in turns:
-        said = turn.model_dump(include=_SAID - {"judge_is"})
-        judgements = judgements_by_turn.setdefault((turn.key, *said.values()), set())
+        judge_is, *others = (getattr(turn.said, name) for name in WORDS)
+        judgements = judgements_by_turn.setdefault((turn.key, *others), set())
         # Where others with that answer are red, nothing is said of the mark of one that is not.
-        if turn.judge_is not in judgements and (turn.judge_is or not judgements):
-            judgements.add(turn.judge_is)
+        if judge_is not in judgements and (judge_is or not judgements):
+            judgements.add(judge_is)
             yield turn
 
 
 def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns that the team reviewed, red ones first in their rank."""
-    reviewed = [(v, v.model_dump(include=_SAID)) for v in results.verdicts if v.source != "blind"]
+    words = (v for v in results.verdicts if v.source != "blind")
     # A verdict in which none of this stands is no review.
-    verdicts = {v.key: fields for v, fields in reviewed if any(fields.values())}
+    said = {v.key: v for v in words if any(getattr(v, name) for name in WORDS)}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
     turns = {
         (conversation.id, turn.index): (conversation, turn)
-        for _at, conversation in select_conversations(results, {key for key, _turn in verdicts})
+        for _at, conversation in select_conversations(results, {key for key, _turn in said})
         for turn in conversation.turns
     }
-    red = summary.red.by_turn
-    fault_of = fault_keys(results)
+    red, fault_of = summary.red.by_turn, fault_keys(results)
     for at in [*red, *(at for at in turns if at not in red)]:
-        if at in verdicts and at in turns:
+        if at in said and at in turns:
             conversation, turn = turns[at]
-            yield ReviewedTurn(
-                key=fault_of(conversation.case, turn),
-                conversation=conversation.id,
-                turn=turn.index,
-                persona=conversation.persona,
-                question=turn.user,
-                answer=turn.answer.text,
-                red=at in red,
-                value=values.get(at),
-                **verdicts[at],
-            )
-
-
-def findings_json(findings: ReviewFindings | None) -> dict[str, Any] | None:
-    """What `review --json` prints of it, figures rounded to 4 decimals; None of None.
-
-    Without the texts of turns, but with what the team wrote about those on which the judge was wrong.
-    """
-    if findings is None:
-        return None
-    shown = {"conversation", "turn", "red", "value", "comment", "correct_answer"}
-    return {
-        "turns": len(findings.turns),
-        "red": findings.red,
-        "red_judged": findings.judged,
-        "precision_of_red": {
-            "precision": rounded(findings.precision),
-            "n": findings.right + findings.wrong,
-            **findings.model_dump(include={"right", "wrong", "unsure"}),
-        },
-        "pending": [row.model_dump() for row in findings.pending],
-        "judge_wrong": [turn.model_dump(include=shown) for turn in findings.wrong_turns],
-    }
+            key = fault_of(conversation.case, turn)
+            yield ReviewedTurn(key, conversation, turn, at in red, values.get(at), said[at])

@@ -1,14 +1,13 @@
-"""Reads people's verdicts from files, workbooks and Google Sheets.
-
-Whatever the source is, its rows are handed with their places to a `Taken`, which holds them against the run.
-What stands in a sheet or workbook is a `Written`, wherever it was read.
+"""Reads what people say of a run, from files, workbooks and Google Sheets.
 
     --from sheet, sheet:KEY, an address     the run's Google Sheet: worksheets Review and Blind
     --from report.xlsx                      a workbook of `--to xlsx`, with the same worksheets
     --from grades.csv                       columns conversation, turn, reviewer, grade (1-5), comment
 
-A row or cell that cannot be used is named with its place and its reason, and all else is taken: people sort,
-copy and overwrite, and a slip must not lose a morning's work. Reading the same source again adds nothing.
+What stands in a sheet or workbook is a `Written`, wherever it was read. Whatever the source is, its rows are
+handed with their places to a `Taken`, which holds them against the run. A row or cell that cannot be used is
+named with its place and its reason, and all else is taken: people sort, copy and overwrite, and a slip must
+not lose a morning's work. Reading the same source again adds nothing.
 
 Rows of ours are known by their keys. `RUN/CONVERSATION/TURN` names one turn; the key of a review row names an
 answer, and stands for every turn of this run in which it was given.
@@ -33,10 +32,10 @@ from simulator.cases.structured import object_rows
 from simulator.cases.tables import WORKBOOKS
 from simulator.core.document import Text, excerpt
 from simulator.core.errors import CaseFileError, InputError
-from simulator.core.messages import Message, _, message_of, pgettext, printable, quote, safe_text, shown
+from simulator.core.messages import Message, _, pgettext, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
-from simulator.results.review import SampledTurn, blind_sample, blind_verdicts, turns_of_answers
+from simulator.results.review import blind_sample, blind_verdicts, turns_of_answers
 from simulator.results.rows import Key
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import Target
@@ -62,189 +61,22 @@ LOWEST, HIGHEST = 1, 5
 # The label of blind grades in what `--export` writes.
 LABEL = "human"
 
-# What a column holds, then the headers that it may have, in either language and any width or case.
+# What a column of grades holds, then the headers that it may have, in any width or case.
 _HEADERS = {
     "conversation": "conversation conversation_id 会話 会話ID",
-    "turn": "turn turn_index ターン ターン番号",
-    "reviewer": "reviewer annotator 採点者 評価者 レビュアー 名前",
-    "grade": "grade score rating 人の評価 評価 採点 点数",
-    "comment": "comment note コメント 備考 メモ",
-    "stratum": "stratum 層",
-    "sampled": "sampled sampling_rate 抽出率",
+    "turn": "turn ターン ターン番号",
+    "reviewer": "reviewer 採点者 評価者 名前",
+    "grade": "grade score 人の評価 評価 採点 点数",
+    "comment": "comment コメント 備考 メモ",
 }
 _FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
 # A grade such as "4", "４", "4.5" or "4点". An address of a Google Sheet, wherever its key stands.
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
 _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
 
-
-class Taken:
-    """The verdicts of a source that fit the run; `faults` are the places of the others, and why not.
-
-    `empty` counts the rows in which nobody wrote, `other_runs` rows about other runs; `notes` are about the
-    source as a whole. `decision` is what the team decided about the run, None where nobody wrote that down.
-    `closed` are the keys of rows of the review that were made tests, and went to the archive because they are
-    right now. `document` names the sheet or workbook, `read` is when its rows were read.
-    """
-
-    def __init__(self, results: Results, document: str = "") -> None:
-        """Nothing is taken yet."""
-        self.document, self.read = document, datetime.now(UTC)
-        self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
-        self._places: dict[tuple[str, int, str, str], Text] = {}
-        self.verdicts: list[HumanVerdict] = []
-        self.empty = self.other_runs = 0
-        self.decision: ReleaseDecision | None = None
-        self.closed = frozenset[str]()
-        self.faults: list[tuple[Text, Text]] = []
-        self.notes: list[tuple[Text, Text]] = []
-
-    def add(self, place: Text, verdict: HumanVerdict) -> None:
-        """Takes a verdict that fits the run; of one reviewer's two grades for a turn the first fits."""
-        conversation, turn = verdict.conversation, verdict.turn
-        # A second reviewer's grade is welcome; a second one of the same reviewer is a copied row.
-        key = (conversation, turn, verdict.source, verdict.reviewer)
-        if conversation not in self._turns:
-            why = _("no conversation {conversation} in this run", conversation=quote(conversation))
-        elif turn not in self._turns[conversation]:
-            name = quote(conversation)
-            why = _("conversation {conversation} has no answer {turn:d}", conversation=name, turn=turn)
-        elif key in self._places:
-            why = _("a second grade for the same answer; the first is on {place}", place=self._places[key])
-        else:
-            self._places[key] = place
-            self.verdicts.append(verdict)
-            return
-        self.faults.append((place, why))
-
-
-def taken_from(source: str | GradeRows, target: "ReviewTarget") -> Taken:
-    """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
-
-    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades, and
-    so are rows that a program has.
-    """
-    if not isinstance(source, str):
-        path = Path(GRADES)
-        return _graded_in(path, raise_faults(object_rows(path, source)), target)
-    if source == SHEET or source.startswith(f"{SHEET}:") or _ADDRESS.match(source):
-        return _taken_from_sheet(source, target)
-    path = Path(source)
-    if edited := _our_workbook(path):
-        return _taken_from_worksheets(edited, document_of(path), target)
-    return _graded_in(path, read_rows(path, _fits), target)
-
-
-# --- a file of blind grades ---
-
-
-def _graded_in(path: Path, rows: Iterable[Row], target: "ReviewTarget") -> Taken:
-    """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS), one in each row.
-
-    Its columns are conversation, turn, reviewer, grade (1-5) and comment. Raises CaseFileError where the
-    first row lacks them.
-    """
-    taken = Taken(target.results)
-    for number, row in enumerate(rows):
-        if not number and not _fits(row.values, whole=row.cells):
-            msg = _(
-                "{path}, {place}: no columns conversation, turn and grade (there are: {there}). Name the"
-                " columns like that.",
-                path=path,
-                place=row.place,
-                there=", ".join(printable(name) for name in list(row.values)[:8]),
-            )
-            raise CaseFileError(msg)
-        try:
-            verdict = _verdict_of(row.values, taken.read)
-        except _Unusable as error:
-            taken.faults.append((row.place, message_of(error)))
-            continue
-        if verdict:
-            taken.add(row.place, verdict)
-        else:
-            taken.empty += 1
-    return taken
-
-
-class _Unusable(Exception):
-    """Why a row cannot be used."""
-
-
-def _fits(headers: Iterable[str], *, whole: bool = True) -> bool:
-    """Whether the columns name a turn and its grade; a JSON object may leave out the grade (not `whole`)."""
-    fields = {_FIELDS.get(normalised(header)) for header in headers}
-    graded = {"conversation", "turn", "grade"} if whole else {"conversation", "turn"}
-    return graded <= fields
-
-
-def _verdict_of(row: Mapping[str, JsonValue], given: datetime) -> HumanVerdict | None:
-    """The grade of a row; None while it is empty, whatever else is wrong with it."""
-    values: dict[str, Any] = {}
-    for header, value in row.items():
-        # Of several columns for one field the first that is not empty counts.
-        if (field := _FIELDS.get(normalised(header))) and is_empty(values.get(field)):
-            values[field] = value
-    if is_empty(values.get("grade")):
-        return None
-    turn, sampled = _number(values.get("turn")), _number(values.get("sampled"))
-    if not turn.is_integer():
-        raise _Unusable(_("turn {turn} is not a whole number", turn=quote(plain_text(values.get("turn")))))
-    if not is_empty(values.get("sampled")) and not 0 < sampled <= 1:
-        raise _Unusable(_("sampled {sampled} is not between 0 and 1", sampled=quote(values["sampled"])))
-    return HumanVerdict(
-        conversation=plain_text(values.get("conversation")),
-        turn=int(turn),
-        source="blind",
-        given=given,
-        stratum=plain_text(values.get("stratum")),
-        sampled=sampled if 0 < sampled <= 1 else None,
-        grade=_grade(values["grade"]),
-        reviewer=plain_text(values.get("reviewer")),
-        comment=plain_text(values.get("comment")),
-    )
-
-
-def _grade(value: JsonValue) -> float:
-    grade = grade_of(plain_text(value))
-    if grade is None:
-        raise _Unusable(_no_grade(plain_text(value)))
-    return grade
-
-
-def _no_grade(text: str) -> Message:
-    return _(
-        "grade {text} is not between {lowest} and {highest}",
-        text=quote(text),
-        lowest=LOWEST,
-        highest=HIGHEST,
-    )
-
-
-def grade_of(text: str) -> float | None:
-    """A grade 1..5 as people write it (4, ４, 4点); None for anything else."""
-    match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
-    grade = float(match[1]) if match else 0.0
-    return grade if LOWEST <= grade <= HIGHEST else None
-
-
-def _number(value: JsonValue) -> float:
-    """A number, also in full-width digits; NaN for anything else."""
-    try:
-        return float(unicodedata.normalize("NFKC", str(value)))
-    except ValueError:
-        return math.nan
-
-
-def plain_text(value: JsonValue) -> str:
-    """A text without control codes except line breaks."""
-    return "" if value is None else safe_text(str(value)).strip()
-
-
-# --- a sheet or a workbook of ours ---
-
-# What `--from` calls the sheet that the run was pushed to.
-SHEET = "sheet"
+# What `--from` calls the sheet that the run was pushed to; the note in a run about it: {"key": ...,
+# "worksheet": ...}.
+SHEET = NOTE = "sheet"
 # The worksheets that hold verdicts.
 NAMES = ("review", "blind")
 # Those that hold the team's decision: on this run, and on runs whose place a later one has taken.
@@ -257,8 +89,6 @@ _DESK_KEY = re.compile(rf"(?:summary/)?(?P<turn>.+)/{DESK_QUESTION}", re.DOTALL)
 _DECISION = {"verdict": "decision", "by": "approver", "on": "decided", "reason": "why"}
 # The Blind worksheet has two columns for grades and two for comments.
 REVIEWERS = ("1", "2")
-# The note in a run about the sheet it was pushed to: {"key": ..., "worksheet": ...}.
-NOTE = "sheet"
 # The team's columns of either worksheet; the program never writes into them.
 TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status", "make_test")
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
@@ -282,24 +112,162 @@ class ReviewTarget(NamedTuple):
     usual: tuple[str | None, str | None] = (None, None)
 
 
+class Taken:
+    """The verdicts of a source that fit the run; `faults` are the places of the others, and why not.
+
+    `empty` counts the rows in which nobody wrote, `other_runs` rows about other runs; `notes` are about the
+    source as a whole. `decision` is what the team decided about the run, None where nobody wrote that down.
+    `closed` are the keys of rows of the review that were made tests, and went to the archive because they are
+    right now. `document` names the sheet or workbook, `read` is when its rows were read.
+    """
+
+    def __init__(self, results: Results, document: str = "") -> None:
+        """Nothing is taken yet."""
+        self.document, self.read = document, datetime.now(UTC)
+        self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
+        self._places: dict[tuple[str, int, str, str], Text] = {}
+        self.verdicts: list[HumanVerdict] = []
+        self.empty = self.other_runs = 0
+        self.decision: ReleaseDecision | None = None
+        self.closed = frozenset[str]()
+        self.faults: list[tuple[Text, Text]] = []
+        self.notes: list[tuple[Text, Text]] = []
+
+    def add(self, place: Text, at: Key, **said: Any) -> None:
+        """Takes a verdict on a turn; of one reviewer's two grades for it the first."""
+        verdict = HumanVerdict(conversation=at[0], turn=at[1], given=self.read, **said)
+        # A second reviewer's grade is welcome; a second one of the same reviewer is a copied row.
+        key = (*at, verdict.source, verdict.reviewer)
+        name = quote(at[0])
+        if at[0] not in self._turns:
+            why = _("no conversation {conversation} in this run", conversation=name)
+        elif at[1] not in self._turns[at[0]]:
+            why = _("conversation {conversation} has no answer {turn:d}", conversation=name, turn=at[1])
+        elif key in self._places:
+            why = _("a second grade for the same answer; the first is on {place}", place=self._places[key])
+        else:
+            self._places[key] = place
+            self.verdicts.append(verdict)
+            return
+        self.faults.append((place, why))
+
+
+def taken_from(source: str | GradeRows, target: ReviewTarget) -> Taken:
+    """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
+
+    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades, and
+    so are rows that a program has.
+    """
+    if not isinstance(source, str):
+        path = Path(GRADES)
+        return _graded_in(path, raise_faults(object_rows(path, source)), target)
+    if source == SHEET or source.startswith(f"{SHEET}:") or _ADDRESS.match(source):
+        return _taken_from_sheet(source, target)
+    path = Path(source)
+    if edited := _our_workbook(path):
+        return _taken_from_worksheets(edited, document_of(path), target)
+    return _graded_in(path, read_rows(path, _fits), target)
+
+
+# --- a file of blind grades ---
+
+
+def _graded_in(path: Path, rows: Iterable[Row], target: ReviewTarget) -> Taken:
+    """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS), one in each row.
+
+    Raises CaseFileError where the first row lacks the columns.
+    """
+    taken = Taken(target.results)
+    for number, row in enumerate(rows):
+        if not number and not _fits(row.values):
+            msg = _(
+                "{path}, {place}: no columns conversation, turn and grade (there are: {there}). Name the"
+                " columns like that.",
+                path=path,
+                place=row.place,
+                there=", ".join(printable(name) for name in list(row.values)[:8]),
+            )
+            raise CaseFileError(msg)
+        _take_row(row, taken)
+    return taken
+
+
+def _fits(headers: Iterable[str]) -> bool:
+    """Whether the columns name a turn and its grade."""
+    return {"conversation", "turn", "grade"} <= {_FIELDS.get(normalised(header)) for header in headers}
+
+
+def _take_row(row: Row, taken: Taken) -> None:
+    """The grade of a row; while there is none, the row is empty, whatever else is wrong with it."""
+    values: dict[str, JsonValue] = {}
+    for header, value in row.values.items():
+        # Of several columns for one field the first that is not empty counts.
+        if (field := _FIELDS.get(normalised(header))) and is_empty(values.get(field)):
+            values[field] = value
+    text = {field: plain_text(value) for field, value in values.items()}
+    turn, grade = _number(text.get("turn", "")), grade_of(text.get("grade", ""))
+    if is_empty(values.get("grade")):
+        taken.empty += 1
+    elif not turn.is_integer():
+        why = _("turn {turn} is not a whole number", turn=quote(text.get("turn", "")))
+        taken.faults.append((row.place, why))
+    elif grade is None:
+        taken.faults.append((row.place, _no_grade(text["grade"])))
+    else:
+        at = text.get("conversation", ""), int(turn)
+        reviewer, comment = text.get("reviewer", ""), text.get("comment", "")
+        taken.add(row.place, at, source="blind", grade=grade, reviewer=reviewer, comment=comment)
+
+
+def _no_grade(text: str) -> Message:
+    return _(
+        "grade {text} is not between {lowest} and {highest}",
+        text=quote(text),
+        lowest=LOWEST,
+        highest=HIGHEST,
+    )
+
+
+def grade_of(text: str) -> float | None:
+    """A grade 1..5 as people write it (4, ４, 4点); None for anything else."""
+    match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
+    grade = float(match[1]) if match else 0.0
+    return grade if LOWEST <= grade <= HIGHEST else None
+
+
+def _number(text: str) -> float:
+    """A number, also in full-width digits; NaN for anything else."""
+    try:
+        return float(unicodedata.normalize("NFKC", text))
+    except ValueError:
+        return math.nan
+
+
+def plain_text(value: JsonValue) -> str:
+    """A text without control codes except line breaks."""
+    return "" if value is None else safe_text(str(value)).strip()
+
+
+# --- a sheet or a workbook of ours ---
+
+
 def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
     """Key (or address) and suffix of the sheet meant by `sheet`, `sheet:KEY_OR_URL` or an address.
 
     Raises InputError for `sheet` where none is named anywhere, and no push has left a note in the run.
     """
     note = target.results.notes.get(NOTE)
-    pushed_to = note if isinstance(note, dict) else {}
-    pushed = str(pushed_to.get("key") or ""), str(pushed_to.get("worksheet") or "")
-    key, suffix = target.asked
+    pushed = (note.get("key"), note.get("worksheet")) if isinstance(note, dict) else (None, None)
     # The key on the command line goes before the note of the push, and that before the settings.
-    key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or key
-    sheets = [sheet for sheet in (pushed, target.usual) if sheet[0]]
-    if not key and not sheets:
+    key = ("" if name == SHEET else name.removeprefix(f"{SHEET}:").strip()) or target.asked[0]
+    for there, suffix in (pushed, target.usual):
+        # A sheet that is known has its own suffix, however it was named.
+        if there and (not key or str(there) in key):
+            return str(key or there), str(target.asked[1] or suffix or "")
+    if not key:
         msg = _("{run} was pushed to no sheet: name one with --sheet KEY_OR_URL.", run=target.results.run.id)
         raise InputError(msg)
-    # A sheet that is known has its own suffix, however it was named.
-    sheet = next(((k, s) for k, s in sheets if not key or str(k) in key), (key, ""))
-    return str(key or sheet[0]), str(suffix or sheet[1] or "")
+    return key, str(target.asked[1] or "")
 
 
 def _taken_from_sheet(name: str, target: ReviewTarget) -> Taken:
@@ -335,12 +303,11 @@ def _our_workbook(path: Path) -> EditedSheets | None:
 def _taken_from_worksheets(edited: EditedSheets, document: str, target: ReviewTarget) -> Taken:
     """What stands in the worksheets; a missing column is no fault of a row."""
     taken = Written.of(edited, document).taken(target)
-    for name in NAMES:
-        for note in edited.sheets[name].notes if name in edited.sheets else ():
-            if note.about == "column":
-                taken.notes.append((note.place, note.why))
-            elif note.about == "cell":
-                taken.faults.append((note.place, note.why))
+    for note in (note for name in NAMES if name in edited.sheets for note in edited.sheets[name].notes):
+        if note.about == "column":
+            taken.notes.append((note.place, note.why))
+        elif note.about == "cell":
+            taken.faults.append((note.place, note.why))
     return taken
 
 
@@ -410,19 +377,15 @@ class Written(NamedTuple):
             else:
                 _leave_out(row, place, run, taken)
         # The worksheet has no sampling rates, because these would tell what is red; the lot is drawn again.
-        drawn = blind_sample(results, target.summary) if self.rows.get("blind") else ()
-        sample = {turn.key: turn for turn in drawn}
+        drawn = blind_sample(results, target.summary) if self.rows.get("blind") else {}
         for place, row in self._placed(["blind"]):
             if at := turns.get(row.key.strip()):
-                _take_blind(row, place, at, sample.get(at), taken)
+                _take_blind(row, place, at, drawn.get(at), taken)
             else:
                 _leave_out(row, place, run, taken)
-        for (conversation, turn), (place, text) in wanted.items():
-            said = HumanVerdict(
-                conversation=conversation, turn=turn, source="review", given=taken.read, expect=text,
-                document=self.document, silent=frozenset(WORDS) - {"expect"},
-            )  # fmt: skip
-            taken.add(place, said)
+        silent = frozenset(WORDS) - {"expect"}
+        for at, (place, text) in wanted.items():
+            taken.add(place, at, source="review", expect=text, document=self.document, silent=silent)
         return taken
 
     def _desk_answers(self, turns: Mapping[str, Key]) -> dict[Key, tuple[Text, str]]:
@@ -457,11 +420,8 @@ class Written(NamedTuple):
             words: dict[str, Any] = {**texts, "judge_is": picked["judge_is"] if has_mark else None}
             words |= {"make_test": make_test, "expect": expected.get(at, "")}
             if any(words.values()):
-                verdict = HumanVerdict(
-                    conversation=at[0], turn=at[1], source="review", given=taken.read, silent=silent,
-                    document=self.document, red=is_red if words["judge_is"] else None, **words,
-                )  # fmt: skip
-                taken.add(place, verdict)
+                words |= {"red": is_red if words["judge_is"] else None, "silent": silent}
+                taken.add(place, at, source="review", document=self.document, **words)
 
 
 def _leave_out(row: PulledRow, place: Text, run: str, taken: Taken) -> None:
@@ -515,71 +475,55 @@ def _cell(row: Text, column: str) -> Message:
     return _("{row}, column {title}", row=row, title=COLUMNS[column].title)
 
 
-def _take_blind(row: PulledRow, place: Text, at: Key, drawn: SampledTurn | None, taken: Taken) -> None:
+def _take_blind(row: PulledRow, place: Text, at: Key, sampled: float | None, taken: Taken) -> None:
     """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
     cells = {column: plain_text(row.cells.get(column)) for column in _BLIND}
     taken.empty += not any(cells.values())
-    lot = drawn.model_dump(include={"stratum", "sampled"}) if drawn else {}
     for reviewer in REVIEWERS:
         text, comment = cells[f"grade_{reviewer}"], cells[f"comment_{reviewer}"]
         grade = grade_of(text)
         if text and grade is None:
             taken.faults.append((_cell(place, f"grade_{reviewer}"), _no_grade(text)))
         elif text or comment:
-            verdict = HumanVerdict(
-                conversation=at[0], turn=at[1], source="blind", given=taken.read, reviewer=reviewer,
-                grade=grade, comment=comment, **lot,
-            )  # fmt: skip
-            taken.add(place, verdict)
+            said = {"reviewer": reviewer, "grade": grade, "comment": comment, "sampled": sampled}
+            taken.add(place, at, source="blind", **said)
 
 
 def as_lines(results: Results) -> str:
-    """The rows of `labelled_answers` as JSON lines."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labelled_answers(results))
-
-
-def labelled_answers(results: Results) -> Iterator[dict[str, Any]]:
-    """A row for each turn that people graded blind, in the order of the run; rows of one case are a group."""
+    """The turns that people graded blind as JSON lines for `calibrate`, in the order of the run."""
     by_turn = blind_verdicts(results.verdicts)
-    for conversation in results.conversations:
-        for turn in conversation.turns:
-            if verdicts := by_turn.get((conversation.id, turn.index)):
-                yield _row(results.run.id, conversation, turn, verdicts)
+    rows = (
+        _row(conversation, turn, by_turn[conversation.id, turn.index])
+        for conversation in results.conversations
+        for turn in conversation.turns
+        if (conversation.id, turn.index) in by_turn
+    )
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _row(run: str, conversation: Conversation, turn: Turn, verdicts: list[HumanVerdict]) -> dict[str, Any]:
+def _row(conversation: Conversation, turn: Turn, verdicts: list[HumanVerdict]) -> dict[str, Any]:
+    """What a judge had before it when it graded this turn, with the grades; rows of one case are a group."""
     case, answer = conversation.case, turn.answer
-    grades = [verdict.grade or 0.0 for verdict in verdicts]
     references = case.references_at(turn.index)
     history = [message.model_dump() for message in case.history]
-    for before in (earlier_turn for earlier_turn in conversation.turns if earlier_turn.index < turn.index):
+    for before in (earlier for earlier in conversation.turns if earlier.index < turn.index):
         history.append({"role": "user", "content": before.user})
         # A missing answer leaves no message.
         if before.answer.text.strip():
             history.append({"role": "assistant", "content": before.answer.text})
-    # What a judge had before it when it graded this turn, so that `calibrate` grades the same.
-    meta: dict[str, Any] = {"persona": conversation.persona}
-    if any(verdict.comment for verdict in verdicts):
-        meta["comments"] = [verdict.comment for verdict in verdicts]
-    if sampled := next((verdict for verdict in verdicts if verdict.stratum or verdict.sampled), None):
-        meta |= {"stratum": sampled.stratum, "sampled": sampled.sampled}
     return {
         "id": f"{conversation.id}/{turn.index}",
-        "dataset": run,
         "language": case.language,
         "group": case.id,
         "history": history,
         "question": turn.user,
         "contexts": [passage.text for passage in answer.passages],
-        "context_ids": [passage.id for passage in answer.passages],
         "answer": answer.text,
         "reference": list(references) if len(references) > 1 else next(iter(references), None),
         # What else a judge knows of the case, as far as the case says anything.
         **({} if case.answerable is None else {"answerable": case.answerable}),
         **({} if case.goal is None else {"goal": case.goal}),
         **({} if case.handover == "optional" else {"handover": case.handover}),
-        "labels": {LABEL: [int(grade) if grade == int(grade) else grade for grade in grades]},
-        "scale": {LABEL: f"{LOWEST}-{HIGHEST}"},
-        "annotators": {LABEL: [verdict.reviewer for verdict in verdicts]},
-        "meta": meta,
+        "labels": {LABEL: [verdict.grade for verdict in verdicts]},
+        "meta": {"comments": [verdict.comment for verdict in verdicts if verdict.comment]},
     }

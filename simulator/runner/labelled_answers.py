@@ -22,7 +22,6 @@ that agrees perfectly would otherwise look like one that is always wrong.
 
 import contextlib
 import hashlib
-import json
 import math
 import random
 import re
@@ -49,12 +48,10 @@ from simulator.text.typography import nfkc
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
-# `labels.faithfulness` is a column of its own in a table.
-_PREFIX = re.compile(r"labels?[._]", re.IGNORECASE)
 _ENDINGS = re.compile(r"(\.(jsonl|ndjson|json|csv|tsv|tab|txt|xlsx|xlsm|gz))+$", re.IGNORECASE)
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")
-_LISTED = re.compile(rf"\s*{_NUMBER}(?:\s*\|\s*{_NUMBER})+")
+# A scale as a file states it: "1-4".
+_RANGE = re.compile(rf"({_NUMBER})-({_NUMBER})")
 # `--good "<=2"`: low labels are the good ones.
 _LIMIT = re.compile(rf"\s*(<=|≤|≦|>=|≥|≧)?\s*({_NUMBER})\s*")
 # Names of labels whose high numbers are probably the bad ones: hallucinated, isWrong, failure, 誤回答; not
@@ -73,16 +70,14 @@ class LabelledAnswer(NamedTuple):
     """One answer with its labels by dimension: one vote for each annotator.
 
     `group` is what rows share that are not independent of each other, such as one conversation: intervals are
-    drawn by groups. `scales` are as written, by dimension, "" for all; `annotators` are the names behind the
-    votes, in their order.
+    drawn by groups. `scales` are as written, by dimension.
     """
 
     case: Case
     row: Row
     group: str
     labels: Mapping[str, tuple[Vote, ...]]
-    scales: Mapping[str, str] = {}
-    context_ids: tuple[str, ...] = ()
+    scales: Mapping[str, JsonValue] = {}
 
 
 class LabelFile(NamedTuple):
@@ -103,8 +98,8 @@ def read_labels(path: str | Path) -> LabelFile:
     """Reads labelled answers from a JSONL, JSON, CSV, TSV or Excel file (also `.gz`).
 
     The columns are those of a case file with `answer` and `contexts`, beside them `labels` (an object of
-    dimensions; in a table also a column for each) and, if there are any, `scale`, `group`, `dataset`,
-    and `context_ids`. Raises CaseFileError, with the line, for an invalid row.
+    dimensions; in a table a column for each) and, if there are any, `scale`, `group` and `dataset`. Raises
+    CaseFileError, with the line, for an invalid row.
     """
     path = Path(path)
     cases: Sequence[Case] = read_cases(path)
@@ -136,12 +131,10 @@ def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingCont
     """
     case = row.case
     text = case.answer or ""
-    numbers = tuple(str(number) for number in range(1, len(case.contexts) + 1))
-    # Ids that do not fit the passages one by one would cite the wrong ones.
-    ids = row.context_ids if len(row.context_ids) == len(numbers) else numbers
+    passages = tuple(Passage(id=str(at), text=passage) for at, passage in enumerate(case.contexts, 1))
     answer = Answer(
         text=text,
-        passages=tuple(Passage(id=id_, text=text) for id_, text in zip(ids, case.contexts, strict=True)),
+        passages=passages,
         shows_passages=bool(case.contexts),
         error=None if text.strip() else Failure(kind="empty", message=_("the answer is empty")),
     )
@@ -174,7 +167,7 @@ def labelled_context(row: LabelledAnswer, *, whole: bool = False) -> GradingCont
 def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
     if case.answer is None and "answer" not in map(field_of, row.values):
         raise RowFault(path, row, _("no answer to grade; name a column 'answer'."))
-    group, ids = row.values.get("group"), row.values.get("context_ids")
+    group, scales = row.values.get("group"), row.values.get("scale")
     # What people say of the answer is nothing that a judge may be told; of choices it is the right one.
     if not case.choices:
         case = case.model_copy(update={"label": None})
@@ -183,47 +176,27 @@ def _labelled(path: Path, case: Case, row: Row) -> LabelledAnswer:
         row=row,
         group=case.id if is_empty(group) else str(group),
         labels=_labels(path, row),
-        scales={key: str(text) for key, text in _object(row, "scale").items()},
-        context_ids=tuple(map(str, ids)) if isinstance(ids, list) else (),
+        scales=scales if isinstance(scales, dict) else {},
     )
 
 
-def _object(row: Row, column: str) -> Mapping[str, JsonValue]:
-    """The object of a column, also written as JSON in a cell; a scale as a text is for all dimensions."""
-    value = row.values.get(column)
-    if isinstance(value, str) and row.cells and value.lstrip().startswith("{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return {}
-    if isinstance(value, str) and column == "scale" and value.strip():
-        return {"": value}
-    return value if isinstance(value, dict) else {}
-
-
 def _labels(path: Path, row: Row) -> dict[str, tuple[Vote, ...]]:
-    """The votes by label: of the object `labels`, and of columns; in a table, every unknown column is one.
-
-    `labels.tone` and `label_tone` are the label `tone` in every kind of file, and a column `label` is one.
-    """
-    values = dict(_object(row, "labels"))
+    """The votes by label: of the object `labels`, of a column `label`, and in a table of unknown columns."""
+    labels = row.values.get("labels")
+    values = dict(labels) if isinstance(labels, dict) else {}
     for column, value in row.values.items():
-        name = _PREFIX.sub("", column, count=1)
-        if field_of(column) == "label":
-            values.setdefault(column, value)
-            continue
         # A column of a case (question, answer ...) is no label, and neither are notes and addresses of a log.
-        if field_of(column) is None and not is_extra(column) and (row.cells or name != column):
-            values.setdefault(name, value)
+        is_unknown = row.cells and field_of(column) is None and not is_extra(column)
+        if is_unknown or field_of(column) == "label":
+            values.setdefault(column, value)
     votes = {n: _votes(path, row, n, value) for n, value in values.items() if not isinstance(value, dict)}
     return {name: vote for name, vote in votes.items() if vote}
 
 
 def _votes(path: Path, row: Row, name: str, value: JsonValue) -> tuple[Vote, ...]:
-    """One vote for each annotator; in a table they are separated by `|`, or written as a list."""
+    """One vote for each annotator; in a table they are separated by `|`."""
     if isinstance(value, str) and row.cells:
-        text = value.strip()
-        value = list(text.strip("[]").split(",") if text.startswith("[") else text.split("|"))
+        value = list(value.split("|"))
     votes: list[Vote] = []
     for item in value if isinstance(value, list) else [value]:
         if is_empty(item):
@@ -274,27 +247,8 @@ class Dimension(NamedTuple):
             return f"{self.name} >= {self.good_from:g}"
         return f"{self.name} = 0" if self.is_binary else f"{self.name} <= {self._turned(self.good_from):g}"
 
-    @property
-    def other_way(self) -> str:
-        """The value of --good that reads the label the other way round."""
-        if self.text is not None:
-            return "TEXT"
-        if self.is_binary:
-            return "1" if self.inverted else "0"
-        return f"{self.levels[-1]:g}" if self.inverted else f'"<={self.levels[0]:g}"'
-
     def _turned(self, number: float) -> float:
         return self.levels[0] + self.levels[-1] - number
-
-    @property
-    def scale(self) -> str:
-        """The scale in short: `1-5`, or all levels if their steps are not 1."""
-        if self.text is not None:
-            return "0-1"
-        steps = {round(b - a, 9) for a, b in zip(self.levels, self.levels[1:], strict=False)}
-        if len(self.levels) > 2 and steps != {1.0}:
-            return "|".join(f"{level:g}" for level in self.levels)
-        return f"{self.levels[0]:g}-{self.levels[-1]:g}"
 
     def human_grade(self, row: LabelledAnswer) -> HumanGrade | None:
         """People's grade of a row; None if nobody labelled it."""
@@ -383,29 +337,21 @@ def _levels(file: LabelFile, name: str, rows: Sequence[LabelledAnswer]) -> tuple
 
     Labels that happen to be 2, 3 and 4 are most likely on 1-5, and a file of ones alone on 0-1.
     """
-    written = next((text for row in rows if (text := row.scales.get(name) or row.scales.get(""))), "")
-    listed, ends = _LISTED.match(written), _RANGE.match(written)
-    votes = [float(vote) for row in rows for vote in row.labels[name]]
-    if listed:
-        levels = tuple(sorted({float(text) for text in listed[0].split("|")}))
-    elif ends:
-        levels = _steps(float(ends[1]), float(ends[2]))
-    else:
-        # Nothing is stated: the usual scales first, from the narrow one to the wide one.
-        low, high = min(votes), max(votes)
-        usual = next((s for s in ((0.0, 1.0), (1.0, 5.0)) if s[0] <= low and high <= s[1]), (low, high))
-        return _steps(*usual)
-    for row in rows:
-        for vote in row.labels[name]:
-            if not levels[0] <= float(vote) <= levels[-1]:
-                problem = _(
-                    "label {name} is {vote:g}, outside its scale {lowest:g}-{highest:g}.",
-                    name=quote(name),
-                    vote=vote,
-                    lowest=levels[0],
-                    highest=levels[-1],
-                )
-                raise RowFault(file.path, row.row, problem)
+    stated = next((ends for row in rows if (ends := _RANGE.fullmatch(str(row.scales.get(name))))), None)
+    votes_of_rows = [(row, float(vote)) for row in rows for vote in row.labels[name]]
+    low, high = (end(vote for _row, vote in votes_of_rows) for end in (min, max))
+    usual = next((s for s in ((0.0, 1.0), (1.0, 5.0)) if s[0] <= low and high <= s[1]), (low, high))
+    levels = _steps(float(stated[1]), float(stated[2])) if stated else _steps(*usual)
+    for row, vote in votes_of_rows:
+        if not levels[0] <= vote <= levels[-1]:
+            problem = _(
+                "label {name} is {vote:g}, outside its scale {lowest:g}-{highest:g}.",
+                name=quote(name),
+                vote=vote,
+                lowest=levels[0],
+                highest=levels[-1],
+            )
+            raise RowFault(file.path, row.row, problem)
     return levels
 
 

@@ -27,7 +27,6 @@ from simulator.results.comparison import MUST_NOT_BREAK, is_guarded
 from simulator.results.review import ReviewedTurn, ReviewFindings
 from simulator.runner.masking import masked_case, redactor_of
 from simulator.sheets.model import FIRST, LATER, RED, answer_key, question_key, question_of
-from simulator.storage.results import select_conversations
 
 _ID = "test-"
 # With these the bot should answer rightly.
@@ -59,10 +58,10 @@ def save_tests(
     `closed` are keys of rows of the review that were made tests, and that a later run answered rightly: those
     must not break again. Raises InputError for a file with a line that is no test, which stays as it is.
     """
-    if not closed and not (findings and any(turn.make_test for turn in findings.turns)):
+    if not closed and not (findings and any(turn.said.make_test for turn in findings.turns)):
         return None
     redactor = redactor_of(stored_settings(results.run.settings))
-    failures = _failures(results, findings, redactor) if findings else {}
+    failures = _failures(findings, redactor) if findings else {}
     passed = set(_passed(results, closed, redactor)) if closed else set()
     if not failures and not passed:
         return None
@@ -121,27 +120,21 @@ def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
     return record
 
 
-def _failures(results: Results, findings: ReviewFindings, redactor: Redactor) -> dict[str, _Failure]:
+def _failures(findings: ReviewFindings, redactor: Redactor) -> dict[str, _Failure]:
     """By id; of the turns with one answer the gravest, of several answers to one question the first."""
     marked: dict[str, ReviewedTurn] = {}
     for reviewed in findings.turns:
-        if reviewed.make_test:
+        if reviewed.said.make_test:
             marked.setdefault(reviewed.key, reviewed)
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for _at, conversation in select_conversations(results, {row.conversation for row in marked.values()})
-        for turn in conversation.turns
-    }
     failures: dict[str, _Failure] = {}
     for row in marked.values():
-        conversation, turn = turns[row.conversation, row.turn]
-        case = _test(conversation, turn, redactor)
-        typed = redactor.redact(row.correct_answer, case.language).text
-        sentences = (redactor.redact(line, case.language).text for line in row.expect.splitlines())
+        case = _test(row.conversation, row.turn, redactor)
+        typed = redactor.redact(row.said.correct_answer, case.language).text
+        sentences = (redactor.redact(line, case.language).text for line in row.said.expect.splitlines())
         before = failures.get(case.id)
         answers = dict.fromkeys([*(before.answers if before else ()), *filter(None, [typed])])
         expect = dict.fromkeys([*(before.expect if before else ()), *filter(None, map(str.strip, sentences))])
-        is_fixed = row.status in _FIXED and (before is None or before.is_fixed)
+        is_fixed = row.said.status in _FIXED and (before is None or before.is_fixed)
         record = before.record if before else _record(case)
         failures[case.id] = _Failure(record, tuple(answers), tuple(expect), is_fixed)
     return failures

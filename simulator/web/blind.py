@@ -15,7 +15,8 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import HumanVerdict, Value
 from simulator.report.worksheets import blind_sheet
-from simulator.results.review import SampledTurn, blind_sample
+from simulator.results.review import blind_sample
+from simulator.results.rows import Key
 from simulator.sheets.model import COLUMN_HELP, COLUMNS, TABS, WORKSHEETS
 from simulator.storage.words import read_news, save_blind_grade
 from simulator.web.review import LABELS, RunReview, Typed, plain_text
@@ -70,7 +71,7 @@ def blind_state(review: RunReview, by: str) -> dict[str, Any]:
     """The answers of the sample in its order, and what `by` graded of them before."""
     reading = review.reading
     context = reading.outputs.context
-    places = {place.key: key for key, place in _sample(review).items()}
+    places = {place: key for key, (place, _chance) in _sample(review).items()}
     graded = {
         places[word.conversation, word.turn]: {"grade": word.grade, "comment": word.comment}
         for word in read_news(review.path).verdicts
@@ -96,8 +97,11 @@ def save_grade(review: RunReview, written: WrittenGrade) -> None:
     drawn = _sample(review).get(written.key)
     if drawn is None:
         raise InputError(_("{run} has no such answer.", run=review.reading.run))
+    (conversation, turn), chance = drawn
     verdict = HumanVerdict(
-        **drawn.model_dump(),
+        conversation=conversation,
+        turn=turn,
+        sampled=chance,
         source="blind",
         reviewer=plain_text(written.by),
         given=datetime.now(UTC),
@@ -107,10 +111,8 @@ def save_grade(review: RunReview, written: WrittenGrade) -> None:
     save_blind_grade(review.path, verdict, (written.was.grade, plain_text(written.was.comment)))
 
 
-def _sample(review: RunReview) -> dict[str, SampledTurn]:
-    """The turns of the sample, by the keys of their rows in the worksheet."""
+def _sample(review: RunReview) -> dict[str, tuple[Key, float]]:
+    """The turns of the sample and their chances, by the keys of their rows in the worksheet."""
     context = review.reading.outputs.context
-    return {
-        context.key(drawn.conversation, drawn.turn): drawn
-        for drawn in blind_sample(context.results, context.summary)
-    }
+    drawn = blind_sample(context.results, context.summary)
+    return {context.key(*place): (place, chance) for place, chance in drawn.items()}

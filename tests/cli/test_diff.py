@@ -82,15 +82,6 @@ def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) ->
     assert not list(Path("runs").rglob("*.html"))
 
 
-def test_the_rules_for_red_are_the_later_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """A stricter rule turns nothing red by itself, and is said."""
-    two_runs([0.8] * 8, [0.8] * 8, red={"overall": 0.9})
-    found = shown(capsys, "1", "2")
-
-    assert found["reds"]["still_red"] == 8
-    assert [(caution["kind"], caution["names"]) for caution in found["cautions"]] == [("settings", ["red"])]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

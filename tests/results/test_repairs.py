@@ -1,4 +1,4 @@
-"""`diff` over bots that were repaired, and over bots that were broken, in both languages."""
+"""`diff` over bots that were repaired, and over bots that were broken."""
 
 import csv
 import io
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.types import Language
 
 BOT = '''
 import json
@@ -23,80 +22,53 @@ TOPICS = json.loads(Path(__file__).with_name("topics.json").read_text(encoding="
 
 def connect(*, faults: str = ""):
     """A desk that knows its articles; each fault spoils some of its answers."""
-    return lambda query: answer(query.text, query.language, faults.split("+"))
+    return lambda query: answer(query.text, faults.split("+"))
 
 
-def answer(asked, language, faults):
-    told = TOPICS[language]
-    at = next((n for n, (question, _) in enumerate(told["known"]) if question == asked), None)
+def answer(asked, faults):
+    at = next((n for n, (question, _) in enumerate(TOPICS["known"]) if question == asked), None)
     if at is None:
-        return invented(asked, language) if "inventing" in faults else told["refusal"]
-    text = told["known"][at][1]
+        return invented(asked) if "inventing" in faults else TOPICS["refusal"]
+    text = TOPICS["known"][at][1]
     if at < 7:
         if "missing" in faults:
-            return invented(asked, language) if "inventing" in faults else told["refusal"]
+            return invented(asked) if "inventing" in faults else TOPICS["refusal"]
         if "strict" in faults:
-            return told["refusal"], [Passage(id=str(at), text=text)]
+            return TOPICS["refusal"], [Passage(id=str(at), text=text)]
         if "silent" in faults:
             raise RuntimeError("503")
         if "wrong" in faults:
             return text.replace("00", "77"), [Passage(id=str(at), text=text)]
         if "wordy" in faults:
-            return text + told["talk"], [Passage(id=str(at), text=text)]
+            return text + TOPICS["talk"], [Passage(id=str(at), text=text)]
     return text, [Passage(id=str(at), text=text)]
 
 
-def invented(asked, language):
-    if language == "ja":
-        return asked.rstrip("かはを、。?？") + "ます。費用は500円です。"
-    return f"Yes. {asked.rstrip('?')}: that is 500 yen."
+def invented(asked):
+    return asked.rstrip("かはを、。?？") + "ます。費用は500円です。"
 '''
-TOPICS: dict[Language, dict[str, Any]] = {
-    "ja": {
-        "refusal": "申し訳ございません。手元の資料では確認できませんでした。"
-        "窓口 0120-000-845 へお問い合わせください。",
-        "talk": "なお、当店は1998年に駅前で開店し、店長は猫を3匹飼っています。夏には屋台を出します。",
-        "known": [
-            ["全国の送料はいくらですか", "全国の送料は一律600円です。"],
-            ["名入れはいくらですか", "名入れは1本300円です。"],
-            ["万年筆の修理代はいくらですか", "万年筆の修理代は1本2,500円です。"],
-            ["ラッピングはいくらですか", "ラッピングは1点200円です。"],
-            ["代引きの手数料はいくらですか", "代引きの手数料は400円です。"],
-            ["インクの詰め替えはいくらですか", "インクの詰め替えは1回700円です。"],
-            ["請求書の再発行はいくらですか", "請求書の再発行は1通100円です。"],
-            ["沖縄への配送は何日かかりますか", "沖縄への配送は5日かかります。"],
-            ["返品は何日以内ですか", "返品は到着から14日以内です。"],
-            ["ポイントの期限はいつですか", "ポイントの期限は最後の購入から1年です。"],
-        ],
-        "unknown": [
-            "駐車場は何台ありますか", "英会話の教室はありますか", "店長の趣味は何ですか",
-            "猫を連れて入れますか",
-            "株主優待はありますか", "アルバイトは募集していますか",
-            "結婚式の招待状は作れますか", "海外の店はどこですか",
-        ],
-    },
-    "en": {
-        "refusal": "I am sorry, but I could not find that in our material. Please call 0120-000-845.",
-        "talk": " Our shop opened in 1998, and the manager keeps three cats. We run a stall in July.",
-        "known": [
-            ["How much is shipping within Japan?", "Shipping within Japan is 600 yen."],
-            ["How much is engraving?", "Engraving is 300 yen for each pen."],
-            ["How much is the repair of a fountain pen?", "The repair of a fountain pen is 2500 yen."],
-            ["How much is gift wrapping?", "Gift wrapping is 200 yen for each item."],
-            ["How much is the fee for cash on delivery?", "The fee for cash on delivery is 400 yen."],
-            ["How much is an ink refill?", "An ink refill is 700 yen."],
-            ["How much is another copy of an invoice?", "Another copy of an invoice is 100 yen."],
-            ["How many days does delivery to Okinawa take?", "Delivery to Okinawa takes 5 days."],
-            ["Within how many days can I return goods?", "You can return goods within 14 days of arrival."],
-            ["When do points expire?", "Points expire one year after the last purchase."],
-        ],
-        "unknown": [
-            "How many cars can park at the shop?", "Do you teach English conversation?",
-            "What is the manager's hobby?",
-            "May I bring my cat into the shop?", "Are there gifts for shareholders?", "Do you hire students?",
-            "Can you print wedding invitations?", "Where are your shops abroad?",
-        ],
-    },
+TOPICS: dict[str, Any] = {
+    "refusal": "申し訳ございません。手元の資料では確認できませんでした。"
+    "窓口 0120-000-845 へお問い合わせください。",
+    "talk": "なお、当店は1998年に駅前で開店し、店長は猫を3匹飼っています。夏には屋台を出します。",
+    "known": [
+        ["全国の送料はいくらですか", "全国の送料は一律600円です。"],
+        ["名入れはいくらですか", "名入れは1本300円です。"],
+        ["万年筆の修理代はいくらですか", "万年筆の修理代は1本2,500円です。"],
+        ["ラッピングはいくらですか", "ラッピングは1点200円です。"],
+        ["代引きの手数料はいくらですか", "代引きの手数料は400円です。"],
+        ["インクの詰め替えはいくらですか", "インクの詰め替えは1回700円です。"],
+        ["請求書の再発行はいくらですか", "請求書の再発行は1通100円です。"],
+        ["沖縄への配送は何日かかりますか", "沖縄への配送は5日かかります。"],
+        ["返品は何日以内ですか", "返品は到着から14日以内です。"],
+        ["ポイントの期限はいつですか", "ポイントの期限は最後の購入から1年です。"],
+    ],
+    "unknown": [
+        "駐車場は何台ありますか", "英会話の教室はありますか", "店長の趣味は何ですか",
+        "猫を連れて入れますか",
+        "株主優待はありますか", "アルバイトは募集していますか",
+        "結婚式の招待状は作れますか", "海外の店はどこですか",
+    ],
 }  # fmt: skip
 REPAIRS = [
     ("inventing", ""), ("missing", ""), ("strict", ""), ("wrong", ""), ("silent", ""), ("wordy", ""),
@@ -108,13 +80,12 @@ BREAKAGES = ["inventing", "missing", "strict", "wrong", "silent"]
 class Shop:
     """Rehearsals of the desk with its faults, and what `diff` says of two of them."""
 
-    def __init__(self, language: Language, folder: Path) -> None:
-        self.language, self.folder = language, folder
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         (folder / "bot.py").write_text(BOT, encoding="utf-8")
         (folder / "topics.json").write_text(json.dumps(TOPICS), encoding="utf-8")
-        told = TOPICS[language]
-        found = [[f"known-{at}", *both, "yes"] for at, both in enumerate(told["known"], 1)]
-        found += [[f"unknown-{at}", question, "", "no"] for at, question in enumerate(told["unknown"], 1)]
+        found = [[f"known-{at}", *both, "yes"] for at, both in enumerate(TOPICS["known"], 1)]
+        found += [[f"unknown-{at}", question, "", "no"] for at, question in enumerate(TOPICS["unknown"], 1)]
         with (folder / "cases.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([["id", "question", "reference", "answerable"], *found])
 
@@ -125,7 +96,7 @@ class Shop:
         if faults not in self.runs:
             spoilt = ["--set", f"faults={faults}"] if faults else []
             bot = ["--adapter", f"{self.folder / 'bot.py'}:connect", *spoilt]
-            asked = ["--cases", str(self.folder / "cases.csv"), "--language", self.language]
+            asked = ["--cases", str(self.folder / "cases.csv"), "--language", "ja"]
             told, _ = self._said(["--offline", "--persona", "calm", "--turns", "1", *asked, *bot])
             self.runs[faults] = told["run"]
         return self.runs[faults]
@@ -140,10 +111,10 @@ class Shop:
         return json.loads(out.getvalue()), code
 
 
-@pytest.fixture(scope="module", params=["ja", "en"])
-def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """The desk in Japanese, then in English."""
-    return Shop(request.param, tmp_path_factory.mktemp(f"shop-{request.param}"))
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """The desk and its runs."""
+    return Shop(tmp_path_factory.mktemp("shop"))
 
 
 @pytest.mark.parametrize(("before", "after"), REPAIRS)

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from benchmarks import drill, updates
+from benchmarks import drill
 from simulator.core.types import (
     Answer,
     Case,
-    Language,
     Passage,
     Response,
     Results,
@@ -21,7 +20,6 @@ from simulator.core.types import (
 from simulator.results.article_changes import article_changes
 from simulator.results.comparison import RunComparison
 from simulator.results.update import Fate, Update
-from tests.commands import Command
 from tests.diff_runs import a_result, side_of
 
 FEES = "# Fees\nThe plan costs 1,100 yen a month. Late payments cost 300 yen."
@@ -393,52 +391,3 @@ def test_the_drill_tells_the_bundled_bots_apart(tmp_path: Path, monkeypatch: pyt
     assert [old_index in said for said, _code in played] == [False, False, True]
     # The same folder for the bot and for `diff` is one change; another index is one more.
     assert [bool(re.search(r"(?<!-)knowledge\s+/", said)) for said, _code in played] == [False, True, False]
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_planted_changes_are_twelve(language: Language) -> None:
-    """The desk of the benchmark has 200 articles, and says which questions its changes concern."""
-    desk = updates.desk_of(language)
-    assert (len(desk.before), len(desk.concerned)) == (200, 7)
-    changed = [id_ for id_, text in desk.before.items() if desk.after.get(id_) != text]
-    added = desk.after.keys() - desk.before.keys() - {"moved/b099", "a110-fees", "a110-desk"}
-    assert len(changed) + len(added) == 12
-
-
-@pytest.mark.usefixtures("_bot")
-def test_diff_prints_the_update_and_ends_with_1(command: Command) -> None:
-    """From the command line: the old text in the index, the new one in the folder."""
-    words = (
-        "--cases",
-        "q.csv",
-        "--adapter",
-        "bot.py:answer",
-        "--offline",
-        "--persona",
-        "calm",
-        "--turns",
-        "1",
-    )
-    command(*words, "--knowledge", "old")
-    command(*words, "--knowledge", "new")
-    runs = sorted(path.name for path in Path("runs").iterdir())
-    done = command("diff", runs[0], runs[1], "--json")
-    assert done.code == 1
-    assert done.json["update"]["index_is_old"]
-    assert done.json["said"].startswith("The index was not rebuilt")
-    assert {"name": "--knowledge"}.items() <= done.json["changed"][0].items()
-
-
-@pytest.fixture
-def _bot() -> None:
-    for folder, text in (("old", FEES), ("new", NEW_FEES)):
-        Path(folder).mkdir()
-        Path(folder, "fees.md").write_text(text, encoding="utf-8")
-    Path("q.csv").write_text(
-        "id,question,passages\nprice,What does the plan cost a month?,fees\n", encoding="utf-8"
-    )
-    Path("bot.py").write_text(
-        f"TEXT = {FEES!r}\n\ndef answer(question):\n"
-        "    return 'The plan costs 1,100 yen a month.', [{'id': 'fees', 'text': TEXT}]\n",
-        encoding="utf-8",
-    )

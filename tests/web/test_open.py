@@ -116,7 +116,7 @@ def test_a_whole_review_by_keys(run: Opened, person: Any) -> None:
     findings = review_findings(results, summary_of(results))
     first = words(run)[FIRST]
     assert findings
-    assert (findings.right, findings.wrong, findings.unsure) == (1, 1, 1)
+    assert (findings.marks("right"), findings.marks("wrong"), findings.marks("unsure")) == (1, 1, 1)
     assert (first.judge_is, first.cause, first.correct_answer) == (
         "right",
         "retrieval",

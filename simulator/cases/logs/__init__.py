@@ -257,7 +257,7 @@ def rated_rows(path: Path) -> list[Row] | None:
                 if said:
                     row["history"] = list(said)
                 if turn.passages:
-                    row["context_ids"], row["contexts"] = map(list, zip(*turn.passages, strict=True))
+                    row["contexts"] = [text for _id, text in turn.passages]
                 rows.append(Row(len(rows) + 1, row))
             said.append({"role": "user", "content": turn.question})
             said.append({"role": "assistant", "content": turn.answer})

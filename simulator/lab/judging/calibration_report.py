@@ -171,9 +171,8 @@ def _notes(figures: Figures, label: Dimension) -> Iterator[Message]:
     # certainty.
     if area.value is not None and area.value < 0.5 and (label.is_binary or (area.high or 1) < 0.5):
         yield _(
-            "Grades and labels point in opposite directions. If the other labels are the good ones, add"
-            " --good {value}.",
-            value=label.other_way,
+            "Grades and labels point in opposite directions. If the other labels are the good ones, say so"
+            " with --good."
         )
     if figures.one_kind:
         yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")

@@ -158,9 +158,9 @@ def test_labels_the_other_way_round_are_pointed_out(command: Any, tmp_path: Path
     wrong = command(*USUAL[:5], "flag", "--json")
     right = command(*USUAL[:5], "flag", "--good", "0", "--json")
 
-    assert "add --good 0" in wrong.err
+    assert "say so with --good" in wrong.err
     assert wrong.json["auroc"] < 0.5 < right.json["auroc"]
-    assert "add --good" not in right.err
+    assert "say so with --good" not in right.err
 
 
 def test_a_label_of_0_and_1_is_held_against_the_red_rule(command: Any, tmp_path: Path) -> None:

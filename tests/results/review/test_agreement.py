@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core.types import Results
 from simulator.report.review import ReviewOutcome, review_report
-from simulator.results.review import BlindAgreement, BlindGrade, agreement_json, blind_agreement, blind_grades
+from simulator.results.review import BlindAgreement, BlindGrade, blind_agreement, blind_grades
 from tests.blind_grades import graded, verdict
 from tests.sample_runs import decide, summed
 from tests.texts import terminal
@@ -80,7 +80,8 @@ def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: 
     results = with_verdicts(base, *given)
     figures = summed(results)
     found = review(results)
-    outcome = ReviewOutcome(figures, decide(figures, None), found, None, "en", Path("report.html"))
+    page = Path("report.html")
+    outcome = ReviewOutcome(results, figures, decide(figures, None), "en", page, found, None)
     text = terminal(review_report(outcome))
 
     assert found
@@ -98,4 +99,3 @@ def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
     assert review(base) is None
     assert review(with_verdicts(base, verdict(conversation, 1, 1, source="review"))) is None
     assert review(with_verdicts(ungraded, verdict(conversation, 1, 1))) is None
-    assert agreement_json(None) is None

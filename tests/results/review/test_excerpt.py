@@ -40,7 +40,8 @@ def report_of(results: Results, language: Language = "ja", read: ReadCounts | No
     summary = summary_of(results)
     gate, page = decide(summary, None), Path("report.html")
     found = review_findings(results, summary)
-    return ReviewOutcome(summary, gate, blind_agreement(results, summary), read, language, page, found)
+    blind = blind_agreement(results, summary)
+    return ReviewOutcome(results, summary, gate, language, page, blind, found, read)
 
 
 def in_english(verdict: HumanVerdict) -> HumanVerdict:
@@ -62,10 +63,11 @@ READ = ReadCounts("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12
 
 
 def test_a_review_that_has_only_begun() -> None:
-    """One comment: there is no share yet, and nothing is made of it."""
+    """One comment: it is shown, there is no share yet, and nothing is made of it."""
     what = report_of(reviewed_run(vote(FEE, comment="あとで")))
     text = terminal(review_report(what))
 
+    assert "あとで" in text
     assert "まだ一件も確かめられていません" in text
     assert "的中率" not in text
     assert "比べられる採点が、まだありません。" in text
@@ -78,11 +80,11 @@ def test_a_review_that_has_only_begun() -> None:
 )
 def test_the_share_in_words(right: int, said_so: str) -> None:
     """From ten judged marks on; below, that they are few."""
-    results = reviewed_run(*(vote(at, "right") for at in (FEE, AGAIN)))
-    found = review_findings(results, summary_of(results))
-    assert found
-    many = found.model_copy(update={"right": 2 * right, "wrong": 10 - 2 * right, "precision": right / 5})
+    what = report_of(reviewed_run(vote(FEE, "right"), vote(CAMPAIGN, "wrong")))
+    assert what.findings
+    marks = {answer.said.judge_is: answer for answer in what.findings.answers}
+    answers = (*(marks["right"],) * 2 * right, *(marks["wrong"],) * (10 - 2 * right))
+    many = what._replace(findings=what.findings._replace(answers=answers))
 
-    what = report_of(results)
-    assert said_so in terminal(review_report(what._replace(findings=many)))
+    assert said_so in terminal(review_report(many))
     assert "まだ2件です" in terminal(review_report(what))

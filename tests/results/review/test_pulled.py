@@ -80,13 +80,13 @@ def twice(*, red: bool = True) -> Results:
     return run.model_copy(update={"conversations": conversations, "scores": tuple(scores)})
 
 
-@pytest.mark.parametrize(("red", "customers"), [(True, ""), (False, "（要確認ではない）")])
-def test_a_row_counts_for_every_customer_who_got_its_answer(red: bool, customers: str) -> None:
+@pytest.mark.parametrize("red", [True, False])
+def test_a_row_counts_for_every_customer_who_got_its_answer(red: bool) -> None:
     """What it says of the mark only where there is one; and it is one answer, whoever got it."""
     results = twice(red=red)
     sheet = next(s for s in worksheets(report_context("ja", results)) if s.name == "review")
     rows = [row for row in sheet.rows if row.cells["persona"].text.startswith("怒っているお客様、")]
-    assert [row.cells["persona"].text for row in rows] == [f"怒っているお客様、落ち着いたお客様{customers}"]
+    assert [row.cells["persona"].text for row in rows] == ["怒っているお客様、落ち着いたお客様"]
 
     said = {"cause": "invented", "status": "open", "assignee": "佐藤"}
     taken = read("review", (rows[0].key, {"judge_is": "right", **said}), results=results)
@@ -98,7 +98,7 @@ def test_a_row_counts_for_every_customer_who_got_its_answer(red: bool, customers
     found = review_findings(results, summary_of(results))
     assert found is not None
     assert (len(found.turns), found.judged) == (2, 1 + red)
-    assert (found.right, found.pending[0].n) == (1, 1)
+    assert (found.marks("right"), found.pending) == (1, {"佐藤": 1})
 
 
 def test_half_a_row_counts() -> None:
@@ -119,11 +119,8 @@ def test_half_a_row_counts() -> None:
 
 def test_two_reviewers_grade_blind() -> None:
     """A verdict each, with the share of the run that the turn was sampled from."""
-    drawn = {(d.conversation, d.turn): d for d in blind_sample(rehearsed(), summary_of(rehearsed()))}[FEE]
-    at = {
-        "conversation": FEE[0], "turn": 1, "source": "blind", "stratum": drawn.stratum,
-        "sampled": drawn.sampled,
-    }  # fmt: skip
+    chance = blind_sample(rehearsed(), summary_of(rehearsed()))[FEE]
+    at = {"conversation": FEE[0], "turn": 1, "source": "blind", "sampled": chance}
     cells = {"grade_1": "4", "comment_1": "丁寧", "grade_2": "２点"}
 
     assert said(read("blind", (BLIND, cells))) == [
@@ -138,8 +135,7 @@ def test_two_reviewers_grade_blind() -> None:
     ("typed", "grade"),
     [
         ("4", 4), ("４", 4), ("4点", 4), (" ４ 点 ", 4), ("4.0", 4), ("3.5", 3.5), ("0", None), ("6", None),
-        ("四", None), ("4/5", None), ("-4", None), ("2026-04-05", None), ("1e0", None), ("⑤", 5),
-        ("nan", None),
+        ("四", None), ("4/5", None), ("2026-04-05", None), ("nan", None),
     ],
 )  # fmt: skip
 def test_grades_as_people_type_them(typed: str, grade: float | None) -> None:

@@ -15,7 +15,7 @@ from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
 from simulator.results.figures import Summary
-from simulator.results.review import SampledTurn, blind_sample, review_keys
+from simulator.results.review import blind_sample, review_keys
 from simulator.results.summary import grading_judges, summarise
 from simulator.sheets import google_api
 from simulator.storage.run_file import find_run, read_run
@@ -45,14 +45,14 @@ def figures(results: Results) -> Summary:
     return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 
-def sample(results: Results) -> tuple[SampledTurn, ...]:
-    """The turns that people grade blind."""
+def sample(results: Results) -> dict[tuple[str, int], float]:
+    """The turns that people grade blind, and their chances."""
     return blind_sample(results, figures(results))
 
 
-def key(results: Results, at: Any) -> str:
+def key(results: Results, at: tuple[str, int]) -> str:
     """The key of a turn's row in the worksheet to grade blind."""
-    return f"{results.run.id}/{at.conversation}/{at.turn}"
+    return f"{results.run.id}/{at[0]}/{at[1]}"
 
 
 def answers(results: Results) -> dict[str, list[tuple[str, int]]]:
@@ -106,10 +106,9 @@ def check_the_figures(shown: dict[str, Any], results: Results) -> None:
     values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == "turn"}
     red = {(t.conversation, t.turn) for t in figures(results).red.answers}
     rows = []
-    for number, drawn in enumerate(sample(results)):
+    for number, (at, chance) in enumerate(sample(results).items()):
         grades = [grade for grade in human(number) if grade is not None]
-        at = drawn.conversation, drawn.turn
-        rows.append((sum(grades) / len(grades), 5 * (values[at] or 0), at in red, 1 / drawn.sampled))
+        rows.append((sum(grades) / len(grades), 5 * (values[at] or 0), at in red, 1 / chance))
     whole = sum(weight for *_, weight in rows)
     same = sum(weight for human, _, is_red, weight in rows if (human < 3.5) == is_red)
     missed = [human for human, _, is_red, _ in rows if human <= 2 and not is_red]
@@ -128,7 +127,7 @@ def check_the_figures(shown: dict[str, Any], results: Results) -> None:
 def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
     """Every cell that people wrote stands in the run, beside every turn with the answer of its row."""
     said: dict[tuple[str, str, str], HumanVerdict] = {
-        (v.source, key(results, v), v.reviewer): v for v in results.verdicts
+        (v.source, key(results, v.key), v.reviewer): v for v in results.verdicts
     }
     same = answers(results)
     for sheet, row, name, text in written:
