@@ -10,7 +10,7 @@ gc.disable()  # modules make many objects and no garbage
 
 try:
     from simulator.cli.app import main
-    from simulator.core.concurrency import leave_behind
+    from simulator.core.given_up import leave_behind
     from simulator.core.messages import call_program
 except ModuleNotFoundError as missing:
     # In both languages: what knows the reader's may need the very package.

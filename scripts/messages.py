@@ -81,8 +81,8 @@ def shelf_texts() -> Iterator[tuple[str, str]]:
         for path in (folder / f"{name}.py" for name in names):
             if path.exists():
                 yield str(shelves.summary_line(path)), path.relative_to(ROOT).as_posix()
-    for name in plugins.Judges().names():
-        source = plugins.Judges().source(name)
+    for name in plugins.judge_names():
+        source = plugins.judge_source(name)
         if callable(source):
             path = Path(inspect.getfile(source))
             yield str(shelves.summary_line(path)), path.relative_to(ROOT).as_posix()

@@ -50,7 +50,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from simulator.cases.formats import ChoiceRows, Format, offer_choice_rows, offer_formats
 from simulator.core.choosing import Choosing, offer_choosing
@@ -108,42 +108,22 @@ class Division(NamedTuple):
     notes: Mapping[str, str]
 
 
-class Dividing(Protocol):
-    """Picks the part of a plan that this run holds."""
-
-    def __call__(self, settings: Settings, plan: "Sequence[Conversation]", /) -> Division | None:
-        """Returns the part of `plan`, which is the whole one; None for all of it."""
-        ...
-
-
-class Preparing(Protocol):
-    """Prepares a run before its first conversation."""
-
-    def __call__(self, context: "RunContext", notes: "Mapping[str, JsonValue]") -> "Preparation | None":
-        """Returns what to do with the open run file; None for nothing.
-
-        `notes` are those of the run file, empty for a new run.
-        """
-        ...
-
-
-class SectionBuilder(Protocol):
-    """Makes a section of every report of a run."""
-
-    def __call__(self, results: "Results", summary: "Summary", settings: Settings, /) -> "Section | None":
-        """Returns the section; None if the run has nothing for it.
-
-        `--json` has its figures under its key. `settings` are those of the report.
-        """
-        ...
-
-
-class RemarkBuilder(Protocol):
-    """Warns of what to know before relying on a run's figures."""
-
-    def __call__(self, results: "Results", /) -> "Iterable[Line]":
-        """Returns lines of the tone "alarm" or "soft", in the order to show them."""
-        ...
+# Picks the part of a plan that this run holds; None for all of it.
+Dividing: TypeAlias = "Callable[[Settings, Sequence[Conversation]], Division | None]"
+# What to do with the open run file before the first conversation; None for nothing. The notes are those of
+# the run file, empty for a new run.
+Preparing: TypeAlias = "Callable[[RunContext, Mapping[str, JsonValue]], Preparation | None]"
+# A section of every report of a run, by the settings of the report; None if the run has nothing for it.
+# `--json` has its figures under its key.
+SectionBuilder: TypeAlias = "Callable[[Results, Summary, Settings], Section | None]"
+# What to know before relying on a run's figures: lines of the tone "alarm" or "soft", in the order to show
+# them.
+RemarkBuilder: TypeAlias = "Callable[[Results], Iterable[Line]]"
+# Evaluates several data sets, prompts or bots, by files, prompts and flags, and compares them; returns the
+# exit code, or None if the command line means a single run.
+Evaluation: TypeAlias = "Callable[[Sequence[str], Sequence[str], Mapping[str, Any]], int | None]"
+# Has a judge pick the better answer of two runs, turn by turn; returns what `compare --json` prints.
+Comparing: TypeAlias = "Callable[[Sequence[str], Settings], dict[str, Any]]"
 
 
 class Printed(NamedTuple):
@@ -209,22 +189,6 @@ class Batching(Protocol):
         ...
 
 
-class Evaluation(Protocol):
-    """Evaluates several data sets, prompts or bots, and compares them."""
-
-    def __call__(self, files: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]) -> int | None:
-        """Returns the exit code; None if the command line means a single run."""
-        ...
-
-
-class Comparing(Protocol):
-    """Has a judge pick the better answer of two runs, turn by turn."""
-
-    def __call__(self, runs: Sequence[str], settings: Settings) -> dict[str, Any]:
-        """Returns what `compare --json` prints; `runs` are the names of two."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Subcommands:
     """A command with subcommands, such as `thresholds suggest`. `about` is its help."""
@@ -276,12 +240,12 @@ class Plugin:
     settings: type[AddedSettings] | None = None
     figures: Mapping[str, GateFigure] = field(default_factory=dict)
     titles: Mapping[str, Message] = field(default_factory=dict)
-    sections: tuple[SectionBuilder, ...] = ()
-    remarks: tuple[RemarkBuilder, ...] = ()
+    sections: "tuple[SectionBuilder, ...]" = ()
+    remarks: "tuple[RemarkBuilder, ...]" = ()
     engine: Callable[[Settings], Engine | None] | None = None
-    dividing: Dividing | None = None
+    dividing: "Dividing | None" = None
     runner: "RunnerFactory | None" = None
-    preparation: Preparing | None = None
+    preparation: "Preparing | None" = None
     check: Callable[[Settings], None] | None = None
     settled: Callable[[Settings], Settings] | None = None
     outputs: "Callable[[Settings], Outputs | None] | None" = None
@@ -292,8 +256,8 @@ class Plugin:
     destinations: Mapping[str, Destination] = field(default_factory=dict)
     batching: "Batching | None" = None
     printed: "Callable[[Results], Printed | None] | None" = None
-    evaluation: Evaluation | None = None
-    comparing: Comparing | None = None
+    evaluation: "Evaluation | None" = None
+    comparing: "Comparing | None" = None
     reacting: Callable[[Settings], Coroutine[Any, Any, int]] | None = None
 
 
@@ -496,23 +460,21 @@ def settings_models() -> tuple[type[AddedSettings], ...]:
     return (*ours, *(plugin.settings for plugin in third_party() if plugin.settings))
 
 
-class Judges:
-    """The judges of plug-ins, for the shelf (`core.shelves.offer_judges`)."""
+def judge_names() -> tuple[str, ...]:
+    """Returns the judges of installed rooms and of other packages."""
+    rooms = (name for key, room in LAB.items() if _is_there(key) for name in room.judges)
+    return (*rooms, *(name for plugin in third_party() for name in plugin.judges))
 
-    def names(self) -> tuple[str, ...]:
-        """Returns those of installed rooms and of other packages."""
-        rooms = (name for key, room in LAB.items() if _is_there(key) for name in room.judges)
-        return (*rooms, *(name for plugin in third_party() for name in plugin.judges))
 
-    def source(self, name: str) -> Path | Callable[..., Any] | None:
-        """Returns the function or the rubric's path; None if no plug-in has that judge.
+def judge_source(name: str) -> Path | Callable[..., Any] | None:
+    """Returns the function or the rubric's path of a judge; None if no plug-in has it.
 
-        Raises InputError for one of a room that is not installed.
-        """
-        for key, room in LAB.items():
-            if name in room.judges:
-                return _asked(key, _("judge {name}", name=name)).judges[name]
-        return next((p.judges[name] for p in third_party() if name in p.judges), None)
+    Raises InputError for one of a room that is not installed.
+    """
+    for key, room in LAB.items():
+        if name in room.judges:
+            return _asked(key, _("judge {name}", name=name)).judges[name]
+    return next((p.judges[name] for p in third_party() if name in p.judges), None)
 
 
 class GradingAdditions:
@@ -540,7 +502,7 @@ class GradingAdditions:
 
 def offer() -> None:
     """Registers what plug-ins add. Call it when a program starts, before settings are read."""
-    offer_judges(Judges())
+    offer_judges(judge_names, judge_source)
     offer_settings(settings_models, missing_setting)
     offer_grading(GradingAdditions())
     if _is_there("datasets"):

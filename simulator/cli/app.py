@@ -35,8 +35,8 @@ from simulator.cli.help import command_page, group_page, program_page
 from simulator.cli.options import Command, as_command
 from simulator.cli.parsing import values_of
 from simulator.cli.terminal import EndCommand, ExitCode, discard_output, unread_streams
-from simulator.core.concurrency import leave_behind
 from simulator.core.errors import InputError, RehearsalError, UnknownName
+from simulator.core.given_up import leave_behind
 from simulator.core.messages import CHECKOUT, Message, _, call_program, localised, name_pages_in, system_error
 from simulator.core.settings import SETTINGS_FILE
 from simulator.core.templates import read_text_file, read_toml

@@ -10,7 +10,7 @@
 Texts stand in English where they are used, and are translated on their way onto the page.
 """
 
-import shutil
+import os
 import textwrap
 from collections.abc import Iterable, Mapping
 
@@ -111,7 +111,7 @@ class _Page:
 
     def __init__(self, path: str, *words: str) -> None:
         """It begins with how the command is typed."""
-        self.width = max(_NARROWEST, min(shutil.get_terminal_size().columns - 2, _WIDEST))
+        self.width = max(_NARROWEST, min(_columns() - 2, _WIDEST))
         self.lines = [localised(_("Usage: {line}", line=" ".join(map(said, (path, *words)))))]
 
     def title(self, title: str) -> None:
@@ -144,6 +144,14 @@ class _Page:
     def text(self) -> str:
         """The whole page."""
         return "\n".join((*self.lines, ""))
+
+
+def _columns() -> int:
+    """The width of the terminal; 80 columns where there is none."""
+    try:
+        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (ValueError, OSError):
+        return 80
 
 
 def _lines(text: str, width: int) -> list[str]:

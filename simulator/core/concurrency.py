@@ -13,8 +13,6 @@ meanwhile would be measured as late, and with `--timeout` be counted as a failur
 import asyncio
 import contextlib
 import inspect
-import os
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context, copy_context
@@ -24,15 +22,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from simulator.core.clock import TimeLimit as TimeLimit
 from simulator.core.errors import RehearsalError
-from simulator.core.messages import _, say
+from simulator.core.given_up import GIVEN_UP
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Outcome = asyncio.Future[Any]
 # A future, which of its methods settles it, and with what.
 _Settled = tuple[Outcome, Callable[[Any], None], Any]
-# Threads of calls that nobody waits for any more.
-_GIVEN_UP: list[threading.Thread] = []
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -93,20 +89,8 @@ async def on_a_thread(function: Callable[..., Any], *args: Any, name: str = "own
     try:
         return await call.outcome
     except asyncio.CancelledError:
-        _GIVEN_UP.append(thread)
+        GIVEN_UP.append(thread)
         raise
-
-
-def leave_behind(code: int) -> None:
-    """Ends the process with this exit code if calls that nobody waits for still go on; else nothing.
-
-    A pool of threads that such a call has begun would hold up the end of the program until it is done.
-    """
-    if n := sum(thread.is_alive() for thread in _GIVEN_UP):
-        say(_("{n} calls of your code took too long and still go on; the program ends without them.", n=n))
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
 
 
 class Worker:

@@ -25,7 +25,6 @@ end a run: an endpoint that refuses a key once refuses it again, and one that is
 A message is one line that says what is wrong, where, and what to do instead.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -91,10 +90,12 @@ class InputError(RehearsalError):
     """Something that the user can fix: a setting, a file, a key. Commands end with exit code 2."""
 
 
-def did_you_mean(name: str, names: Iterable[str]) -> Message | None:
+def did_you_mean(name: str, names: Iterable[str], likeness: float = 0.5) -> Message | None:
     """Offers the known names that are like this one; None where none is."""
+    import difflib  # a page of help names nothing wrong
+
     # 0.5 finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind.
-    near = difflib.get_close_matches(name, list(names), n=2, cutoff=0.5)
+    near = difflib.get_close_matches(name, list(names), n=2, cutoff=likeness)
     return _("Did you mean {names}?", names=tuple(near)) if near else None
 
 

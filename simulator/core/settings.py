@@ -23,7 +23,6 @@ A run stores its settings (`stored_values`), without secrets and without what on
 `stored_settings` reads them back on `--resume`, `report` and `diff`.
 """
 
-import difflib
 import json
 import os
 import re
@@ -45,7 +44,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from simulator.core.errors import InputError, UnknownName, value_problem
+from simulator.core.errors import InputError, UnknownName, did_you_mean, value_problem
 from simulator.core.messages import Message, _
 from simulator.core.patterns import LazyPattern
 from simulator.core.secrets import is_secret, without_secrets
@@ -751,7 +750,7 @@ def _check_variables(environ: Mapping[str, str]) -> None:
         name = variable.removeprefix(PREFIX)
         if variable == name or name in known:
             continue
-        if not is_secret(name) or difflib.get_close_matches(name, known, 1, 0.8):
+        if not is_secret(name) or did_you_mean(name, known, 0.8):
             names = [PREFIX + name for name in known]
             raise UnknownName(_("variable"), variable, names, listed=SETTINGS_LISTED)
 

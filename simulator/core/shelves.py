@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -143,32 +143,30 @@ def prompt_path(name: str) -> Path:
     return path if path.is_file() else _shelf_path(_("prompt"), name, PROMPTS, prompt_names())
 
 
-class FurtherJudges(Protocol):
-    """Judges that plug-ins have, beside those on the shelf."""
-
-    def names(self) -> Iterable[str]:
-        """What they are called."""
-        ...
-
-    def source(self, name: str) -> Path | Callable[..., Any] | None:
-        """The rubric's file, or the function; None where no plug-in has that judge."""
-        ...
-
-
-_FURTHER: list[FurtherJudges] = []
+# Judges that plug-ins have, beside those on the shelf: their names; and the rubric's file or the function of
+# one, None where no plug-in has it.
+JudgeNames = Callable[[], Iterable[str]]
+JudgeSource = Callable[[str], Path | Callable[..., Any] | None]
+_FURTHER: list[tuple[JudgeNames, JudgeSource]] = []
 # Judges of the lab stand below this, also where the program is installed like a library.
 _LAB = str(Path(__file__).parents[1] / "lab")
 
 
-def offer_judges(further: FurtherJudges) -> None:
+def offer_judges(names: JudgeNames, source: JudgeSource) -> None:
     """Makes the judges of plug-ins known wherever judges are named; said by whoever starts the program."""
-    _FURTHER[:] = [further]
+    _FURTHER[:] = [(names, source)]
+
+
+def _further_source(name: str) -> Path | Callable[..., Any] | None:
+    """The rubric's file or the function of a plug-in's judge; None where no plug-in has it."""
+    sources = (source(name) for _names, source in _FURTHER)
+    return next((source for source in sources if source is not None), None)
 
 
 def judge_names() -> list[str]:
     """The judges: rubrics of the shelf (turn.toml), functions of its modules (contains.py), plug-ins'."""
     ours = {*_toml_names(JUDGES), *_function_modules(JUDGES)}
-    return sorted(ours.union(*(further.names() for further in _FURTHER)))
+    return sorted(ours.union(*(names() for names, _source in _FURTHER)))
 
 
 def judge_source(name: str) -> Path | Callable[..., Any]:
@@ -179,10 +177,8 @@ def judge_source(name: str) -> Path | Callable[..., Any]:
     # A module of the shelf may only be imported once it is known to be a judge: its name comes from the user.
     if name in _function_modules(JUDGES):
         return _callable(getattr(shelf_module("judges", name), name), name)
-    if not (JUDGES / f"{name}.toml").is_file():
-        for further in _FURTHER:
-            if source := further.source(name):
-                return source
+    if not (JUDGES / f"{name}.toml").is_file() and (source := _further_source(name)):
+        return source
     return _shelf_path(_("judge"), name, JUDGES, judge_names())
 
 
@@ -196,7 +192,7 @@ def judge_title(name: str) -> Message | None:
 
 @functools.cache
 def _rubric_title(folder: Path, name: str) -> Message | None:
-    paths = [folder / f"{name}.toml", *(further.source(name) for further in _FURTHER)]
+    paths = [folder / f"{name}.toml", _further_source(name)]
     for path in (path for path in paths if isinstance(path, Path) and path.is_file()):
         # Whoever asks it says what is wrong with it; a report of its grades is written all the same.
         with contextlib.suppress(PromptError, LookupError, TypeError, AttributeError):
@@ -212,11 +208,8 @@ def form_path(name: str) -> Path:
     That of a plug-in's judge stands beside its module.
     """
     path = Path(name) if is_path(name) else JUDGES / f"_{name}.toml"
-    for further in () if path.is_file() or is_path(name) else _FURTHER:
-        source = further.source(name)
-        if callable(source):
-            return Path(inspect.getfile(source)).with_name(path.name)
-    return path
+    source = None if path.is_file() or is_path(name) else _further_source(name)
+    return Path(inspect.getfile(source)).with_name(path.name) if callable(source) else path
 
 
 def judge_name(source: str) -> str:

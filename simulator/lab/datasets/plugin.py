@@ -47,7 +47,7 @@ def check(settings: Settings) -> None:
         raise InputError(choice.refusal)
 
 
-def of_results(build: Callable[[Results], Section | None]) -> SectionBuilder:
+def of_results(build: Callable[[Results], Section | None]) -> "SectionBuilder":
     """A section that takes its figures from the results themselves."""
 
     def section(results: Results, _summary: Summary, _settings: Settings, /) -> Section | None:
