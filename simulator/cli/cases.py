@@ -71,7 +71,6 @@ REASON_TITLES: dict[str, Message] = {
     "differs": _("the articles give another answer"),
     "one_passage": _("one passage is enough"),
     "alone": _("needs no earlier message"),
-    "unsupported": _("figures of the reference answer are not in the articles"),
     "answered": _("meant to be out of scope, but the articles answer it"),
     "duplicate": _("nearly the same as another"),
 }

@@ -233,13 +233,6 @@ def clear(path: Path, older_than: float | None = None) -> int:
         return deleted
 
 
-def delete(path: Path, keys: list[str]) -> None:
-    """Deletes these replies for good: freed pages are overwritten (`secure_delete`), and the file shrinks."""
-    with _opened(path) as file:
-        file.executemany("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
-        _shrink(file)
-
-
 def _shrink(file: sqlite3.Connection) -> None:
     with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
         file.execute("VACUUM")

@@ -1,4 +1,4 @@
-"""Deletes a run: its folder and its replies in the cache; and names the sheet that has its text, too.
+"""Deletes a run: its folder; and says where else its text is.
 
 What a run holds is what customers said, perhaps with personal data, so that nothing may be left by mistake,
 and nothing else may go:
@@ -6,21 +6,16 @@ and nothing else may go:
 - The folder is deleted as a whole, while its lock is held, and only if the program can have made all that is
   in it: no link, not the current folder, no folder in it, and no foreign file in a folder that is not named
   like the run.
-- Cached replies are found by content: those with a text of at least eight characters that the run has, too.
-  The cache does not know for which run a reply was kept, and other runs may have used it: for them it is
-  asked again.
-- The sheet that it was written to is named, not touched.
+- The sheet that it was written to, and the cache of the models' replies, which does not know for which run a
+  reply was kept, are named, not touched.
 """
 
 import contextlib
-import itertools
-import json
 import re
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, system_error
@@ -33,13 +28,11 @@ _RUN_FILES = re.compile(
     r"run\.sqlite(?:-wal|-shm|-journal)?|run\.lock|report(?:-\d+)?\.(?:html|xlsx|json|csv|md)|junit\.xml"
     r"|error\.txt|side-by-side\.html|pairwise\.jsonl|\.(?:report|junit|side-by-side).*\.\d+(?:-.*)?"
 )
-# Shorter texts ("yes") occur everywhere, so they do not show that a cached reply belongs to the run.
-_MIN_LENGTH = 8
 _SHEETS_URL = "https://docs.google.com/spreadsheets/d/"
 
 
 class Purge(NamedTuple):
-    """A run to delete: its folder with the files in it, its results, and the sheets that have its text."""
+    """A run to delete: its folder with the files in it, its results, and where else its text may be."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -80,7 +73,7 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
             msg = _("{folder}: contains files that do not belong to a run ({names}). Move them away first.")
             msg = msg.format(folder=folder, names=", ".join(foreign[:3]))
             raise InputError(msg)
-        yield Purge(folder, tuple(folder.iterdir()), results, _sheets(results))
+        yield Purge(folder, tuple(folder.iterdir()), results, tuple(_elsewhere(results)))
 
 
 def delete_run(purge: Purge) -> None:
@@ -96,50 +89,11 @@ def delete_run(purge: Purge) -> None:
         raise InputError(msg) from None
 
 
-def _sheets(results: Results) -> tuple[Message | str, ...]:
-    """The address of the Google Sheet that the run was pushed to, if any, with the end of its worksheets."""
+def _elsewhere(results: Results) -> Iterator[Message | str]:
+    """The Google Sheet that the run was pushed to, with the end of its worksheets, and the cache."""
     sheet = results.notes.get("sheet")
-    if not isinstance(sheet, dict) or not sheet.get("key"):
-        return ()
-    url, ending = f"{_SHEETS_URL}{sheet['key']}", sheet.get("worksheet")
-    return (_("{url} (worksheets ending in {ending})", url=url, ending=ending) if ending else url,)
-
-
-def cached_replies(results: Results) -> list[str]:
-    """The keys of cached replies that contain a text of the run's customers, bot or judges."""
-    path = cache_file()
-    if not path.is_file():
-        return []
-    # Everything else that may hold texts: notes, verdicts, personas. The bot's articles are no reply.
-    run = results.model_copy(update={"conversations": (), "scores": (), "articles": ()})
-    parts = itertools.chain((run,), results.conversations, results.scores)  # rows are read one by one
-    values = (value for part in parts for value in _texts(part.model_dump(mode="json")))
-    texts = {text for text in values if len(text) >= _MIN_LENGTH}
-    try:
-        with contextlib.closing(sqlite3.connect(path)) as file:
-            rows = file.execute("SELECT key, body FROM responses")
-            return [key for key, body in rows if not texts.isdisjoint(_texts(_read(body)))]
-    except sqlite3.Error as error:
-        raise InputError(_("{path}: cannot be read ({error}).", path=path, error=error)) from None
-
-
-def _read(body: Any) -> Any:
-    """A stored reply as JSON; None when it cannot be read."""
-    try:
-        text = body.decode("utf-8", "surrogatepass") if isinstance(body, bytes) else str(body)
-        return json.loads(text)
-    except ValueError:
-        return None
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text within a value, also within JSON that is stored as text."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, str):
-        yield value.strip()
-        if value.lstrip().startswith("{"):
-            yield from _texts(_read(value))
+    if isinstance(sheet, dict) and sheet.get("key"):
+        url, ending = f"{_SHEETS_URL}{sheet['key']}", sheet.get("worksheet")
+        yield _("{url} (worksheets ending in {ending})", url=url, ending=ending) if ending else url
+    if cache_file().is_file():
+        yield _("the models' replies, which python run.py cache clear deletes")

@@ -3,7 +3,6 @@
 empty, long, language       no question, too long a one, or in another language than its article
 document                    "according to the article": nobody at a desk says so
 copied                      a run of words from the passage that is most of the question
-unsupported                 figures that no passage has
 unanswerable, differs       the reader finds no answer in the passages, or another one
 one_passage, alone          two passages, or the turn before, were not needed after all
 answered                    out of scope, and yet the knowledge base answers it
@@ -13,22 +12,21 @@ duplicate                   asks what an accepted question asks
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import chain, count
+from itertools import count
 from typing import Literal, TypeVar
 
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
 from simulator.core.types import Case, Language, Value
 from simulator.grading.lexical import agreement, grade_of
-from simulator.testset.plan import OUT_OF_SCOPE, Article, Kind
+from simulator.testset.plan import Article
 from simulator.testset.prompts import Check, FollowUpQuestionCheck, OutsideCheck, PairCheck
-from simulator.text.figures import differing, figures
 from simulator.text.segments import normalise, tokens
 from simulator.text.typography import language_of
 
 Reason = Literal[
     "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",
-    "unsupported", "answered", "duplicate",
+    "answered", "duplicate",
 ]  # fmt: skip
 LONGEST = {"ja": 160, "en": 400}
 # So many characters (Japanese) or words in a row from a passage, and more than this share of the question,
@@ -37,20 +35,6 @@ COPIED_RUN = {"ja": 16, "en": 9}
 COPIED_SHARE = 0.6
 # From which grade (1..5) of agreement on an answer from the passages alone says what the right answer says.
 AGREES = 3
-# Words by which a question betrays that it was written from a document.
-_NAMES_DOCUMENT = {
-    "ja": re.compile(
-        "(?:この|その|上記の?|前記の?|当該|本)(?:記事|文書|文章|資料|ドキュメント|ページ|テキスト|説明文|文)(?:に|で|は|の|を|によ)"
-        "|(?:記事|文書|文章|資料|ドキュメント)(?:によると|によれば|に(?:は|も)?(?:書いて|書かれて|記載|載って)|の中で)"
-        r"|^\[?\d\]"
-    ),
-    "en": re.compile(
-        r"\b(?:the|this|that|your|above|given)"
-        r" (?:article|document|passage|text|excerpt|material|documentation)s?\b"
-        r"|\baccording to the\b|\bas (?:stated|described|mentioned) (?:in|above)\b|^\[\d\]",
-        re.IGNORECASE,
-    ),
-}
 # What a spreadsheet takes for a formula at the beginning of a cell, and spaces that may stand before it.
 FORMULA = "=+-@＝＋－＠\t\r \u3000"
 # The share (0..1) of common trigrams (Jaccard) from which two questions are the same.
@@ -166,9 +150,9 @@ class NearDuplicates:
         return None
 
 
-def fault_of_form(case: Case, kind: Kind, articles: Sequence[Article]) -> RejectedQuestion | None:
+def fault_of_form(case: Case, articles: Sequence[Article]) -> RejectedQuestion | None:
     """What is wrong with a question by itself, before a model reads it; None where nothing is."""
-    why = _fault_of_text(case) or _fault_of_figures(case, kind, articles)
+    why = _fault_of_text(case)
     if why is None and _copies(case.question, articles, case.language):
         why = "copied"
     return RejectedQuestion(case=case, why=why) if why else None
@@ -183,18 +167,8 @@ def _fault_of_text(case: Case) -> Reason | None:
         return "long"
     # Keywords may be a product's name in Latin letters.
     first = [line.content for line in case.history[:1]]
-    if language_of("\n".join([question, *case.references_at(1), *first])) != case.language:
-        return "language"
-    return "document" if _NAMES_DOCUMENT[case.language].search(question) else None
-
-
-def _fault_of_figures(case: Case, kind: Kind, articles: Sequence[Article]) -> Reason | None:
-    if kind in OUT_OF_SCOPE:
-        return None
-    reference = "\n".join(chain.from_iterable(case.references))
-    unsupported = differing(reference, [case.question, *(article.text for article in articles)])
-    # A sum of figures is a right answer, too, and a reader of the passages checks it.
-    return "unsupported" if len(unsupported) > max(1, len(figures(reference)) // 2) else None
+    spoken = language_of("\n".join([question, *case.references_at(1), *first]))
+    return None if spoken == case.language else "language"
 
 
 def _copies(question: str, articles: Sequence[Article], language: Language) -> bool:

@@ -7,7 +7,7 @@ what is rejected and why from `checks`, recorded dialogues from `logs`.
     cases make kb/ --number 40
         plan      40 tasks: which articles, which kind, which wording, by --seed
         write     a draft: fact, question, right answer, goal
-        form      rejected without a call: too long, wrong language, copied, figures that no passage has
+        form      rejected without a call: too long, wrong language, copied
         check     a reader answers from the passages alone; out of scope, from the nearest articles as well
         compare   only where counting finds another answer: a reader of both decides
         consider  accepted, unless an earlier question asks the same
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from simulator.core import shelves
 from simulator.core.errors import HOPELESS, InputError, ModelFailure
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, sentences
 from simulator.core.roles import Endpoint, endpoints
 from simulator.core.settings import Settings
 from simulator.core.templates import stable_int
@@ -68,10 +68,6 @@ _NO_MODEL = _(
     "cases make needs a model that writes the questions and checks them: set OPENAI_API_KEY or"
     " REHEARSAL_JUDGE_URL."
 )
-_NO_MODEL_OFFLINE = _(
-    "cases make needs a model that writes the questions and checks them: set OPENAI_API_KEY or"
-    " REHEARSAL_JUDGE_URL, and leave out --offline."
-)
 
 
 class TestSetRequest(NamedTuple):
@@ -108,7 +104,7 @@ class TestSetRun:
         # work.
         writes, checks = endpoints_by_role["user"], endpoints_by_role["judge"]
         if writes is None or checks is None:
-            raise InputError(_NO_MODEL_OFFLINE if settings.offline else _NO_MODEL)
+            raise InputError(sentences(_NO_MODEL, _("Leave out --offline.") if settings.offline else None))
         self.endpoints: dict[Role, Endpoint] = {"user": writes, "judge": checks}
         self.articles: tuple[Article, ...] = ()
         if request.knowledge is not None:
@@ -215,7 +211,7 @@ class TestSetRun:
         again, seed = self.prompts.again(task.language), stable_int(self.settings.seed, task.id)
         draft = await self._writes.ask(self.prompts.write(task), draft_form(task.kind), again, seed=seed)
         case = case_of(task, draft)
-        fault = fault_of_form(case, task.kind, task.articles)
+        fault = fault_of_form(case, task.articles)
         if fault is not None:
             return case, fault
         articles = task.articles

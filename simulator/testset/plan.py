@@ -8,7 +8,6 @@ asked about another of its sentences, so that a small knowledge base does not gi
 Pairs of articles are those that share the rarest terms: what customers mix up is near.
 """
 
-import hashlib
 import math
 import random
 import re
@@ -270,13 +269,7 @@ def readable(id_: str) -> str:
     """An article's id as a part of a case's: without signs that stand between parts elsewhere.
 
         ja/01-plans.md -> ja-01-plans.md
-        docs/very/long/path/to/an/article-about-fees-and-more -> to-an-article-about-fees-and-more-b972
 
-    A long one keeps its end, which tells articles apart, and four digits of its hash, by which it stays
-    unique.
+    Of a long one the end, which tells articles apart.
     """
-    plain = re.sub(r"[^\w.]+", "-", id_).strip("-.")
-    if len(plain) <= _LONGEST_NAME:
-        return plain or "article"
-    end = re.sub(r"^[^-_.]*[-_.]+", "", plain[-_LONGEST_NAME:]) or plain[-_LONGEST_NAME:]
-    return f"{end}-{hashlib.sha256(id_.encode()).hexdigest()[:4]}"
+    return re.sub(r"[^\w.]+", "-", id_)[-_LONGEST_NAME:].strip("-.") or "article"

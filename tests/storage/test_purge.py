@@ -2,7 +2,6 @@
 
 import io
 import json
-import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -10,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.app import main
-from simulator.models.cache import ResponseCache, cache_file
-from simulator.storage import results
-from simulator.storage.run_file import RunFile, add_note, find_run, read_run
-from tests.servers.openai import OpenAIServer
+from simulator.models.cache import ResponseCache
+from simulator.storage.run_file import RunFile, add_note, find_run
 
 CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"
 
@@ -47,9 +44,7 @@ def test_a_run_is_deleted_wholly(runs: Path, capfd: pytest.CaptureFixture[str]) 
     assert main(["purge", "latest", "--yes", "--json"]) == 0
     output = json.loads(capfd.readouterr().out)
     assert not folder.exists()
-    assert (output["purged"], output["cache"], output["elsewhere"]) == (
-        str(folder.relative_to(Path.cwd())), {"deleted": 0, "left": 0}, [],
-    )  # fmt: skip
+    assert (output["purged"], output["elsewhere"]) == (str(folder.relative_to(Path.cwd())), [])
     assert output["files"] >= 3
 
 
@@ -132,86 +127,16 @@ def test_a_link_in_a_run_goes_without_what_it_points_to(runs: Path, tmp_path: Pa
     assert (notes / "mine.txt").read_text() == "years of work"
 
 
-def test_it_names_the_sheet_that_has_text_of_the_run(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """The one that it was pushed to."""
+def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """In the sheet that it was pushed to, and in the cache."""
     first = find_run("latest", runs)
     add_note(first, "sheet", json.dumps({"key": "KEY123", "worksheet": " v1"}))
+    kept = ResponseCache("on")
+    kept.put("of-some-run", {"choices": []})
+    kept.close()
     capfd.readouterr()
 
     assert main(["purge", first.parent.name, "--yes"]) == 0
-    assert "spreadsheets/d/KEY123 (worksheets ending in v1)" in capfd.readouterr().err
-
-
-@pytest.fixture
-def paid(tmp_path: Path, server: OpenAIServer) -> None:
-    """A run that models graded, and one of another question; the cache has the replies of both."""
-    for number, question in enumerate(("届いた服を返せますか", "送料はいくらですか"), 1):
-        rows = f"id,question,language,answer\nq{number},{question},ja,{question}とのことですが、はい。\n"
-        (tmp_path / "cases.csv").write_text(rows, encoding="utf-8")
-        main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--judges", "turn"])
-
-
-@pytest.mark.usefixtures("paid")
-@pytest.mark.parametrize("most", [results.MAX_LOADED, 0])
-def test_the_cached_replies_of_a_run_can_go_with_it(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    """--replies removes replies with text of the run, also from the file's bytes; else it counts them."""
-    monkeypatch.setattr(results, "MAX_LOADED", most)
-    cache = tmp_path / "cache" / "rehearsal" / "responses.sqlite"
-    first = min((tmp_path / "runs").iterdir())
-    reason = next(s.reason for s in read_run(first / "run.sqlite").scores)
-    before = _rows(cache)
-    capfd.readouterr()
-
-    assert main(["purge", "latest", "--yes"]) == 0
-    assert "cache clear" in capfd.readouterr().err
-
-    assert main(["purge", first.name, "--yes", "--replies", "--json"]) == 0
-    said = capfd.readouterr()
-    cache_counts = json.loads(said.out)["cache"]
-    assert cache_counts["deleted"] >= 1
-    assert _rows(cache) == before - cache_counts["deleted"]
-    assert reason.encode() not in b"".join(
-        path.read_bytes() for path in cache.parent.iterdir() if path.is_file()
-    )
-
-
-@pytest.mark.parametrize(("reply", "deleted"), [("はい", 0), ("1234567", 0), ("12345678", 1)])
-def test_a_reply_of_a_few_letters_is_nobodys(
-    reply: str, deleted: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """It says nothing about a run that another run's model said yes, too: from eight letters on it does."""
-    (tmp_path / "cases.csv").write_text(CASES.replace("14日以内なら返品できます。", reply), encoding="utf-8")
-    assert simulate() == 0
-    kept = ResponseCache("on")
-    said = {"choices": [{"message": {"role": "assistant", "content": reply}}]}
-    kept.put("of-another-run", said)
-    kept.close()
-    capfd.readouterr()
-
-    assert main(["purge", "latest", "--yes", "--replies", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["cache"] == {"deleted": deleted, "left": 0}
-    assert _rows(cache_file()) == 1 - deleted
-
-
-def test_a_run_that_keeps_the_bots_articles_goes_too(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """They are stored compressed, and looked for in no reply."""
-    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
-    (tmp_path / "articles").mkdir()
-    (tmp_path / "articles" / "returns.md").write_text("14日以内なら返品できます。", encoding="utf-8")
-    assert simulate("--knowledge", "articles") == 0
-    kept = ResponseCache("on")
-    kept.put("of-another-run", {"choices": []})
-    kept.close()
-    capfd.readouterr()
-
-    assert main(["purge", "latest", "--yes", "--json"]) == 0
-    assert json.loads(capfd.readouterr().out)["cache"] == {"deleted": 0, "left": 0}
-
-
-def _rows(cache: Path) -> int:
-    with closing(sqlite3.connect(cache)) as file:
-        return int(file.execute("SELECT count(*) FROM responses").fetchone()[0])
+    errors = capfd.readouterr().err
+    assert "spreadsheets/d/KEY123 (worksheets ending in v1)" in errors
+    assert "cache clear" in errors

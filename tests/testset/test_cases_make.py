@@ -102,7 +102,7 @@ def test_what_fails_the_check_is_rejected_and_made_anew(make: Any, author: Autho
 
     assert done.code == 0
     assert shown["cases"] == 12
-    assert set(why) <= {"unanswerable", "document", "differs", "duplicate", "unsupported"}
+    assert set(why) <= {"unanswerable", "document", "differs", "duplicate"}
     assert sum(why.values()) >= 2
     assert "見送り" in done.err
     rejected = Path("cases-made.csv.rejected.csv").read_text(encoding="utf-8-sig")

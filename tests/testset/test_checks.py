@@ -26,7 +26,6 @@ from simulator.testset.plan import (
     KINDS,
     Article,
     Index,
-    Kind,
     QuestionPlan,
     quotas,
     read_articles,
@@ -55,21 +54,19 @@ def case(question: str, reference: str = "4,800円です。", language: Language
 
 
 @pytest.mark.parametrize(
-    ("question", "reference", "kind", "why"),
+    ("question", "reference", "why"),
     [
-        ("一年でやめるといくら取られますか", "4,800円です。", "simple", None),
-        ("？？", "4,800円です。", "simple", "empty"),
-        ("一年でやめるといくらですか", " ", "simple", "empty"),
-        ("あ" * 200, "4,800円です。", "simple", "long"),
-        ("How much is it to leave after a year?", "It is 4,800 yen.", "simple", "language"),
-        ("この記事によると解約金はいくらですか", "4,800円です。", "simple", "document"),
-        ("光の解約は、毎月20日までに申し込むと、その月の末日で完了しますか", "はい。", "simple", "copied"),
-        ("やめるといくら取られますか", "9,900円で、税は10%、手数料が330円です。", "simple", "unsupported"),
+        ("一年でやめるといくら取られますか", "4,800円です。", None),
+        ("？？", "4,800円です。", "empty"),
+        ("一年でやめるといくらですか", " ", "empty"),
+        ("あ" * 200, "4,800円です。", "long"),
+        ("How much is it to leave after a year?", "It is 4,800 yen.", "language"),
+        ("光の解約は、毎月20日までに申し込むと、その月の末日で完了しますか", "はい。", "copied"),
     ],
 )
-def test_form(question: str, reference: str, kind: Kind, why: str | None) -> None:
+def test_form(question: str, reference: str, why: str | None) -> None:
     """What gives a question away, or cannot be right, is told without asking anybody."""
-    fault = fault_of_form(case(question, reference), kind, GOLD)
+    fault = fault_of_form(case(question, reference), GOLD)
 
     assert (fault.why if fault else None) == why
 
