@@ -222,6 +222,8 @@ class KeptCases(Sequence[Case]):
         return case
 
 
+# Rows with their cases, and in the place of one that is none what is wrong with it.
+Filled: TypeAlias = Iterator[tuple[Row, Case] | RowFault]
 # The id of a row without one, until the number of rows is known; no file can contain it.
 _UNNAMED = "\0"
 
@@ -229,13 +231,12 @@ _UNNAMED = "\0"
 class DataSet:
     """The valid rows of a file with their profile, and the skipped ones.
 
-    Filled by `add` and `skip` in the order of the file, then `finish`; `check` may afterwards skip those that
-    no judge can grade. `names_tools` says whether a row names tools, `expects` whether one says what is
-    expected.
+    Filled by `fill`; `check` may afterwards skip those that no judge can grade. `names_tools` says whether a
+    row names tools, `expects` whether one says what is expected.
     """
 
     def __init__(self, path: Path, request: DatasetRequest) -> None:
-        """An empty data set, to which `add` and `skip` bring the rows of the file in their order."""
+        """An empty data set, for `fill`."""
         self.path, self.request = path, request
         self.skipped = SkippedRows()
         self.names_tools = self.expects = False
@@ -245,6 +246,16 @@ class DataSet:
         self._headers: dict[str, None] = {}
         self._sheet: str | None = None
         self._first: RowFault | None = None
+
+    def fill(self, rows: Filled) -> Self:
+        """Adds all rows in the order of the file. Raises CaseFileError when none is valid."""
+        for row in rows:
+            if isinstance(row, RowFault):
+                self.skip(row)
+            else:
+                self.add(*row)
+        self.finish()
+        return self
 
     @property
     def columns(self) -> ColumnUse:
@@ -397,17 +408,18 @@ def dataset_of_worksheet(
     lines: Mapping[int, Mapping[int, str]],
     language: Language | None = None,
     columns: Mapping[str, str] | None = None,
-) -> "DataSet":
+) -> DataSet:
     """The cases of a worksheet that was read before; `source` and `name` are for errors.
 
     `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
     workbooks give.
     """
     sheet = WorkbookSheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
-    data = DataSet(Path(source), QUESTIONS._replace(language=language, columns=columns))
-
-    read = partial(worksheet_rows, data.path, sheet, named=True)
-    return _filled(data, rows_by_field(data.path, read, data.request.fits, columns))
+    path, request = Path(source), QUESTIONS._replace(language=language, columns=columns)
+    read = partial(worksheet_rows, path, sheet, named=True)
+    return DataSet(path, request).fill(
+        _cases(path, rows_by_field(path, read, request.fits, columns), request)
+    )
 
 
 def read_dataset(source: Path | CaseObjects, request: DatasetRequest) -> DataSet:
@@ -415,68 +427,12 @@ def read_dataset(source: Path | CaseObjects, request: DatasetRequest) -> DataSet
 
     Raises CaseFileError for a file without a valid row, or one that cannot be read to its end.
     """
-    if not isinstance(source, Path) and not source:
-        raise CaseFileError(_("the list of cases is empty."))
-    if cases := _cases_among(source):
-        return dataset_of(GIVEN, cases, request)
-    return _filled(DataSet(_path(source), request), _rows(source, request))
-
-
-def _cases_among(source: Path | CaseObjects) -> list[Case]:
-    """The cases, where objects are given that are cases. Raises CaseFileError where only some are."""
-    given = () if isinstance(source, Path) else source
-    cases = [item for item in given if isinstance(item, Case)]
-    if cases and len(cases) < len(given):
-        raise CaseFileError(_("a list of cases holds Case objects or tables of columns, not both."))
-    return cases
-
-
-def _path(source: Path | CaseObjects) -> Path:
-    """The file, or what errors call objects."""
-    return source if isinstance(source, Path) else Path(GIVEN)
-
-
-def _rows(source: Path | CaseObjects, request: DatasetRequest) -> Rows:
-    if isinstance(source, Path):
-        return rows_of(source, request.fits, request.columns)
-    path = Path(GIVEN)
-    return rows_by_field(path, lambda _fits: object_rows(path, source), request.fits, request.columns)
+    return DataSet(_path(source), request).fill(_read(source, request))
 
 
 def dataset_of(name: str, cases: Iterable[Case], request: DatasetRequest) -> DataSet:
     """The data set of cases that were read elsewhere: from a Google sheet or a workbook of worksheets."""
-    data = DataSet(Path(name), request)
-    for number, case in enumerate(cases, 1):
-        data.add(Row(number, {}, sheet=""), case)
-    data.finish()
-    return data
-
-
-def _filled(data: DataSet, rows: Rows) -> DataSet:
-    for filled in _cases(data.path, rows, data.request):
-        if isinstance(filled, RowFault):
-            data.skip(filled)
-        else:
-            data.add(*filled)
-    data.finish()
-    return data
-
-
-def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Iterator[tuple[Row, Case] | RowFault]:
-    """The case of each row, in their order, and in the place of an invalid row its fault."""
-    for row in rows:
-        if isinstance(row, RowFault):
-            yield row
-            continue
-        try:
-            yield (
-                row,
-                case_of(
-                    path, row, _UNNAMED, language=request.language, asks=request.asks, values=request.values
-                ),
-            )
-        except RowFault as fault:
-            yield fault
+    return DataSet(Path(name), request).fill(_given(cases))
 
 
 def valid_cases(
@@ -486,11 +442,48 @@ def valid_cases(
 
     `headers` is filled with those of the rows that were read.
     """
-    if cases := _cases_among(source):
-        yield from cases
-        return
-    for pair in _cases(_path(source), _rows(source, request), request):
+    for pair in _read(source, request):
         if not isinstance(pair, RowFault):
             row, case = pair
             headers |= dict.fromkeys(row.values)
             yield case
+
+
+def _path(source: Path | CaseObjects) -> Path:
+    """The file, or what errors call objects."""
+    return source if isinstance(source, Path) else Path(GIVEN)
+
+
+def _read(source: Path | CaseObjects, request: DatasetRequest) -> Filled:
+    """The rows of a file or of objects, each with its case."""
+    path = _path(source)
+    if isinstance(source, Path):
+        return _cases(path, rows_of(source, request.fits, request.columns), request)
+    if not source:
+        raise CaseFileError(_("the list of cases is empty."))
+    if cases := [item for item in source if isinstance(item, Case)]:
+        if len(cases) < len(source):
+            raise CaseFileError(_("a list of cases holds Case objects or tables of columns, not both."))
+        return _given(cases)
+    rows = rows_by_field(path, lambda _fits: object_rows(path, source), request.fits, request.columns)
+    return _cases(path, rows, request)
+
+
+def _given(cases: Iterable[Case]) -> Filled:
+    return ((Row(number, {}, sheet=""), case) for number, case in enumerate(cases, 1))
+
+
+def _cases(path: Path, rows: Rows, request: DatasetRequest) -> Filled:
+    """The case of each row, in their order, and in the place of an invalid row its fault."""
+    for row in rows:
+        if isinstance(row, RowFault):
+            yield row
+            continue
+        try:
+            case = case_of(
+                path, row, _UNNAMED, language=request.language, asks=request.asks, values=request.values
+            )
+        except RowFault as fault:
+            yield fault
+        else:
+            yield row, case

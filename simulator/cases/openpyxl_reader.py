@@ -75,7 +75,8 @@ def read_sheet(sheet: Any) -> WorkbookSheet:
         parser = _Parser(source, sheet._shared_strings, data_only=True, epoch=workbook.epoch)
         for _event, element in iterparse(source):
             if element.tag == ROW_TAG:
-                line = _line(*parser.parse_row(element), style, workbook.epoch)
+                number, cells = parser.parse_row(element)
+                line = _line(number, cells, style, workbook.epoch)
                 if line.texts or line.faults:
                     lines.append(line._replace(hidden=element.get("hidden") in ("1", "true")))
                 element.clear()

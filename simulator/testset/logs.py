@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from simulator.cases.case import NO_QUESTION
-from simulator.cases.cases import read_cases
+from simulator.cases.cases import QUESTIONS, read_dataset
 from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int
@@ -95,7 +95,9 @@ class Logs:
         redactor = Redactor(patterns)
         counts: Counter[str] = Counter()
         self.dialogues: list[Dialogue] = []
-        for number, case in enumerate(read_cases(path, columns=columns), 1):
+        # One at a time: a log may be much larger than what is kept of it.
+        cases = read_dataset(Path(path), QUESTIONS._replace(columns=columns)).rows()
+        for number, case in enumerate(cases, 1):
             if language not in (None, case.language):
                 continue
             masked, masks = redacted_case(case, redactor)

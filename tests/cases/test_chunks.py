@@ -41,11 +41,6 @@ def test_long_paragraphs_are_cut_at_sentences() -> None:
     assert all(piece.endswith("ください。") for piece in pieces)
 
 
-def test_unbroken_text_is_cut_anyway() -> None:
-    """A text without any place to cut is cut at the limit."""
-    assert [len(piece) for piece in chunks(Document("t", "x" * 3000))] == [1200, 1200, 606]
-
-
 @given(lines=LINES, title=st.sampled_from(["", "ご案内", "t" * 300]))
 def test_nothing_is_lost_and_nothing_is_too_long(lines: list[str], title: str) -> None:
     """Without the repeated title the passages are the text; only a kept heading may exceed the limit."""
@@ -64,7 +59,6 @@ def test_nothing_is_lost_and_nothing_is_too_long(lines: list[str], title: str) -
     [
         ("# 料金 #\n本文", "料金", "# 料金 #\n本文"),
         ('---\ntitle: "料金"\nlang: ja\n---\n本文', "料金", "本文"),
-        ("---\nlang: ja\n---\n\n## 支払い\n本文", "支払い", "## 支払い\n本文"),
         ("料金のご案内\n\n本文です。", "料金のご案内", "料金のご案内\n\n本文です。"),
         ("一行だけ", "", "一行だけ"),
         ("---\n区切り線の下", "---", "---\n区切り線の下"),

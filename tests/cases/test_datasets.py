@@ -25,9 +25,7 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
     ("text", "form"),
     [
         ("9,800円", "phrase"),
-        ("東京タワー", "phrase"),
         ("猫が机の上にいる", "sentence"),
-        ("New York", "phrase"),
         ("14日以内なら返品できます。", "sentence"),
         ("You can return it within two weeks.", "sentence"),
     ],
@@ -72,12 +70,10 @@ def test_the_articles_names_mean_judges_of_the_shelf() -> None:
 @pytest.mark.parametrize(
     ("label", "problem"),
     [
-        ("はい", ""),
         ("Ａ", ""),
         ("b", ""),
         ("1", ""),
         ("C", "none of the 2 choices"),
-        ("多分", "none of the 2"),
     ],
 )
 def test_a_label_is_one_of_the_choices(label: str, problem: str) -> None:
@@ -165,9 +161,3 @@ def test_objects_need_not_stand_on_lines_of_their_own(tmp_path: Path) -> None:
     assert [str(row) for row in found.skipped.listed] == [
         "line 6: not valid JSON (Expecting value, at line 6, character 1)."
     ]
-
-
-def test_a_broken_list_cannot_be_read_on(tmp_path: Path) -> None:
-    """Behind a mistake in a JSON list nobody knows where the next row begins."""
-    with pytest.raises(CaseFileError, match="line 2: not valid JSON"):
-        dataset(tmp_path, '[{"question": "a"},', '{"question": },', '{"question": "c"}]', name="a.json")

@@ -3,7 +3,6 @@
 import gzip
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -102,23 +101,6 @@ def test_worksheets(tmp_path: Path) -> None:
     assert [p.id for p in read_knowledge(path)] == ["kb#1", "kb#2"]
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("a.pdf", "pypdf", "pypdf"), ("a.docx", "docx", "python-docx")],
-)
-def test_missing_libraries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
-) -> None:
-    """A library that is not installed is named, with the extra that holds it."""
-    (tmp_path / name).write_bytes(GUIDE.read_bytes())
-    monkeypatch.setitem(sys.modules, module, None)
-
-    with pytest.raises(
-        InputError, match=rf"{name}: to read it, pip install {package} \(the extra 'documents'"
-    ):
-        list(read_knowledge(tmp_path))
-
-
 def test_scanned_pages(tmp_path: Path) -> None:
     """A document of pictures alone is named, beside others that are read, too."""
     writer = pypdf.PdfWriter(clone_from=GUIDE)
@@ -147,7 +129,6 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("a.doc", "x", "no readable files; articles can be Markdown"),
-        ("a.md", "", "no readable files"),
         ("a.pdf", "%PDF", "not a readable PDF file"),
         ("a.docx", "x", "an incomplete Word file"),
         ("a.xlsx", "x", "an incomplete Excel file"),

@@ -60,8 +60,6 @@ def check_case(name: str, besides: dict[str, Any]) -> None:
 
 WRAPPED: dict[str, Callable[[list[Any]], str]] = {
     "page.json": lambda each: json.dumps({"object": "list", "data": each, "next_cursor": "n"}),
-    "deep.json": lambda each: json.dumps({"result": {"items": each}}),
-    "lines.jsonl": lambda each: "\n".join(map(json.dumps, each)),
     "logger.jsonl": lambda each: "\n".join(json.dumps({"at": "t", "body": json.dumps(one)}) for one in each),
     "list.json.gz": json.dumps,
 }  # fmt: skip
@@ -216,16 +214,6 @@ def test_what_holds_no_conversation_is_refused_with_its_format(tmp_path: Path, t
     assert told in said(path)
 
 
-def test_a_conversation_without_end_is_left_out(tmp_path: Path) -> None:
-    """Nobody said so much; it is counted, and the others are read."""
-    turn = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
-    path = tmp_path / "log.jsonl"
-    talks = [{"messages": turn * 10_001}, {"messages": turn}]
-    path.write_text("\n".join(map(json.dumps, talks)), encoding="utf-8")
-
-    assert [len(case.script) for case in read_cases(path)] == [0]
-
-
 def test_what_was_read_is_said_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The format, what is in the file, and what was left out and why."""
     log = tmp_path / "log.jsonl"
@@ -264,6 +252,16 @@ def test_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
         read(role="y", text="x")
     with pytest.raises(InputError, match="field of a message in --columns: 'rolle'"):
         read(role="w", rolle="x")
+
+
+def test_a_page_names_the_conversation_of_its_messages(tmp_path: Path) -> None:
+    """Where the messages themselves do not."""
+    path = tmp_path / "log.jsonl"
+    said = [{"sender": "customer", "body": FIRST}, {"sender": "bot", "body": ANSWERS[0]}]
+    path.write_text("\n".join(json.dumps({"id": f"c-{n}", "messages": said}) for n in (1, 2)), "utf-8")
+
+    assert [case.id for case in read_cases(path)] == ["c-1", "c-2"]
+    assert said_in(path) == [[FIRST, ANSWERS[0]]] * 2
 
 
 def test_a_question_file_stays_one(tmp_path: Path) -> None:

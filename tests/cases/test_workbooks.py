@@ -68,19 +68,6 @@ def test_a_list_as_teams_keep_it(tmp_path: Path) -> None:
     ]
 
 
-def test_column_names_in_two_rows(tmp_path: Path) -> None:
-    """Where names are merged over a second row of names, the second row counts."""
-    rows: list[list[Any]] = [
-        ["番号", "質問", "回答", None],
-        [None, None, "正解", "ボットの回答"],
-        ["a", "q", "right", "said"],
-    ]
-
-    (case,) = read_cases(grown(tmp_path, rows, "A1:A2", "B1:B2", "C1:D1"))
-
-    assert (case.id, case.question, case.references, case.answer) == ("a", "q", (("right",),), "said")
-
-
 def test_formulas_give_their_stored_values(tmp_path: Path) -> None:
     """What Excel stored for a formula is read; without it the cell is named."""
     written = xlsxwriter.Workbook(str(tmp_path / "stored.xlsx"))
@@ -153,7 +140,6 @@ def zipped(**parts: bytes) -> bytes:
     ("data", "message"),
     [
         (b"", "the file is empty"),
-        (b"question\na\n", "an incomplete Excel file; save it again from Excel"),
         (zipped(a=b"b"), "not a readable Excel file"),
         (b"\xd0\xcf\x11\xe0" + bytes(512), "in the old Excel format despite its name"),
         (
@@ -182,13 +168,11 @@ def test_a_small_file_that_grows_without_end(tmp_path: Path) -> None:
     ("value", "shown"),
     [
         (datetime(2026, 4, 1), "2026-04-01"),
-        (datetime(2026, 4, 1, 9, 30), "2026-04-01T09:30:00"),
         (timedelta(hours=30, seconds=5), "30:00:05"),
         (True, "TRUE"),
         ("一\r\n二_x000D_\n三", "一\n二\n三"),
         ("a_x005F_x0041_", "a_x0041_"),
         ("_x0000__xD800_", "\ufffd\ufffd"),
-        (float("inf"), "inf"),
     ],
 )
 def test_other_values(value: object, shown: str) -> None:

@@ -215,13 +215,10 @@ def test_a_run_whose_plan_cannot_be_written_leaves_no_folder(tmp_path: Path) -> 
     "damage",
     [
         "DELETE FROM about WHERE key = 'run'",
-        "DELETE FROM about WHERE key = 'personas'",
-        "UPDATE about SET body = '{}' WHERE key = 'run'",
         "UPDATE about SET body = 'nonsense'",
         "UPDATE about SET body = replace(hex(zeroblob(9000)), '00', '[') WHERE key = 'personas'",
         "UPDATE about SET body = json_set(body, '$.created', '9999-12-31T23:00:00Z') WHERE key = 'run'",
         "DROP TABLE scores",
-        "UPDATE conversations SET ended = 'vanished'",
         "UPDATE conversations SET persona = x'ff00'",
         'UPDATE conversations SET "case" = \'{"id": 1\'',
     ],

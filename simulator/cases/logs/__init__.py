@@ -92,6 +92,7 @@ def unwrapped(record: Record, format_: Format, depth: int = 0, most: int | None 
 
         {"data": [{...}, {...}], "has_more": true}     -> both records
         {"timestamp": ..., "message": "{\"sender_id\": ...}"} -> the one in the text
+        {"id": "c-1", "messages": [...]}               -> messages that know their conversation_id c-1
 
     At most `_DEEPEST` wrappers, by the keys of `_WRAPS` in their order. Of each list in it only the first
     `most` objects are looked at.
@@ -99,13 +100,20 @@ def unwrapped(record: Record, format_: Format, depth: int = 0, most: int | None 
     if depth < _DEEPEST and not format_.matches(record):
         for key in _WRAPS:
             value = decoded(record.get(key))
-            items = objects(value if isinstance(value, list) else [value])[:most]
+            # A page says of which conversation its messages are.
+            ids = _ids(record) if isinstance(value, list) else {}
+            items = [ids | item for item in objects(value if isinstance(value, list) else [value])[:most]]
             inside = (unwrapped(item, format_, depth + 1, most) for item in items)
             if any(map(format_.matches, chain.from_iterable(inside))):
                 for item in items:
                     yield from unwrapped(item, format_, depth + 1, most)
                 return
     yield record
+
+
+def _ids(record: Record) -> Record:
+    ids = {name: value for name, value in record.items() if str(name).lower().endswith("id")}
+    return {"conversation_id": ids.pop("id")} | ids if "id" in ids else ids
 
 
 def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
