@@ -1,9 +1,9 @@
 """Reads Word and PDF files as text; pictures in them are not read.
 
 Only a knowledge base with such files imports this: each takes a library of its own. What comes out of Word is
-Markdown, so that a long document is cut at its headings: styles named "Heading 2" become ##, list styles and
-numbering become -, tables a line for each row with bars between the cells. Deleted text of tracked changes,
-ruby (the readings above kanji), headers, footers and footnotes are left out.
+Markdown, so that a long document is cut at its headings: styles named "Heading 2" become ##, tables a line
+for each row with bars between the cells. Deleted text of tracked changes, ruby (the readings above kanji),
+headers, footers and footnotes are left out.
 """
 
 import io
@@ -28,10 +28,9 @@ _SKIPPED = frozenset(
 )
 _CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _OFFICE_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_LIST = re.compile(r"list (?:bullet|number|paragraph)", re.IGNORECASE)
 _DEEPEST_HEADING = 6
 
-# The Markdown prefix of a paragraph: `# `, `- ` or nothing.
+# The Markdown prefix of a paragraph: `# ` or nothing.
 Prefix = Callable[[Any], str]
 
 
@@ -52,8 +51,8 @@ def _style_prefix(style: Any) -> str:
         name = str(style.name or "")
         if heading := _OFFICE_HEADING.fullmatch(name):
             return "#" * min(int(heading[1]), _DEEPEST_HEADING) + " "
-        if name == "Title" or _LIST.match(name):
-            return "# " if name == "Title" else "- "
+        if name == "Title":
+            return "# "
         style = getattr(style, "base_style", None)
         if style is None:
             break
@@ -61,10 +60,9 @@ def _style_prefix(style: Any) -> str:
 
 
 def _prefix(paragraph: Any, styles: Mapping[str, str]) -> str:
-    properties = {_name(entry): entry for part in paragraph if _name(part) == "pPr" for entry in part}
-    style = properties.get("pStyle")
-    prefix = styles.get(next(iter(style.attrib.values()), ""), "") if style is not None else ""
-    return prefix or ("- " if "numPr" in properties else "")
+    style = next((entry for part in paragraph if _name(part) == "pPr" for entry in part
+                  if _name(entry) == "pStyle"), None)  # fmt: skip
+    return "" if style is None else styles.get(next(iter(style.attrib.values()), ""), "")
 
 
 def _blocks(element: Any, prefix: Prefix) -> Iterator[str]:

