@@ -35,7 +35,7 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.grading.lexical import response_of
-from simulator.report.sections import answerable_sections
+from simulator.report.sections import answerable_section
 from simulator.results.answerability import turn_outcome
 from simulator.results.figures import turn_failure
 from simulator.results.turns import run_turns
@@ -72,7 +72,7 @@ def main() -> None:
         cases = read_cases(folder / each.questions)
         results = answered(cases, folder / each.passages)
         print(f"\n{each.name} ({each.language}), {len(cases)} questions, the bundled bot without a model")
-        for section in list(answerable_sections(run_turns(results, RedRules(), TURN)))[:1]:
+        if section := answerable_section(run_turns(results, RedRules(), TURN)):
             print(table(section))
         print(recognised(cases, labels(folder / each.questions)))
         print(f"{time.perf_counter() - started:.0f} s")
@@ -101,7 +101,7 @@ def _talk(case: Case, answer: Answer) -> Conversation:
 
 def table(section: Section) -> str:
     """The table as lines of text, and the notes below it."""
-    (shown,) = section.tables
+    shown = section.tables[0]
     lines = ["".join(str(column).rjust(20) for column in shown.columns)]
     cells = ["".join(str(cell.text).rjust(20) for cell in row) for row in shown.rows]
     lines += [f"{line}  " + str(row[-1].note) for line, row in zip(cells, shown.rows, strict=True)]

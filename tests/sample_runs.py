@@ -112,7 +112,7 @@ def hostile(text: str, language: Language = "ja") -> Results:
     scores = [_hostile_score(judge, index, text) for judge in judges for index in (1, 2)]
     who = PersonaText(name=text, voice=text, knows=(text,), phrases={"thanks": (text,)})
     run = {
-        "settings": {"greeting": {"ja": text, "en": text}, text: text, "adapter": text, "judges": [text]},
+        "settings": {"greeting": {"ja": text, "en": text}, "adapter": text, "judges": [text]},
         "versions": {text: text}, "prompts": {text: text}, "models": {"judge": text, text: text}, "id": text,
     }  # fmt: skip
     return Results(

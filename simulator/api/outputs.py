@@ -15,7 +15,7 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, RELEASE_DECISION, Results
 from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
-from simulator.report.context import ReportContext, record_remarks
+from simulator.report.context import ReportContext
 from simulator.report.coverage import coverage_sections
 from simulator.report.gate import verdict
 from simulator.report.notebook import notebook_html
@@ -135,10 +135,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         improvements=improvements_for(results, summary, settings),
         page=str(path.with_name("report.html")),
         added=(*coverage_sections(coverage), *added_sections(results, summary, settings, added)),
-        remarks=(
-            *record_remarks(results, language),
-            *(line for plugin in added for look in plugin.remarks for line in look(results)),
-        ),
+        remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
     )
 
 
@@ -173,7 +170,7 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     shown["change"] = context.change and context.change.as_json()
     decision = results.release_decision
     shown["release_decision"] = decision and decision.model_dump()
-    shown |= {section.key: section.figures for section in (*context.sections, *context.folded)}
+    shown |= {section.key: section.figures for section in context.sections}
     shown["simulator"]["likeness"] = shown.pop("likeness", None)
     # Sections with figures of each judge: these stand with it.
     for name, figures in (*shown.get("classification", {}).items(), *shown.pop("trust", {}).items()):

@@ -28,7 +28,7 @@ from simulator.core.document import (
     points,
     target_points,
 )
-from simulator.core.messages import Message, _, ngettext, sentences
+from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Ended
@@ -45,10 +45,11 @@ from simulator.report.context import (
 )
 from simulator.report.fixes import brief_sections, red_turns_section
 from simulator.report.gate import conditions_table, is_tabled, verdict, verdict_tone
+from simulator.report.notes import notes
 from simulator.report.people import decision_text, disputed_count
-from simulator.report.sections import felt_section
+from simulator.report.sections import answerable_section, felt_section
 from simulator.results.certificate import standing_text
-from simulator.results.figures import JudgeSummary, Summary
+from simulator.results.figures import Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
 
@@ -76,7 +77,7 @@ def run_report(context: ReportContext) -> Report:
             Line(_("{first} · {second}", first=line, second=red), verdict_tone(gate, trial=summary.trial)),
             # Of a trial its notice says that nothing is certain.
             *(() if summary.trial else (Line(standing_text(summary.standing), "soft"),)),
-            Notes(context.notes),
+            Notes(notes(context)),
         ),
         sections=tuple(filter(None, _sections(context))),
         about=run.id,
@@ -93,16 +94,13 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("outcome", "", (FactList(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
     yield Section("means", _("Customer × judge"), _means(context))
     # Of a data set these are the result itself, where they say something first.
-    shown = (
-        replace(section, views=section.views | BRIEF) if section.line else section
-        for section in context.sections
-    )
-    yield from shown if summary.rows else context.sections
+    is_result = [summary.rows and bool(section.line) and not section.folded for section in context.sections]
+    for section, is_brief in zip(context.sections, is_result, strict=True):
+        yield replace(section, views=section.views | BRIEF) if is_brief else section
     if not summary.rows:
         yield felt_section(summary, context.titles)
         yield _endings(context)
-    yield from context.folded
-    yield from context.answerable
+    yield answerable_section(summary.record)
     if context.improvements:
         run = run_argument(context.page, results.run.id)
         yield from brief_sections(context.improvements, run, summary, context.language)
@@ -128,7 +126,7 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     if decision := context.results.release_decision:
         yield Fact(_("Release decision"), decision_text(decision))
     means = [
-        _mean(title("judge", name), points(mean), summary.scores.judges[name], name, trial=summary.trial)
+        _("{name} {n}", name=title("judge", name), n=points(mean))
         for name in summary.scores.active
         if (mean := summary.scores.judges[name].mean) is not None
     ]
@@ -140,22 +138,6 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
     # Stand-ins cost nothing, and "0.00 USD" would look like a bargain.
     if any(spent.calls for spent in summary.money.spending.values()):
         yield Fact(_("Cost"), money(summary.money.spent))
-
-
-def _mean(label: Text, mean: Text, judge: JudgeSummary, name: str, *, trial: bool) -> Message:
-    """A judge's mean in a phrase; of a trial's groundedness also how many answers it is made of.
-
-    A refusal states nothing, and "Groundedness 100" of a bot that always declines would mean nothing.
-    """
-    if name != "groundedness" or not trial:
-        return _("{name} {n}", name=label, n=mean)
-    return _(
-        "{name} {n} ({graded} of {planned} answers state something)",
-        name=label,
-        n=mean,
-        graded=judge.n,
-        planned=judge.planned,
-    )
 
 
 def _means(context: ReportContext) -> tuple[Block, ...]:

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from simulator.core.document import Chart, Report, Section, Text, excerpt, points, reader_time
 from simulator.core.messages import _, pgettext, safe_text
+from simulator.core.settings import stored_settings
 from simulator.core.titles import title
 from simulator.core.types import (
     EXPECTATIONS,
@@ -33,6 +34,7 @@ from simulator.core.types import (
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
 from simulator.report.gate import verdict, verdict_tone
+from simulator.report.notes import notes
 from simulator.report.painters.html import drawn, render
 from simulator.report.people import decision_text, disputed_count, hit_rate
 from simulator.report.run import run_report
@@ -128,7 +130,7 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         summary=summary,
         gate=gate,
         rows=summary.rows,
-        notes=context.notes,
+        notes=notes(context),
         titles=context.titles,
         score=points(summary.scores.score, against=gate.target),
         verdict=verdict(gate, trial=summary.trial),
@@ -276,6 +278,7 @@ class _Talks:
         self._numbers = {key: number for number, key in enumerate(ids, 1)}
         self._questions = {case.case: str(at) for at, case in enumerate(scores.cases, 1)}
         self.personas = {persona.persona: str(at) for at, persona in enumerate(scores.personas, 1)}
+        self._greetings = stored_settings(context.results.run.settings).greeting or {}
         self.passages: dict[tuple[str, str], str] = {}
         gravest = [red.conversation for red in self._summary.red.answers]
         red = dict.fromkeys((*first, *gravest))
@@ -314,9 +317,6 @@ class _Talks:
         ends = scores.get(len(talk.turns), {})
         ended = context.endings.get(talk.id, "")
         reds = [red for turn in talk.turns if (red := context.red.get((talk.id, turn.index)))]
-        greeting = context.results.run.settings.get("greeting")
-        # One greeting for all, or one for each language.
-        said = greeting.get(talk.case.language) if isinstance(greeting, dict) else greeting
         score = self._summary.scores.by_conversation.get(talk.id)
         return {
             "c": talk,
@@ -333,7 +333,7 @@ class _Talks:
             "wholes": [_whole(context, score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(talk.case) if rows else "",
             "details": tables.details_text(talk.case) if talk.case.details else "",
-            "greeting": said if isinstance(said, str) and not rows else "",
+            "greeting": "" if rows else self._greetings.get(talk.case.language, ""),
             "reds": reds,
             # "1major 3minor": for the filter, and for the keys that lead from one to the next.
             "marked": " ".join(f"{red.turn}{worst_severity(red.marks)}" for red in reds),

@@ -1,22 +1,19 @@
 """Sections that only some runs have, and sections that only conversations have.
 
-Each function makes one, or returns None where the run has nothing to show: conflicts, the bot's models,
-answers and handovers, the course of turns, the simulated customers.
-
-A section serves page, terminal and Markdown at once, and its figures stand under its key in `--json`. So
-whoever adds one writes it once, and adds it here, to `sections` or to one of the other functions that
-`report/run.py` calls, in the order in which it is to be read. Keys, names of tables and figures are what
-programs know a section by: they never change.
+Each function makes one, or returns None where the run has nothing to show. A section serves page, terminal
+and Markdown at once, and its figures stand under its key in `--json`: programs know it by that.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import fsum
 
 from simulator.cases.cases import SkippedRows
 from simulator.core.document import (
+    BRIEF,
+    EVERYWHERE,
     PAGE,
     TERMINAL,
     Block,
@@ -43,14 +40,14 @@ from simulator.results.rows import RunTurns
 
 # So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
+# So many questions are named about which customers were left discontent.
+_QUESTIONS_FELT = 5
 
 
 def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) -> tuple[Section, ...]:
     """The sections that this run has for every view, in the order in which reports show them.
 
-    Those that plug-ins `added` come before times and the bot's own models: somebody asked for them. Sections
-    that only conversations have, or that only page and terminal show, are made by the functions below, and
-    called by report/run.py.
+    Those that plug-ins `added` come before times and the bot's own models: somebody asked for them.
     """
     undecided = undecided_turns(results)
     made = (
@@ -65,10 +62,7 @@ def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) 
         latency_section(summary.record),
         replay_section(results) if results.run.settings.get("replay") else None,
     )
-    return tuple(filter(None, made))
-
-
-# Rows that were left out
+    return tuple(sorted(filter(None, made), key=lambda section: section.folded))
 
 
 def skipped_section(results: Results) -> Section | None:
@@ -110,32 +104,23 @@ def skipped_section(results: Results) -> Section | None:
     )
 
 
-# The bot's own models, and how long it keeps customers waiting
-
-
 def latency_section(run: RunTurns) -> Section | None:
     """Seconds until the bot's answers were there, and until their first words where it streams.
 
     p50 and p95 are nearest-rank percentiles: the smallest time that at least half (95 %) of the answers did
     not exceed. They are times that occurred, none between two. Of recorded answers there are none.
     """
-    # Until the whole answer, and until its first token; None where nobody took the time.
-    waits: tuple[list[float | None], list[float | None]] = [], []
-    for turn in run.turns:
-        waits[0].append(turn.seconds)
-        waits[1].append(turn.first_token_seconds)
-    rows: list[tuple[Text | Cell | int, ...]] = []
-    figures: dict[str, dict[str, float] | None] = {}
-    kinds = {"answer": _("answer"), "first_token": _("first words")}
-    for (key, name), times in zip(kinds.items(), waits, strict=True):
-        durations = sorted(seconds for seconds in times if seconds is not None)
-        figures[key] = None
+    rows, figures = list[tuple[Text | Cell | int, ...]](), dict[str, dict[str, float] | None]()
+    for key, name, times in (
+        ("answer", _("answer"), (turn.seconds for turn in run.turns)),
+        ("first_token", _("first words"), (turn.first_token_seconds for turn in run.turns)),
+    ):
+        durations, figures[key] = sorted(seconds for seconds in times if seconds is not None), None
         if durations:
             p50, p95 = (durations[max(0, math.ceil(share * len(durations)) - 1)] for share in (0.5, 0.95))
             figures[key] = {"p50": round(p50, 4), "p95": round(p95, 4)}
-            texts = (_("{n} s", n=f"{max(number, 0.001):.2g}") for number in (p50, p95))
-            seconds = (Cell(text=text, number=n) for text, n in zip(texts, (p50, p95), strict=True))
-            rows.append((name, *seconds, len(durations)))
+            cells = (Cell(text=_("{n} s", n=f"{max(n, 0.001):.2g}"), number=n) for n in (p50, p95))
+            rows.append((name, *cells, len(durations)))
     if not rows:
         return None
     columns = ("", _("Median"), _("Slowest 5 %"), pgettext("a number of them", "Answers"))
@@ -170,60 +155,45 @@ def bot_usage_section(used: Mapping[str, Spending]) -> Section | None:
     )
 
 
-# Answers, handovers
-
-
-def answerable_sections(run: RunTurns) -> Iterator[Section]:
-    """Whether the bot answers, declines and hands over where it should; only where cases ask for it.
+def answerable_section(run: RunTurns) -> Section | None:
+    """Whether the bot answers, declines and hands over where it should; None where no case asks for it.
 
     Two tables of two rows: what the case says is right (`answerable`, `handover`) by what the bot did, as
     the judge of turns says. An answer that asks back counts for neither side. Where that judge was not asked
-    there is no table, but why.
+    there is no table, but why: also in brief.
     """
-    right = pgettext("a share", "Right")
-    rows: list[list[Cell | Text | int]]
-    columns: tuple[Text, ...]
-    blocks: list[Block]
-    if (figures := answerability(run)).marked:
-        # The first two cells of a row are what is right or wrong, so their sum is what the share is of.
-        can = [figures.answered_answerable, figures.refused_answerable, figures.clarified_answerable]
-        cannot = [figures.answered_unanswerable, figures.refused_unanswerable, figures.clarified_unanswerable]
-        # Those asked back are neither right nor wrong.
-        rows = [
-            [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
-            [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
-        ]
-        columns = ("", _("Did not refuse"), _("Declined"), _("Asked back"), right)
-        table = Table.of("answers", columns, rows)
+    said, handed, blocks = answerability(run), handovers(run), list[Block]()
+    right, title = pgettext("a share", "Right"), _("Refused or not")
+    if said.marked > said.unjudged:
+        can = (said.answered_answerable, said.refused_answerable, said.clarified_answerable)
+        cannot = (said.answered_unanswerable, said.refused_unanswerable, said.clarified_unanswerable)
+        rows = (
+            (_("Can be answered"), *can, _right(can[0], sum(can[:2]))),
+            (_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))),
+        )
         note = _(
             "Each conversation counts once, by what the bot said to the first question. Not "
             "counted, without an answer or a question that says what is right: {n}.",
-            n=figures.not_answered + figures.unmarked,
+            n=said.not_answered + said.unmarked,
         )
-        why = _unjudged(figures.unjudged, run)
-        title = _("Refused or not")
-        blocks = why if figures.unjudged == figures.marked else [table, Line(note, "soft"), *why]
-        yield Section("answerability", title, tuple(blocks), views=PAGE | TERMINAL)
-    if (handed := handovers(run)).marked:
+        columns = ("", _("Did not refuse"), _("Declined"), _("Asked back"), right)
+        blocks += [Table.of("answers", columns, rows), Line(note, "soft")]
+    if handed.marked > handed.unjudged:
         wanted = (handed.handed_required, handed.kept_required)
         unwanted = (handed.handed_forbidden, handed.kept_forbidden)
-        rows = [
-            [_("Handover required"), *wanted, _right(wanted[0], sum(wanted))],
-            [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
-        ]
-        columns = ("", pgettext("a column", "Handed over"), _("Kept"), right)
-        table = Table.of("handovers", columns, rows)
+        both = (
+            (_("Handover required"), *wanted, _right(wanted[0], sum(wanted))),
+            (_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))),
+        )
         note = _("Counted by whether a person took over anywhere in the conversation.")
-        title = pgettext("a title", "Handed over")
-        why = _unjudged(handed.unjudged, run)
-        blocks = why if handed.unjudged == handed.marked else [table, Line(note, "soft"), *why]
-        yield Section("handover", title, tuple(blocks), views=PAGE | TERMINAL)
-
-
-def _unjudged(conversations: int, run: RunTurns) -> list[Block]:
-    """That nobody said of these conversations what the bot did, and why."""
-    why = unjudged_reason(conversations, run)
-    return [Line(why, "alarm")] if why else []
+        heads = ("", pgettext("a column", "Handed over"), _("Kept"), right)
+        blocks += [
+            Table.of("handovers", heads, both, pgettext("a title", "Handed over")),
+            Line(note, "soft"),
+        ]
+    if why := unjudged_reason(max(said.unjudged, handed.unjudged), run):
+        return Section("answerability", title, (*blocks, Line(why, "alarm")), views=EVERYWHERE | BRIEF)
+    return Section("answerability", title, tuple(blocks)) if blocks else None
 
 
 def _right(right: int, of: int) -> Cell:
@@ -233,12 +203,6 @@ def _right(right: int, of: int) -> Cell:
         low, high = (f"{100 * end:.0f}" for end in interval)
         note = _("95 % interval {low}-{high} %", low=low, high=high)
     return Cell(text=share_text(right, of), number=round(100 * right / of, 1) if of else None, note=note)
-
-
-# What customers felt, and how they were played
-
-# So many questions are named about which customers were left discontent.
-_QUESTIONS_FELT = 5
 
 
 def felt_section(summary: Summary, titles: Titles) -> Section | None:

@@ -9,10 +9,9 @@ from simulator.core.document import Cell, Table, Text, excerpt, points
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
-from simulator.core.types import Case, RedRules, Results, Run, Score, Severity, Spending, Turn
+from simulator.core.types import Case, RedRules, Results, Score, Severity, Spending, Turn
 from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, rounded
 from simulator.results.rows import Key, Mark
-from simulator.storage.run_file import replay_of
 
 # The judge that reads how the customer feels, from -2 (angry) to 2 (glad). It is no part of the score.
 FEELING = "tone"
@@ -92,30 +91,23 @@ def mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:
 def spending_table(
     name: str, who: Text, spending: Iterable[tuple[Text, Spending]], title: Text = ""
 ) -> Table:
-    """Calls, tokens and money of each of `who`.
+    """Calls, tokens and money of each of `who`; calls answered from the cache stand apart.
 
-    Calls answered from the cache stand apart if there are any, and so do tokens from the endpoint's own. Cost
-    in USD; "unknown" where no price of a model is known, "at least" where that is so of a part.
+    Cost in USD; "unknown" where no price of a model is known, "at least" where that is so of a part.
     """
-    listed = list(spending)
-    given = {
-        "calls": _("Calls"),
-        "cached": _("Cached"),
-        "tokens_in": _("Tokens in"),
-        "tokens_cached": _("Of these cached"),
-        "tokens_out": _("Tokens out"),
-    }
-    optional = ("cached", "tokens_cached")
-    counts = [key for key in given if key not in optional or any(getattr(s, key) for _who, s in listed)]
-    columns = (who, *(given[key] for key in counts), _("Cost (USD)"))
-    rows = []
-    for model, spent in listed:
+
+    def cost(spent: Spending) -> Cell:
         # Never 0 for what is not known: somebody pays it.
-        cost: Text = _("unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
+        text: Text = _("unknown") if spent.cost_usd is None else dollars(spent.cost_usd)
         if spent.cost_usd is None and spent.known_usd:
-            cost = _("at least {amount}", amount=dollars(spent.known_usd))
-        figures = (getattr(spent, key) for key in counts)
-        rows.append((model, *figures, Cell(text=cost, number=spent.cost_usd)))
+            text = _("at least {amount}", amount=dollars(spent.known_usd))
+        return Cell(text=text, number=spent.cost_usd)
+
+    columns = (who, _("Calls"), _("Cached"), _("Tokens in"), _("Tokens out"), _("Cost (USD)"))
+    rows = (
+        (model, spent.calls, spent.cached, spent.tokens_in, spent.tokens_out, cost(spent))
+        for model, spent in spending
+    )
     return Table.of(name, columns, rows, title)
 
 
@@ -247,12 +239,6 @@ def rules_text(rules: RedRules) -> Message:
     }
     listed = [_("{name} {limit}", name=title("mark", k), limit=v or _("off")) for k, v in limits.items()]
     return _("{parts}", parts=listed)
-
-
-def replay_note(run: Run) -> Message | None:
-    """That a run replays another one; None for a run of its own."""
-    text, origin = _("This run replays {run}: the customers say what they said there."), replay_of(run)
-    return text.format(run=origin) if origin else None
 
 
 def setting_text(value: JsonValue) -> str:

@@ -208,13 +208,3 @@ def standing_text(standing: Standing | None) -> Message:
         answers=bad.answers + good.answers,
         needed=tuple(text for more, text in kinds if more),
     )
-
-
-def standing_phrase(standing: Standing) -> Message:
-    """The same in a few words, below the mean of the judge."""
-    if standing.certified:
-        return _("certified")
-    bad, good = standing.bad, standing.good
-    if standing.state == "checked":
-        return _("{n} of {planned}", n=bad.right + good.right, planned=bad.answers + good.answers)
-    return _("not checked")

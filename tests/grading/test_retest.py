@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -235,11 +234,9 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 
 def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk: OpenAIServer) -> None:
     """Every turn got a 2 and a 4: none is red, the mean is that of the first, and its error allows for it."""
-    done = command(*EVALUATE, "--retest", "1", "--to", "xlsx,markdown")
+    done = command(*EVALUATE, "--retest", "1", "--to", "markdown")
     folder, found = Path("runs", done.run.run.id), done.json
     first = [score.value or 0.0 for score in done.run.scores.of_judge("turn")]
-    book = openpyxl.load_workbook(folder / "report.xlsx")
-    cells = {str(cell.value) for row in book.worksheets[0].iter_rows() for cell in row}
     mean = sum(first) / 6
     # Half of (0.8 - 0.4)² over six grades, beside the spread between the questions.
     error = sqrt(0.08 / 6 + sum((value - mean) ** 2 for value in first) / 5 / 6)
@@ -250,9 +247,7 @@ def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk
     assert "retest" not in found["judges"]["rouge_l"]
     assert isclose(found["judges"]["turn"]["mean"], mean, abs_tol=1e-4)
     assert isclose(found["judges"]["turn"]["stderr"], error, abs_tol=1e-4)
-    assert "need review only if both grades say so" in (folder / "report.md").read_text(encoding="utf-8")
     assert "graded again: " in (folder / "report.html").read_text(encoding="utf-8")
-    assert any("graded twice 6, changed 6" in cell for cell in cells)
 
 
 def test_what_is_red_both_times_is_red(command: Command, desk: OpenAIServer) -> None:

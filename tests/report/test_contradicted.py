@@ -33,10 +33,7 @@ def test_who_left_with_an_invention_is_counted_under_that_name(command: Command,
     row = f'fees,What does it cost to cancel Home 1 Giga early?,en,"{reference}"'
     Path("cases.csv").write_text(f"id,question,language,reference\n{row}\n", encoding="utf-8")
     asked = ("--offline", "--adapter", f"bot.py:{bot}", "--cases", "cases.csv", "--persona", "calm")
-    words, line = (
-        "Satisfied with a wrong or invented answer",
-        "left satisfied with a wrong or invented answer: 1 of 1",
-    )
+    words = "Satisfied with a wrong or invented answer"
     told = command(*asked, "--to", "xlsx", "--json")
     folder = Path("runs", told.json["run"])
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -46,8 +43,8 @@ def test_who_left_with_an_invention_is_counted_under_that_name(command: Command,
 
     assert told.json["conversations"]["ended"] == {how: 1}
     assert f'data-ended="{how}"' in page
-    shown = (words in page, line in page, line in command("report").out.replace("\n", " "), words in cells)
-    assert shown == (how != "satisfied",) * 4
+    shown = (words in page, words in " ".join(command("report").out.split()), words in cells)
+    assert shown == (how != "satisfied",) * 3
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,6 @@ def test_hostile_text_is_only_text() -> None:
         {"scores": ()},
         {"personas": (), "spending": {}},
         {"run": rehearsed(settings={}, versions={}, prompts={}, models={}, status="running").run},
-        {"run": rehearsed(settings={"greeting": "ようこそ"}).run},
     ],
 )
 def test_incomplete_runs_can_be_painted(change: dict[str, object]) -> None:

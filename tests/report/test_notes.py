@@ -2,9 +2,12 @@
 
 import pytest
 
-from simulator.core.document import points
-from simulator.core.types import RedRules
-from simulator.report.context import ReportContext, notes
+from simulator.core.document import Line, points
+from simulator.core.types import RedRules, Results
+from simulator.report.context import ReportContext
+from simulator.report.notes import notes
+from simulator.results.figures import Summary
+from simulator.results.gate import Gate
 from tests.diff_runs import a_result, grades_of
 from tests.sample_runs import changed, decide, rehearsed, summed
 from tests.texts import said
@@ -32,22 +35,28 @@ def test_points_round_half_up_and_never_look_like_a_target_that_was_missed(
     assert points(value, against=against) == shown
 
 
+def noted(summary: Summary, gate: Gate | None = None, results: Results | None = None) -> list[Line]:
+    """The notes of a run with these figures."""
+    results = results or rehearsed("en")
+    return list(notes(ReportContext(results, summary, gate or decide(summary, None), "en", None)))
+
+
 def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     """Timeouts, failed and skipped grades, lost conversations and rewritten messages."""
     summary = summed(rehearsed("en"))
-    found = notes(summary, decide(summary, 0.9))
+    found = noted(summary, decide(summary, 0.9))
 
     assert [said(note.text) for note in found] == [
         "Fluency, failed grades: 1 of 13 (malformed 1); they are not part of the mean."
         " Why: malformed: there is no JSON object in the reply",
         "Messages that the bot did not answer: 1 of 13 (timeout 1); these get the lowest grade by rule.",
         "Conversations cut short because the simulated customer failed: 1.",
-        "Customers who left satisfied with a wrong or invented answer: 1 of 2.",
         "Similarity (6/13), Cosine (6/13): answers without a reference answer or passages were skipped.",
         "Messages of the simulated customer that were rewritten before the bot saw them:"
         " 1 of 13 (repetition 1, other language 1).",
+        "Answers with details that no passage supports, though not marked for it (groundedness 4): 3.",
     ]
-    assert [note.tone == "alarm" for note in found] == [True] * 4 + [False] * 2
+    assert [note.tone == "alarm" for note in found] == [True] * 3 + [False] * 3
 
 
 @pytest.mark.parametrize(("limit", "is_told"), [(None, True), (3, True), (4, False)])
@@ -55,31 +64,30 @@ def test_details_without_support_are_counted_unless_they_make_an_answer_red(
     limit: float | None, is_told: bool
 ) -> None:
     """A team that marks a groundedness of 4 red finds these answers among the red ones."""
-    results = rehearsed("en")
-    summary = changed(summed(results), rules=RedRules(groundedness=limit))
-    context = ReportContext(results, summary, decide(summary, None), "en", None)
+    summary = changed(summed(rehearsed("en")), rules=RedRules(groundedness=limit))
 
-    assert any("groundedness 4" in said(note.text) for note in context.notes) is is_told
+    assert any("groundedness 4" in said(note.text) for note in noted(summary)) is is_told
 
 
 def test_a_score_that_may_fall_short_is_told() -> None:
     """The verdict stands; with a confidence the bound itself decides."""
-    summary = changed(summed(a_result(grades_of([0.9] * 8)), ("turn",)), interval=(0.84, 0.97))
+    results = a_result(grades_of([0.9] * 8))
+    summary = changed(summed(results, ("turn",)), interval=(0.84, 0.97))
     doubt = "90 reaches the target 90, but the 95 % interval begins at 84: more questions would settle it."
     gate = decide(summary, 0.9)
 
     assert gate.passed
-    assert [said(note.text) for note in notes(summary, gate)] == [doubt]
+    assert [said(note.text) for note in noted(summary, gate, results)] == [doubt]
     sure = gate.model_copy(update={"confidence": 0.95})
-    assert not notes(summary, sure)
-    assert not notes(summary, decide(summary, 0.84))
+    assert not noted(summary, sure, results)
+    assert not noted(summary, decide(summary, 0.84), results)
 
 
 def test_mixed_rubrics_are_said() -> None:
     """A mean over grades of two rubrics is to be taken with care."""
     results = rehearsed("en")
     scores = (results.scores[0].model_copy(update={"rubric": "another"}), *results.scores[1:])
-    summary = summed(results.model_copy(update={"scores": scores}))
-    texts = [said(note.text) for note in notes(summary, decide(summary, None))]
+    mixed = results.model_copy(update={"scores": scores})
+    texts = [said(note.text) for note in noted(summed(mixed), results=mixed)]
 
     assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in texts

@@ -21,7 +21,7 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.report.sections import answerable_sections
+from simulator.report.sections import answerable_section
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.conditions import check_condition, measure_condition
 from simulator.results.rows import RunTurns
@@ -125,15 +125,13 @@ def test_reports_show_only_what_is_marked() -> None:
     """Nothing is shown of an unmarked run; the tables of a marked one exist in both languages."""
     marked = run(talk(REFUSAL, answerable=False), talk(HANDS, handover="required"))
 
-    answers, handed = answerable_sections(marked)
-    counts = [
-        [[cell.text for cell in row[1:-1]] for row in table.rows]
-        for table in (*answers.tables, *handed.tables)
-    ]
+    section = answerable_section(marked)
+    assert section
+    counts = [[[cell.text for cell in row[1:-1]] for row in table.rows] for table in section.tables]
 
-    assert not list(answerable_sections(run(talk(ANSWER, answerable=None))))
+    assert answerable_section(run(talk(ANSWER, answerable=None))) is None
     assert counts == [[["0", "1", "0"], ["0", "1", "0"]], [["1", "0"], ["0", "0"]]]
-    assert said(answers.title, "ja") == "断ったかどうか"
+    assert said(section.title, "ja") == "断ったかどうか"
 
 
 @given(
@@ -168,18 +166,20 @@ def test_the_gate_counts_a_handover_where_it_belongs() -> None:
 def test_where_the_judge_of_turns_was_not_asked_nothing_is_counted_and_reports_say_so() -> None:
     """Instead of a table of nothing; where it failed for one, the table stands with a note."""
     marked = talk(UNJUDGED, answerable=False), talk(UNJUDGED, handover="required")
-    skipped = list(answerable_sections(run(*marked, judge="em")))
-    failed = list(answerable_sections(run(*marked)))
-    one = list(answerable_sections(run(marked[0], talk(REFUSAL, answerable=False))))
+    skipped, failed, one = map(
+        answerable_section,
+        (run(*marked, judge="em"), run(*marked), run(marked[0], talk(REFUSAL, answerable=False))),
+    )
+    assert skipped
+    assert failed
+    assert one
+    [line] = skipped.blocks
 
-    assert [section.tables for section in (*skipped, *failed)] == [()] * 4
-    for section in skipped:
-        [line] = section.blocks
-        assert "--judges" in words(line)
-        assert "採点役 turn" in words(line, "ja")
-    assert words(failed[0].blocks[0]) == "Not judged, because the judge turn failed: 2."
-    assert words(one[0].blocks[-1]) == "Not judged, because the judge turn failed: 1."
-    assert len(one[0].tables) == 1
+    assert "--judges" in words(line)
+    assert "採点役 turn" in words(line, "ja")
+    assert list(map(words, failed.blocks)) == ["Not judged, because the judge turn failed: 2."]
+    assert words(one.blocks[-1]) == "Not judged, because the judge turn failed: 1."
+    assert len(one.tables) == 1
     assert unjudged_reason(0, run(talk(ANSWER))) is None
 
 

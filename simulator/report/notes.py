@@ -1,0 +1,242 @@
+"""What to know before relying on the figures of a run.
+
+Notes come in two tones, in this order: alarms, without which the figures are misread ("Fluency, failed
+grades: 1 of 13 ..."), and small print, which says what shaped the figures. A summary in brief shows three
+alarms at most, and no small print.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from simulator.core.document import Line, Text, excerpt
+from simulator.core.messages import Message, _, safe_text, sentences
+from simulator.core.titles import title
+from simulator.core.types import EXPECTATIONS, RISK
+from simulator.grading.desk import DESK
+from simulator.privacy.patterns import mask
+from simulator.report.context import ReportContext, counts_text, expectations_text
+from simulator.report.gate import doubts
+from simulator.report.judges import by_rule, family_notes
+from simulator.results.causes import STOPPED_NOTE
+from simulator.results.figures import JudgeSummary, Summary
+from simulator.runner.masking import masks_of
+from simulator.storage.run_file import replay_of
+
+# Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
+# they need.
+_LONGEST_REASON = 600
+# The grade of `groundedness` where only details have no support.
+_DETAILS_ONLY = 4
+
+
+def notes(context: ReportContext) -> tuple[Line, ...]:
+    """Everything that is missing from the figures or shaped them, alarms first.
+
+    That the target was missed is not among them: it is the verdict itself.
+    """
+    summary = context.summary
+    alarms: list[Text] = [
+        *_shared_reason(summary),
+        *doubts(context.gate, summary.scores.interval),
+        *_all_alike(summary),
+        *_ungraded(summary),
+        *_unanswered(summary),
+        *_disagreements(context),
+    ]
+    remarks: list[Text] = []
+    if outcomes := summary.red.expectations:
+        (alarms if outcomes["unmet"] else remarks).append(expectations_text(outcomes))
+    elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
+        alarms.append(_("What the questions expect was not judged: that takes a model."))
+    remarks += [*_skipped(summary), *_customers(summary), *_record(context)]
+    lines = (
+        *(Line(text, "alarm") for text in alarms),
+        *context.remarks,
+        *family_notes(context.results.run.settings, context.results.run.models),
+        *_unasked_causes(context),
+        *(Line(text, "soft") for text in remarks),
+    )
+    return tuple(sorted(lines, key=lambda note: ("alarm", "", "good", "strong", "soft").index(note.tone)))
+
+
+def _shared_reason(summary: Summary) -> Iterator[Message]:
+    """What most of the grades failed for, where it is one thing: what to do first."""
+    reasons = Counter[str]()
+    for judge in summary.scores.judges.values():
+        reasons[judge.failure_reason] += judge.failed
+    failed, graded = reasons.total(), sum(judge.n for judge in summary.scores.judges.values())
+    if failed <= graded:
+        return
+    reason, count = reasons.most_common(1)[0]
+    if reason and 2 * count > failed:
+        why = safe_text(excerpt(reason, _LONGEST_REASON))
+        yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
+
+
+def _all_alike(summary: Summary) -> Iterator[Message]:
+    """The judges that gave every answer the same grade."""
+    for name, judge in summary.scores.judges.items():
+        # Stand-ins are a trial as a whole, and whoever counts by rule may well find all answers alike.
+        if judge.same_grade is None or summary.offline or by_rule(name):
+            continue
+        yield _(
+            "{judge} gave every answer the same grade ({grade}), so it tells good ones from bad ones nowhere:"
+            " read some of them, or calibrate the judge, before you rely on the score.",
+            judge=title("judge", name),
+            grade=f"{judge.same_grade:g}",
+        )
+
+
+def _ungraded(summary: Summary) -> Iterator[Message]:
+    """What was not graded, or not by one measure: it decides whether the figures can be used."""
+    for name, judge in summary.scores.judges.items():
+        yield from _missing_grades(title("judge", name), judge)
+    if n := sum(judge.undecided for judge in summary.scores.judges.values()):
+        yield _(
+            "Answers left undecided because reference answer and passages contradict each other: "
+            "{n}. Correct one of the two.",
+            n=n,
+        )
+    if summary.scores.missing:
+        yield _(
+            "Conversations without a grade, which are not part of the score: {n}.", n=summary.scores.missing
+        )
+
+
+def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]:
+    """How many grades failed and why, how many the run did not reach, and what does not count."""
+    if judge.failed:
+        failed_grades = _(
+            "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
+            judge=judge_title,
+            failed=judge.failed,
+            n=judge.n + judge.failed,
+            kinds=counts_text(judge.failures, "failure"),
+        )
+        reason = safe_text(excerpt(judge.failure_reason, _LONGEST_REASON))
+        yield sentences(failed_grades, _("Why: {reason}", reason=reason) if reason else None)
+    if judge.unreached:
+        yield _(
+            "{judge}, grades that the run did not reach: {n} of {due}; they are not part of the mean.",
+            judge=judge_title,
+            n=judge.unreached,
+            due=judge.due,
+        )
+    if (n := len(judge.rubrics)) > 1:
+        mixed = _("{judge}: grades of {n} different rubrics are mixed; take the mean with care.")
+        yield mixed.format(judge=judge_title, n=n)
+    if ignored := judge.conflicts_ignored + judge.lapses_ignored + judge.expectations_ignored:
+        yield _(
+            "{judge}, findings that do not count because their quotation stands nowhere: {n}.",
+            judge=judge_title,
+            n=ignored,
+        )
+
+
+def _unanswered(summary: Summary) -> Iterator[Message]:
+    """What the bot, the log or the simulated customer left out."""
+    if summary.bot_failures:
+        failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
+        text = _(
+            "Messages that the bot did not answer: {failed} of {n} ({kinds}); these get the "
+            "lowest grade by rule."
+        )
+        # A bot that was never reached has the lowest score there is, which is easily taken for a verdict on
+        # it.
+        if failed == summary.turns:
+            text = _(
+                "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says"
+                " nothing about its answers: see first whether it can be reached."
+            )
+        yield text.format(failed=failed, n=summary.turns, kinds=kinds)
+    if 0 < summary.unrecorded == summary.turns:
+        yield _(
+            "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
+            " answer."
+        )
+    if n := summary.customers.failed:
+        yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
+
+
+def _disagreements(context: ReportContext) -> Iterator[Message]:
+    """Where people differ, so that nothing can be learned."""
+    if questions := tuple(asked.question for asked in context.contested if not asked.answer):
+        text = _(
+            "Reviewers call the same answer good and bad. What does the desk want here? Write a rule into"
+            " Expectation on the page, or into the sheet's Summary, for `learn` to try: {questions}"
+        )
+        yield text.format(questions=questions)
+
+
+def _unasked_causes(context: ReportContext) -> Iterator[Line]:
+    """That the judge's model could not be asked about all red answers, and how it still can be."""
+    stopped = context.results.notes.get(STOPPED_NOTE)
+    n = sum(cause.standing == "open" for cause in context.causes.values())
+    if stopped and n:
+        why = _("the budget is spent") if stopped == "budget" else _("its endpoint did not answer")
+        text = _(
+            "Answers to review whose cause was not determined: {n} ({why}). To ask the judge: "
+            "python run.py grade {run}"
+        )
+        yield Line(text.format(n=n, why=why, run=context.results.run.id))
+
+
+def _skipped(summary: Summary) -> Iterator[Message]:
+    """What was left out for want of something to hold it against."""
+    if 0 < summary.unrecorded < summary.turns:
+        unanswered = _(
+            "Customer messages without an answer in the log, neither graded nor held against the "
+            "bot: {unrecorded} of {n}."
+        )
+        yield unanswered.format(n=summary.turns, unrecorded=summary.unrecorded)
+    if n := summary.reasoned:
+        thought = _(
+            "Answers from which what the bot thought aloud (<think>...</think>) was left out: {n} of {all}."
+        )
+        yield thought.format(n=n, all=summary.turns)
+    judges = [
+        _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
+        for name, judge in summary.scores.judges.items()
+        # Skipped because undecided is an alarm of its own. Not all answers have every output; not every
+        # answer tests a rule, and the table of rules says so.
+        if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
+    ]
+    if judges:
+        skipped = _("{judges}: answers without a reference answer or passages were skipped.")
+        if summary.offline:
+            skipped = _("{judges}: skipped where a reference, passages or a model is missing.")
+        yield skipped.format(judges=judges)
+
+
+def _customers(summary: Summary) -> Iterator[Message]:
+    """How the customers were played, and what answers said without support that does not mark them."""
+    if n := summary.customers.guarded:
+        yield _(
+            "Messages of the simulated customer that were rewritten before the bot saw them: {n} of {turns}"
+            " ({kinds}).",
+            n=n,
+            turns=summary.turns,
+            kinds=counts_text(summary.customers.rules, "rule"),
+        )
+    if not summary.offline and (summary.red.rules.groundedness or 0) < _DETAILS_ONLY:
+        grounded = (turn.scores.get("groundedness") for turn in summary.record.turns)
+        if n := sum(grade.raw == _DETAILS_ONLY for grade in grounded if grade):
+            text = _(
+                "Answers with details that no passage supports, though not marked for it (groundedness 4):"
+                " {n}."
+            )
+            yield text.format(n=n)
+
+
+def _record(context: ReportContext) -> Iterator[Message]:
+    """What its record says of a run: rules that were learned, a replay, and what is masked."""
+    results = context.results
+    if digits := results.run.prompts.get(DESK):
+        yield _("Judges graded by the rules of desk.toml, too ({digits}).", digits=digits)
+    if origin := replay_of(results.run):
+        yield _("This run replays {run}: the customers say what they said there.", run=origin)
+    if masked := masks_of(results):
+        kinds = [_("{name} {n}", name=mask(kind, context.language), n=n) for kind, n in masked.items()]
+        yield _("Personal data is masked: {kinds}.", kinds=kinds)
+    elif masked is not None:
+        yield _("Personal data would be masked; none was found.")
