@@ -4,7 +4,8 @@ model.py            what a worksheet is, and which ones with which columns a run
 merge.py            what a newer report leaves alone: the one rule for both kinds
 excel.py            workbooks
 google_api.py       credentials, errors in one line, the client
-google_sheets.py    spreadsheets
+google_painter.py   what is written into a worksheet of a spreadsheet
+google_sheets.py    spreadsheets, read and written
 questions.py        the team's test questions as cases of the next run
 connect.py          the key and the lines that name a sheet, for `sheets connect`
 """

@@ -23,7 +23,8 @@ from simulator.core.messages import Message, _, listed, printable, say, shown
 from simulator.core.types import Case, Language
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
-from simulator.sheets.google_sheets import WORKSHEET, pull, read_spreadsheet, worksheet_values
+from simulator.sheets.google_painter import WORKSHEET
+from simulator.sheets.google_sheets import pull, read_spreadsheet, worksheet_values
 from simulator.sheets.model import FIRST, TABS, PulledRow, folded, question_key
 
 QUESTIONS, REVIEW = "questions", "review"
