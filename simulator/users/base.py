@@ -74,14 +74,7 @@ class UserPrompts:
             # A language in which nobody writes fragments needs no text for them.
             if table["usual"]["fragments"]:
                 _check_keys(path, language, "styles", table, ("fragments",))
-        self.guards = {
-            language: guard_of(
-                language,
-                tuple(self._tables[language].get("desk_phrases", ())),
-                tuple(self._tables[language].get("reasoning_marks", ())),
-            )
-            for language in LANGUAGES
-        }
+        self.guards = {language: guard_of(language) for language in LANGUAGES}
 
     def text(self, language: Language, key: str, **values: str) -> str:
         """A rendered prompt."""

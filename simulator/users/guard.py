@@ -24,10 +24,10 @@ patterns were tried on 2,000 lines of real customers, none of which may break a 
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import chain, groupby, islice, takewhile
+from itertools import groupby, islice, takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -110,16 +110,8 @@ class Draft:
 class Guard:
     """The rules of one language: the patterns and limits of the file."""
 
-    def __init__(
-        self, language: Language, desk_phrases: Iterable[str] = (), reasoning_marks: Iterable[str] = ()
-    ) -> None:
-        """`desk_phrases` and `reasoning_marks` are a team's own patterns, beside those of the file."""
+    def __init__(self, language: Language) -> None:
         self.language, self.by_words = language, language == "en"
-        # A team's own patterns stand in _user.toml, so that _guard.toml can be taken over from a newer
-        # version.
-        extra = {"desk": tuple(desk_phrases), "reasoning": tuple(reasoning_marks)}
-        for patterns in extra.values():  # an invalid one is reported before anything starts
-            compiled(patterns, "_user.toml")
         tables = _tables()
         try:
             both, table = tables["both"], tables[language]
@@ -128,10 +120,7 @@ class Guard:
             self._others: tuple[str, ...] = (both["quoted"], table["reported"])
             self._filler = tuple(table["filler"])
             self._patterns: dict[str, tuple[str, ...]] = {
-                rule: tuple(
-                    chain(*(source.get(rule, ()) for source in (both["patterns"], table["patterns"], extra)))
-                )
-                for rule in RULES
+                rule: (*both["patterns"].get(rule, ()), *table["patterns"].get(rule, ())) for rule in RULES
             }
         except KeyError as error:
             msg = _(
@@ -305,14 +294,7 @@ _CHECKS: dict[str, Callable[[Guard, Draft], bool]] = {
 _VIEWS = {"emoji": "written", "language": "own", "desk": "own", "flip": "own"}
 
 
-def guard_of(
-    language: Language, desk_phrases: tuple[str, ...] = (), reasoning_marks: tuple[str, ...] = ()
-) -> Guard:
-    """The rules of the file with a team's own; one guard for all that look at the same lines."""
-    return _guard(language, desk_phrases, reasoning_marks)
-
-
-_guard = cache(Guard)
+guard_of = cache(Guard)  # one for all that look at the same lines
 
 
 @cache

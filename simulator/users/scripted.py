@@ -11,28 +11,23 @@ A script is what follows the case's question, in order. It is found by the id of
 its case, or under `*`, which stands for every case.
 """
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from simulator.cases.files import plain_suffix, read_text
+from simulator.cases.files import read_text
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, encodable, sentences
-from simulator.core.templates import read_toml
+from simulator.core.messages import _, sentences
 from simulator.core.types import Answer, Case, Conversation, Language, Turn, User, Utterance
 from simulator.storage.run_file import read_run
 
 Scripts = Mapping[str, tuple[str, ...]]
-# Where a script was read, its name, and what are to be its lines.
-Script = tuple[Message | str, str, Any]
 EVERY_CASE = "*"
 # Begins the reason for which a replay ended where a line no longer fitted.
 DIVERGED: dict[Language, str] = {
     "ja": "前の発言が返事に合わなくなった",
     "en": "the earlier line no longer fitted the answer",
 }
-ACCEPTED = ".txt, .jsonl or .toml"
 
 
 class MixedUser:
@@ -103,11 +98,10 @@ def turns_of_run(path: Path) -> dict[str, tuple[Turn, ...]]:
 
 
 def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
-    """The scripts of a file, by case id: the customer's lines after the question.
+    """The scripts of a text file, by case id: the customer's lines after the question.
 
-    Text: `# case-id`, and below it one line of the customer per line; without such a head the script is for
-    every case. JSONL: `{"id": "case-id", "lines": ["...", "..."]}`. TOML: `"case-id" = ["...", "..."]`.
-    Raises CaseFileError, which names the place and where the format stands.
+    `# case-id`, and below it one line of the customer per line; lines before the first such head are for
+    every case. Raises CaseFileError, which names the place and where the format stands.
     """
     try:
         return _scripts_of(path)
@@ -116,34 +110,26 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _scripts_of(path: Path) -> dict[str, tuple[str, ...]]:
-    readers: dict[str, Callable[[Path], Iterable[Script]]] = {
-        ".txt": _from_text,
-        ".jsonl": _from_records,
-        ".toml": lambda path: ((str(path), name, lines) for name, lines in read_toml(path).items()),
-    }
-    reader = readers.get(plain_suffix(path))
-    if reader is None:
-        msg = _(
-            "{path}: '{suffix}' is not a kind of script; save it as {kinds}.",
-            path=path,
-            suffix=path.suffix or path.name,
-            kinds=ACCEPTED,
-        )
-        raise CaseFileError(msg)
-    scripts: dict[str, tuple[str, ...]] = {}
-    for where, name, lines in reader(path):
-        if name in scripts:
-            msg = _("{where}: '{name}' has a script already; give every case one.", where=where, name=name)
-            raise CaseFileError(msg)
-        if not isinstance(lines, list) or not lines:
-            msg = _("{where}: '{name}' has no lines; give at least one.", where=where, name=name)
-            raise CaseFileError(msg)
-        for line in lines:
-            if not isinstance(line, str) or not line.strip() or encodable(line) != line:
-                msg = _("{where}: '{name}' has a line that is empty or not text.", where=where, name=name)
+    scripts: dict[str, list[str]] = {}
+    name = EVERY_CASE
+    for number, line in enumerate(map(str.strip, read_text(path).split("\n")), 1):
+        if line.startswith("# "):
+            name = line[2:].strip()
+            if name in scripts:
+                where = _("{path}, line {line:d}", path=path, line=number)
+                msg = _(
+                    "{where}: '{name}' has a script already; give every case one.", where=where, name=name
+                )
                 raise CaseFileError(msg)
-        scripts[name] = tuple(line.strip() for line in lines)
-    return scripts
+            scripts[name] = []
+        elif line:
+            scripts.setdefault(name, []).append(line)
+    for name, lines in scripts.items():
+        if not lines:
+            raise CaseFileError(
+                _("{where}: '{name}' has no lines; give at least one.", where=path, name=name)
+            )
+    return {name: tuple(lines) for name, lines in scripts.items()}
 
 
 def script_of(scripts: Scripts, conversation: Conversation) -> tuple[str, ...] | None:
@@ -156,33 +142,3 @@ def unused_scripts(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str,
     """The names of scripts without a planned conversation: misspelt, or of cases that are left out."""
     planned = {EVERY_CASE}.union(*({conversation.id, conversation.case.id} for conversation in plan))
     return tuple(name for name in scripts if name not in planned)
-
-
-def _from_text(path: Path) -> Iterator[Script]:
-    where: Message | str = str(path)
-    name = EVERY_CASE
-    lines: list[str] = []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if line.startswith("# "):
-            if lines or name != EVERY_CASE:
-                yield where, name, lines
-            where, name, lines = _("{path}, line {line:d}", path=path, line=number), line[2:].strip(), []
-        elif line.strip():
-            lines.append(line.strip())
-    yield where, name, lines
-
-
-def _from_records(path: Path) -> Iterator[Script]:
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        where = _("{path}, line {line:d}", path=path, line=number)
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            msg = _("{where}: not valid JSON ({error}); write one script per line.", where=where, error=error)
-            raise CaseFileError(msg) from None
-        if not isinstance(record, dict) or not isinstance(record.get("id"), str):
-            msg = _('{where}: not a script; write {{"id": "case-id", "lines": ["...", "..."]}}.', where=where)
-            raise CaseFileError(msg)
-        yield where, record["id"], record.get("lines")

@@ -70,7 +70,7 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
         (["--replay", "nothing"], "no run 'nothing'"),
         (["--knowledge", "nothing"], "nothing: no readable files"),
         (["--script", "none.txt"], "none.txt"),
-        (["--limit", "2", "--script", "lines.toml"], "fees-01-en"),
+        (["--limit", "2", "--script", "lines.txt"], "fees-01-en"),
     ],
 )
 def test_a_wrong_script_is_one_line(
@@ -78,7 +78,7 @@ def test_a_wrong_script_is_one_line(
 ) -> None:
     """Exit code 2, and nothing is written; a misspelt id would otherwise be passed over in silence."""
     Path("nothing").mkdir()
-    Path("lines.toml").write_text('"fees-01-jp" = ["もう一度"]\n', encoding="utf-8")
+    Path("lines.txt").write_text("# fees-01-jp\nもう一度\n", encoding="utf-8")
     assert main(["--offline", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not Path("runs").exists()

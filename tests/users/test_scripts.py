@@ -1,6 +1,5 @@
 """Customers who say given lines, read from a file or a finished run, alone or before another customer."""
 
-import json
 import re
 from pathlib import Path
 
@@ -171,21 +170,12 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.txt", "# fees-1\nそれって、ずっと同じ値段ですか。\n\n  ありがとう。 \n# fees-2 \nHow long?\n"),
-        (
-            "a.txt",
-            "\r\n# fees-1\r\nそれって、ずっと同じ値段ですか。\r\nありがとう。\r\n# fees-2\r\nHow long?",
-        ),
-        ("a.jsonl", "\n".join(json.dumps({"id": k, "lines": v}) for k, v in SCRIPTS.items()) + "\n\n"),
-        ("a.toml", "\n".join(f'"{k}" = {json.dumps(v, ensure_ascii=False)}' for k, v in SCRIPTS.items())),
-    ],
-)
-def test_three_kinds_of_script_files(tmp_path: Path, name: str, text: str) -> None:
-    """Text under heads, JSONL and TOML hold the same, whatever the ends of their lines."""
-    assert read_scripts(written(tmp_path, name, text)) == SCRIPTS
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_script_file(tmp_path: Path, end: str) -> None:
+    """Lines under heads, whatever their ends."""
+    text = "\n# fees-1\nそれって、ずっと同じ値段ですか。\n\n  ありがとう。 \n# fees-2 \nHow long?"
+
+    assert read_scripts(written(tmp_path, "a.txt", text.replace("\n", end))) == SCRIPTS
 
 
 def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
@@ -198,17 +188,8 @@ def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("a.csv", "id,lines", "not a kind of script; save it as .txt, .jsonl or .toml"),
-        ("a.txt", "# fees-1\n# fees-2\nHow long?", "line 1: 'fees-1' has no lines"),
+        ("a.txt", "# fees-1\n# fees-2\nHow long?", "'fees-1' has no lines"),
         ("a.txt", "# fees-1\na\n# fees-1\nb", "line 3: 'fees-1' has a script already"),
-        ("a.jsonl", '{"id": "x", "lines": ["a"]}\n{"id": "y"', "line 2: not valid JSON"),
-        ("a.jsonl", '["a"]', "line 1: not a script"),
-        ("a.jsonl", '{"lines": ["a"]}', "line 1: not a script"),
-        ("a.jsonl", '{"id": "x", "lines": "a"}', "'x' has no lines"),
-        ("a.jsonl", '{"id": "x", "lines": ["a", " "]}', "has a line that is empty or not text"),
-        ("a.jsonl", '{"id": "x", "lines": ["\\ud83d"]}', "has a line that is empty or not text"),
-        ("a.toml", "x = [1]", "has a line that is empty or not text"),
-        ("a.toml", "[x]\ny = 1", "'x' has no lines"),
         ("a.txt", " \n", "the file is empty"),
     ],
 )
@@ -226,20 +207,15 @@ def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, pro
 def test_the_scripts_of_the_documentation_are_read_and_said(
     page: str, language: str, tmp_path: Path, command: Command
 ) -> None:
-    """All three forms on the page hold lines of bundled questions, which the customers then say."""
+    """The form on the page holds lines of bundled questions, which the customers then say."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = re.findall(r"```text\n(# .*?)```", text, re.DOTALL)[0]
-    as_json, as_toml = re.search(r'`(\{"id".*?\})`', text), re.search(r'`("[^`]*" = \[.*?\])`', text)
-    assert as_json
-    assert as_toml
     scripts = read_scripts(written(tmp_path, "lines.txt", shown))
     first = next(iter(scripts))
     done = command(
         "--offline", "--persona", "calm", "--language", language, "--limit", "4", "--script", "lines.txt"
     )
 
-    assert read_scripts(written(tmp_path, "a.jsonl", as_json[1])) == {first: scripts[first]}
-    assert read_scripts(written(tmp_path, "a.toml", as_toml[1])) == {first: scripts[first]}
     said = {talk.case.id: [turn.user for turn in talk.turns] for talk in done.run.conversations}
     assert said[first][1:] == [*scripts[first]]
 
