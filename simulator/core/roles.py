@@ -79,9 +79,8 @@ _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 class Endpoint(BaseModel):
     """A model: its name, address and key. Unless it is another provider's, it is OpenAI-compatible.
 
-    `url` is empty for a provider that has an address of its own. `rpm` and `tpm` are the requests and tokens
-    that may go to its address within a minute. `headers` and the fields `extra` go with every request; a
-    field that is None is left out.
+    `url` is empty for a provider that has an address of its own. `headers` and the fields `extra` go with
+    every request; a field that is None is left out.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -90,8 +89,6 @@ class Endpoint(BaseModel):
     model: str
     url: str
     key: SecretStr
-    rpm: int | None = None
-    tpm: int | None = None
     headers: dict[str, SecretStr] = {}
     extra: dict[str, Any] = {}
 
@@ -321,15 +318,13 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
         shared = _own("judge", "KEY", environ) if model == judge else ""
         key = _own(role, "KEY", environ) or shared
         endpoint = Endpoint(role=role, model=model, url=address, key=SecretStr(key))
-        return _limited(_with_more(endpoint, environ, shares=model == judge), settings, environ)
+        return _with_more(endpoint, environ, shares=model == judge)
     model = model or DEFAULT_MODELS[role]
     if settings.offline or model == LEXICAL or not (key or address or judges or common):
         return None
     _check(role, url, key)
     endpoint = Endpoint(role=role, model=model, url=url, key=SecretStr(key or _NO_KEY))
-    return _limited(
-        _with_more(endpoint, environ, shares=url == (judges or common or OPENAI)), settings, environ
-    )
+    return _with_more(endpoint, environ, shares=url == (judges or common or OPENAI))
 
 
 def _address(text: str) -> str:
@@ -432,20 +427,6 @@ def _filled(name: str, text: str, environ: Mapping[str, str]) -> str:
         return unquoted(variable)
 
     return _VARIABLE.sub(value, text)
-
-
-def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
-    """With the requests and tokens a minute of its role, else of all."""
-    limits: dict[str, int | None] = {"rpm": settings.rpm, "tpm": settings.tpm}
-    for limit in limits:
-        if limit_text := _own(endpoint.role, limit.upper(), environ):
-            # int() would take "5_000" and "-5".
-            if not limit_text.isdecimal() or int(limit_text) < 1:
-                name = f"{PREFIX}{endpoint.role.upper()}_{limit.upper()}"
-                msg = _("{name} '{value}': must be a whole number from 1.", name=name, value=limit_text[:20])
-                raise InputError(msg)
-            limits[limit] = int(limit_text)
-    return endpoint.model_copy(update=limits)
 
 
 def _is_of_provider(model: str) -> bool:

@@ -54,8 +54,6 @@ class RunOptions(TypedDict, total=False):
     resume: str
     concurrency: int
     calls: int
-    rpm: int
-    tpm: int
     timeout: float
     patience: float
     cache: Literal["on", "off"]

@@ -487,8 +487,6 @@ class Settings(BaseModel):
     )
     concurrency: Count = RUNNING.setting("Conversations held at the same time.", 32)
     calls: Count = RUNNING.setting("Model calls in flight at each endpoint.", 64)
-    rpm: Positive | None = RUNNING.setting("Requests per minute that each endpoint allows.")
-    tpm: Positive | None = RUNNING.setting("Tokens per minute that each endpoint allows.")
     timeout: Seconds = RUNNING.setting(
         "Seconds to wait for an answer from the bot or a model.", 60.0, shape="SECONDS"
     )

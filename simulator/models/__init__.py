@@ -5,7 +5,7 @@ client       one request from question to reply, top to bottom; providers: the s
 connections  what all models of a process share
 cache        a reply that was paid for before; pricing: what one may cost, and what is left of the budget
 patience     whether it is worth another attempt, and whether anybody is answered there
-limiter      a place among the calls in flight; rates: the requests and tokens of a minute
+limiter      a place among the calls in flight, and pauses after a 429
 exchange     one request and its answer; bodies: which cannot fill the memory; network: proxies, certificates
 refusals     what an endpoint says that gives no reply, and of which kind it is; abilities: what is learnt
 failures     what is said of a call that failed

@@ -5,8 +5,8 @@
     _reply                out of the cache, else asked without what the endpoint refuses (cache, abilities)
     _send                 again while the error may pass; while the model answers nobody one asks for all
                           (patience)
-    _attempt              one try: its most is reserved in the budget (pricing), a place and room in the rates
-                          are waited for (limiter, rates), and whoever has to know is told how it went
+    _attempt              one try: its most is reserved in the budget (pricing), a place is waited for
+                          (limiter), and whoever has to know is told how it went
     _exchange             the request itself (exchange; providers: the same through LangChain)
 
 What leaves `Model` is a ModelFailure (failures): AccessDenied and Outage end the run, OutOfPatience and the
@@ -36,10 +36,9 @@ from simulator.models.embedding import Embeddings, NoEmbeddings, rows_of, vector
 from simulator.models.exchange import Page, Transport
 from simulator.models.failures import failure_at, failure_of, words_of
 from simulator.models.forms import most_tokens, strict_schema
-from simulator.models.limiter import DIALOGUE
+from simulator.models.limiter import DIALOGUE, Permit
 from simulator.models.patience import Patience
 from simulator.models.pricing import Ledger
-from simulator.models.rates import Permit
 from simulator.models.reading import parse_reply
 from simulator.models.refusals import CallError, NoAnswer, Refused
 
@@ -109,7 +108,7 @@ class Model:
         self.temperature, self.priority = temperature, priority
         connections.check(endpoint)
         self._limiter = connections.limiter(endpoint)
-        self._rates = connections.rates(endpoint)
+        self._pause = connections.pause(endpoint)
         self._abilities, self._availability, self._context_window = connections.record(endpoint)
         self._failure = partial(failure_at, endpoint)
 
@@ -376,13 +375,7 @@ class Model:
         Raises Refused, NoAnswer, Learnt and BudgetSpent.
         """
         role, is_chat = self.endpoint.role, path != EMBEDDINGS
-        slot = self._limiter.slot(
-            self.priority,
-            self._rates,
-            tokens=self._rates.estimate(body),
-            is_bot=role == "demo",
-            patience=patience,
-        )
+        slot = self._limiter.slot(self.priority, self._pause, is_bot=role == "demo", patience=patience)
         try:
             # Embeddings are sent together, and have their room one by one.
             async with self.ledger.room(role, body) if is_chat else contextlib.nullcontext(), slot as permit:
@@ -390,7 +383,6 @@ class Model:
                 try:
                     data = await self._exchange(path, body, patience)
                 except CallError as error:
-                    self._rates.spent(permit)
                     if isinstance(error, Refused) and self._abilities.learn(error.refusal, body):
                         self._availability.answered()
                         raise Learnt from error
@@ -401,7 +393,6 @@ class Model:
                 usage = self._usage(data)
                 self._limiter.succeeded(permit)
                 self._abilities.succeeded()
-                self._rates.spent(permit, usage.tokens_in, usage.tokens_out)
                 if is_chat:
                     self.ledger.charge(role, usage, sent=body)
         except CallError as error:
@@ -430,7 +421,7 @@ class Model:
             # After a 429 all calls to this model wait. None waits beyond its patience: each one gives up by
             # itself.
             if (seconds := error.wait or 0.0) < self.connections.patience:
-                self._limiter.hold(self._rates, seconds)
+                self._limiter.hold(self._pause, seconds)
         elif error.is_late or error.is_busy:
             self._limiter.overloaded(permit, is_late=error.is_late)
 

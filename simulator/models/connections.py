@@ -4,7 +4,7 @@ How much is shared depends on what it is about:
 
     a host                    the calls in flight: judge and customer at one server compete for it
     an address and a model    what it supports, whether it answers anybody, how it counts tokens
-    the same, with a key      the rates of a minute, for accounts are limited by key; joined embeddings
+    the same, with a key      pauses after a 429, for accounts are limited by key; joined embeddings
     ... and the headers       the connections themselves: two keys must not meet in one
 """
 
@@ -22,10 +22,9 @@ from simulator.models.cache import ResponseCache
 from simulator.models.context import ContextWindow
 from simulator.models.embedding import EmbeddingBatcher, Send
 from simulator.models.exchange import Transport
-from simulator.models.limiter import BotPlaces, Limiter
+from simulator.models.limiter import BotPlaces, Limiter, Pause
 from simulator.models.network import check_way
 from simulator.models.patience import Availability, Notices, wait_after
-from simulator.models.rates import REQUESTS, TOKENS, Rates, Window
 
 # Tries of one request in all, as long as others are answered, with random waits of at most 1, 2, 4, 8 and
 # 16 s between them. Where nobody is, it is tried for as long as --patience lasts.
@@ -63,8 +62,7 @@ class Connections:
         self._checked: set[str] = set()
         self._limiters: dict[str, Limiter] = {}
         self._models: dict[tuple[str, str], ModelRecord] = {}
-        self._windows: dict[tuple[str, str, int, int], Window] = {}
-        self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
+        self._pauses: dict[tuple[str, str, str], Pause] = {}
         self._batches: dict[tuple[str, str, str], EmbeddingBatcher] = {}
 
     @classmethod
@@ -100,22 +98,14 @@ class Connections:
             self._limiters[where] = Limiter(self.calls, on_wait, timeout=self.timeout)
         return self._limiters[where]
 
-    def rates(self, endpoint: Endpoint) -> Rates:
-        """The rates of this model; configured ones count the calls to all models at the address."""
-        url, key = endpoint.url, endpoint.key.get_secret_value()
-        where = (url, key, endpoint.model, endpoint.rpm, endpoint.tpm)
-        if where not in self._rates:
-            limits = [
-                (kind, most) for kind, most in ((REQUESTS, endpoint.rpm), (TOKENS, endpoint.tpm)) if most
-            ]
-            # Accounts are limited by key, so models with the same one share a window.
-            windows = [self._windows.setdefault((url, key, *limit), Window(*limit)) for limit in limits]
-            self._rates[where] = Rates(windows)
-        return self._rates[where]
+    def pause(self, endpoint: Endpoint) -> Pause:
+        """For how long this model is left alone; accounts are limited by key."""
+        where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
+        return self._pauses.setdefault(where, Pause())
 
     def places_of_bot(self, endpoint: Endpoint, own: AbstractAsyncContextManager[Any] | None) -> BotPlaces:
-        """The places of a bot that is asked at this address, within the limits of the models there."""
-        return BotPlaces(self.limiter(endpoint), Rates(self.rates(endpoint).configured), own)
+        """The places of a bot that is asked at this address, among those of the models there."""
+        return BotPlaces(self.limiter(endpoint), own)
 
     def batches(self, endpoint: Endpoint, send: Send) -> EmbeddingBatcher:
         """The shared batcher of this embedding model; the first caller's `send` is used."""

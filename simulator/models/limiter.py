@@ -2,8 +2,8 @@
 
 A call waits for two things at once, and only goes out when it has both:
 
-    a place    `Limiter`, one for each host: at most --calls in flight, fewer where it is too slow or refuses
-    room       `Rates`, one for each model (rates.py)
+    a place      `Limiter`, one for each host: at most --calls in flight, fewer where it is slow or refuses
+    no `Pause`   one for each model: the time for which a 429 asked to be left alone
 
 Who goes first: the calls of dialogues before grades, because somebody waits for them, and each kind in order
 of arrival. After seven of the dialogue one grade goes, or grades would pile up to the end of the run. The bot
@@ -19,11 +19,10 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from simulator.core.messages import _
 from simulator.models.patience import Patience
-from simulator.models.rates import Limit, Permit, Rates
 from simulator.models.refusals import NoAnswer
 
 # Priorities of calls. A conversation waits for each of its calls; grades may come later.
@@ -40,6 +39,40 @@ USUAL_CALLS = 64
 WARY = 16
 
 
+class Permit(NamedTuple):
+    """A place among the calls in flight: since when, and how many answers the endpoint had given by then."""
+
+    entered: float
+    answers: int = 0
+
+
+class Pause:
+    """A stop of all calls to a model until the time that its endpoint named with a 429.
+
+    Without it every call in the queue would go out, be refused, and wait by itself. Times (`now`) are those
+    of the event loop.
+    """
+
+    def __init__(self) -> None:
+        self.until = -math.inf
+        self._since = self._earlier = 0.0
+
+    def hold(self, seconds: float, now: float) -> None:
+        """Stops all calls for these seconds."""
+        # A new stop, after an earlier one was over; else the same one grows.
+        if now >= self.until:
+            self._earlier, self._since = self.closed(now), now
+        self.until = max(self.until, now + seconds)
+
+    def closed(self, now: float) -> float:
+        """The seconds that all stops together have taken so far."""
+        return self._earlier + max(0.0, min(now, self.until) - self._since)
+
+    def delay(self, now: float) -> float:
+        """Seconds until the stop ends."""
+        return max(0.0, self.until - now)
+
+
 class Limiter:
     """An adaptive limit: halves under pressure, grows back by one per round of successes (AIMD, as TCP does).
 
@@ -50,8 +83,8 @@ class Limiter:
     takes: with --timeout 60 one of 7.5 s keeps it at 4, one of 0.5 s makes room for 30.
 
     Waiting calls of the dialogue go first, then grades, each in order of arrival; but a grade follows every
-    few calls of the dialogue. A call that waits for its own rates blocks no others. The bot under test, if
-    its model is at the same endpoint, never has more than half of the places.
+    few calls of the dialogue. A call that waits for its model's pause blocks no others. The bot under test,
+    if its model is at the same endpoint, never has more than half of the places.
     """
 
     def __init__(
@@ -61,7 +94,7 @@ class Limiter:
         *,
         timeout: float | None = None,
     ) -> None:
-        """At most `calls` at once. `on_wait` gets the seconds for which the rates stop every call.
+        """At most `calls` at once. `on_wait` gets the seconds for which every call is stopped.
 
         With the `timeout` of a call in seconds it begins with few.
         """
@@ -82,15 +115,14 @@ class Limiter:
     def slot(
         self,
         priority: int,
-        rates: Rates,
+        pause: Pause,
         *,
-        tokens: float = 0.0,
         is_bot: bool = False,
         patience: Patience | None = None,
     ) -> AbstractAsyncContextManager[Permit]:
-        """Waits for a place among the calls in flight and for room in the rates, while `patience` is left."""
+        """Waits for a place among the calls in flight and for the end of a pause, while patience is left."""
         self._has_models = self._has_models or not is_bot
-        return _Slot(self, priority, rates, tokens, is_bot, patience)
+        return _Slot(self, priority, pause, is_bot, patience)
 
     def wake(self) -> None:
         """Lets in as many waiting calls as there are places for."""
@@ -104,30 +136,21 @@ class Limiter:
             self.active += 1
             self.active_bots += slot.is_bot
             self._in_a_row = self._in_a_row + 1 if slot.priority == DIALOGUE else 0
-            permit = slot.rates.take(slot.tokens, now)
-            permit.answers = self.answers
-            slot.permit.set_result(permit)
+            slot.permit.set_result(Permit(now, self.answers))
 
     def _next(self, now: float) -> "_Slot | None":
         """The call whose turn it is; None when none may go out."""
-        blocked, held_back = set[Limit](), set[Rates]()
         soonest = math.inf
         calls, grades = self.waiting
         for slot in chain(*((grades, calls) if self._in_a_row >= DIALOGUE_IN_A_ROW else (calls, grades))):
-            # Cancelled, or of a model for which an earlier call waits.
-            if slot.permit.done() or slot.rates in held_back:
+            # Cancelled; or of the bot, which may have all places where nobody else is asked.
+            if slot.permit.done() or (
+                slot.is_bot and self._has_models and self.active_bots >= max(1, int(self.allowed) // 2)
+            ):
                 continue
-            # Where nobody but the bot is asked, it may have all places.
-            if slot.is_bot and self._has_models and self.active_bots >= max(1, int(self.allowed) // 2):
-                continue
-            delays = slot.rates.delays(slot.tokens, now)
-            if not delays and blocked.isdisjoint(slot.rates.limits):
+            if not (delay := slot.pause.delay(now)):
                 return slot
-            # Later calls must not use up what an earlier one waits for, or it might wait for ever: a long
-            # prompt needs many tokens at once, which short ones behind it would take one by one.
-            held_back.add(slot.rates)
-            blocked |= delays.keys()
-            soonest = min(soonest, max(delays.values(), default=math.inf))
+            soonest = min(soonest, delay)
         # All that wait do so for the clock: nobody will wake them but a timer.
         if soonest < math.inf:
             self.on_wait(soonest)
@@ -159,12 +182,12 @@ class Limiter:
             self.allowed = max(1.0, self.allowed / 2)
             self._halved_at = asyncio.get_running_loop().time()
 
-    def hold(self, rates: Rates, seconds: float) -> None:
-        """Stops all calls of these rates for some seconds, as a 429 asks; who cannot wait so long fails."""
+    def hold(self, pause: Pause, seconds: float) -> None:
+        """Stops all calls of a model for some seconds, as a 429 asks; who cannot wait so long fails."""
         now = asyncio.get_running_loop().time()
-        rates.pause.hold(seconds, now)
+        pause.hold(seconds, now)
         for slot in chain(*self.waiting):
-            if slot.rates is rates:
+            if slot.pause is pause:
                 slot.look_at(now)
 
     def overloaded(self, permit: Permit, *, is_late: bool = False) -> None:
@@ -192,8 +215,7 @@ class _Slot(AbstractAsyncContextManager[Permit]):
 
     limiter: Limiter
     priority: int
-    rates: Rates
-    tokens: float
+    pause: Pause
     is_bot: bool
     patience: Patience | None
 
@@ -202,8 +224,8 @@ class _Slot(AbstractAsyncContextManager[Permit]):
         if self.patience is None or self.permit.done():
             return
         # Only stops that began or went on after the call queued up are its own.
-        left = self.patience.left - (self.rates.pause.closed(now) - self.closed)
-        if self.rates.pause.delay(1, now) > left:
+        left = self.patience.left - (self.pause.closed(now) - self.closed)
+        if self.pause.delay(now) > left:
             self.patience.gave_up = _(
                 "429: held back for longer than --patience allows ({seconds:g} s)",
                 seconds=self.patience.seconds,
@@ -212,7 +234,7 @@ class _Slot(AbstractAsyncContextManager[Permit]):
             self.permit.set_exception(error)
 
     async def __aenter__(self) -> Permit:
-        loop, pause, waiting = asyncio.get_running_loop(), self.rates.pause, self.limiter.waiting
+        loop, pause, waiting = asyncio.get_running_loop(), self.pause, self.limiter.waiting
         self.permit: asyncio.Future[Permit] = loop.create_future()
         # For how long 429s had stopped all calls when it began to wait.
         self.closed = pause.closed(loop.time())
@@ -248,15 +270,15 @@ class BotPlaces(AbstractAsyncContextManager[None]):
     Else our own load would draw 429s for the bot, which are counted as its failures.
     """
 
-    def __init__(self, limiter: Limiter, rates: Rates, own: AbstractAsyncContextManager[Any] | None) -> None:
-        self._limiter, self._rates, self._own = limiter, rates, own or nullcontext()
+    def __init__(self, limiter: Limiter, own: AbstractAsyncContextManager[Any] | None) -> None:
+        self._limiter, self._pause, self._own = limiter, Pause(), own or nullcontext()
         self._entered: dict[asyncio.Task[Any] | None, AsyncExitStack] = {}
 
     async def __aenter__(self) -> None:
         """Waits for a place."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._own)
-            await stack.enter_async_context(self._limiter.slot(DIALOGUE, self._rates, is_bot=True))
+            await stack.enter_async_context(self._limiter.slot(DIALOGUE, self._pause, is_bot=True))
             self._entered[asyncio.current_task()] = stack.pop_all()
 
     async def __aexit__(self, *error: object) -> None:

@@ -141,26 +141,6 @@ def test_an_endpoint_shows_neither_key_nor_query() -> None:
     assert "sk-secret" not in f"{judge} {judge!r} {judge.model_dump()} {judge.model_dump_json()}"
 
 
-def test_requests_and_tokens_a_minute_are_given_for_all_or_for_one_role() -> None:
-    """The role's own variable goes before --rpm and --tpm; panel and provider models have them, too."""
-    limits = {"REHEARSAL_USER_RPM": "30", "REHEARSAL_JUDGE_TPM": "9000", "REHEARSAL_EMBED_RPM": "1"}
-    environ = {"OPENAI_API_KEY": "sk-x"} | limits
-    settings = Settings(rpm=500, tpm=80_000, demo_model="anthropic:claude")
-    found = endpoints(settings, environ)
-
-    given = {role: (endpoint.rpm, endpoint.tpm) for role, endpoint in found.items() if endpoint}
-    rest = {"embed": (1, 80_000), "demo": (500, 80_000)}
-    assert given == {"user": (30, 80_000), "judge": (500, 9000)} | rest
-    assert [(each.rpm, each.tpm) for each in further_judges(("other",), settings, environ)] == [(500, 9000)]
-
-
-@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
-def test_a_limit_that_is_none_is_told(value: str) -> None:
-    """By the name of its variable."""
-    with pytest.raises(InputError, match=r"REHEARSAL_USER_RPM .*whole number from 1"):
-        endpoints(Settings(), {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": value})
-
-
 @pytest.mark.parametrize(
     "pasted",
     [

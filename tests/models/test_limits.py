@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.limiter import DIALOGUE, GRADING, Limiter
-from simulator.models.rates import REQUESTS, TOKENS, Permit, Rates, Window
+from simulator.models.limiter import DIALOGUE, GRADING, Limiter, Pause, Permit
 from tests.properties import examples
 from tests.virtual_time import run_virtually
 
-# The rates of a model without limits.
-FREE = Rates()
+# The pause of a model that nobody has stopped.
+FREE = Pause()
 
 
 async def at_rest() -> None:
@@ -230,41 +229,3 @@ async def test_a_grade_follows_seven_calls_of_the_dialogue() -> None:
 
     assert order.index("g1") == 7
     assert order.index("g2") == 14
-
-
-async def _timed(limiter: Limiter, rates: Rates, priority: int = GRADING, tokens: float = 0.0) -> float:
-    """When the call went in."""
-    async with limiter.slot(priority, rates, tokens=tokens) as place:
-        await asyncio.sleep(0.2)
-        return place.entered - 1000
-
-
-def test_calls_keep_to_the_requests_of_a_minute() -> None:
-    """Thirty calls at ten a minute: ten at once, ten a minute later, ten two minutes later."""
-
-    async def main() -> list[float]:
-        limiter, rates = Limiter(64), Rates([Window(REQUESTS, 10)])
-        return await asyncio.gather(*(_timed(limiter, rates) for _ in range(30)))
-
-    entered = run_virtually(main())
-    assert [round(at // 60) for at in entered] == [0] * 10 + [1] * 10 + [2] * 10
-    assert 121 <= max(entered) < 121.5
-
-
-def test_a_large_call_of_the_dialogue_is_not_overtaken_for_ever() -> None:
-    """Small grades under the same limit, of another model too, wait behind it: it goes with its tokens."""
-
-    async def main() -> tuple[float, list[float]]:
-        limiter, rates = Limiter(64), Rates([Window(TOKENS, 1000)])
-        first = asyncio.create_task(_timed(limiter, rates, tokens=600))
-        await asyncio.sleep(0)
-        large = asyncio.create_task(_timed(limiter, rates, DIALOGUE, tokens=900))
-        await asyncio.sleep(0)
-        of_both = [rates, Rates(rates.configured)] * 4
-        small = [asyncio.create_task(_timed(limiter, each, tokens=100)) for each in of_both]
-        await first
-        return await large, [await each for each in small]
-
-    large, small = run_virtually(main())
-    assert 60.5 <= large < 61
-    assert min(small) >= large

@@ -14,9 +14,8 @@ from simulator.core import shelves
 from simulator.core.errors import ModelFailure, Outage
 from simulator.core.messages import shown
 from simulator.core.settings import load_settings
-from simulator.models.limiter import Limiter
+from simulator.models.limiter import Limiter, Pause
 from simulator.models.patience import Notices, Patience, wait_after
-from simulator.models.rates import Pause, Rates
 from simulator.models.refusals import NoAnswer
 from tests.asking import FIRST
 from tests.scripted_models import ASKED, GOOD, connected, model_at, waiting
@@ -95,9 +94,9 @@ async def test_waiting_for_a_place_of_our_own_costs_nothing() -> None:
         assert len(await asyncio.gather(*said)) == 10
 
 
-async def place(limiter: Limiter, rates: Rates, patience: Patience) -> None:
+async def place(limiter: Limiter, pause: Pause, patience: Patience) -> None:
     """Waits for a place, and leaves it."""
-    async with limiter.slot(0, rates, patience=patience):
+    async with limiter.slot(0, pause, patience=patience):
         pass
 
 
@@ -107,7 +106,7 @@ async def test_nothing_of_a_call_is_kept_once_it_has_its_place() -> None:
     try:
         patience = Patience(10)
         known = weakref.ref(patience)
-        await place(Limiter(1), Rates(), patience)
+        await place(Limiter(1), Pause(), patience)
         del patience
         assert known() is None
     finally:
@@ -119,18 +118,18 @@ def test_what_a_429_holds_up_counts() -> None:
 
     async def main() -> tuple[float, float, float]:
         loop = asyncio.get_running_loop()
-        limiter, rates = Limiter(1), Rates()
+        limiter, pause = Limiter(1), Pause()
         patient, hasty, began = Patience(120), Patience(20), loop.time()
-        rates.pause.hold(10, began)
-        waiting = asyncio.create_task(place(limiter, rates, Patience(20)))
+        pause.hold(10, began)
+        waiting = asyncio.create_task(place(limiter, pause, Patience(20)))
         await asyncio.sleep(0)
-        limiter.hold(rates, 30)
+        limiter.hold(pause, 30)
         with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
             await waiting
         with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
-            await place(limiter, rates, hasty)
+            await place(limiter, pause, hasty)
         at_once = loop.time() - began
-        await place(limiter, rates, patient)
+        await place(limiter, pause, patient)
         waited, spent = loop.time() - began, patient.spent
         limiter.close()
         assert spent == pytest.approx(waited, abs=0.1)
@@ -163,14 +162,14 @@ def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines == ["waiting 60 s: busy", "waiting 2 s: 503", "waiting 7 s: 503", "waiting 30 s: busy"]
 
 
-def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pause_that_lets_nobody_in_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is under way for a while: whoever watches knows why, also without a terminal."""
 
     async def main() -> None:
-        notices, rates = Notices(), Rates()
+        notices, pause = Notices(), Pause()
         limiter = Limiter(1, lambda seconds: notices.waiting("x", seconds, "the endpoint is full"))
-        rates.pause.hold(40, asyncio.get_running_loop().time())
-        await place(limiter, rates, Patience(120))
+        pause.hold(40, asyncio.get_running_loop().time())
+        await place(limiter, pause, Patience(120))
         limiter.close()
 
     run_virtually(main())

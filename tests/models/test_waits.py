@@ -82,3 +82,28 @@ def test_whatever_a_body_holds_is_a_wait_or_none(body: str) -> None:
     """Never an error, nor a number that cannot be waited for."""
     seconds = wait_asked_for({}, body)
     assert seconds is None or 0 <= seconds < float("inf")
+
+
+def test_milliseconds_are_more_exact_than_seconds() -> None:
+    """retry-after-ms goes first; neither is no wait asked for."""
+    assert wait_asked_for({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
+    assert [wait_asked_for({"retry-after-ms": ms, "retry-after": "1"}) for ms in ("0", "-1")] == [0, 1]
+    assert wait_asked_for({"retry-after": "0"}) == 0
+    assert wait_asked_for({}) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("Sat, 21 Nov 2026 09:00:30 GMT", 30),
+        ("Sat, 21 Nov 2026 18:00:30 +0900", 30),
+        ("Sat, 21 Nov 2026 09:00:30 -0000", 30),
+        ("Sat, 21 Nov 2026 09:00:00 GMT", 0),
+        ("Sat, 21 Nov 2026 08:59:59 GMT", None),
+    ],
+)
+def test_a_date_is_read_by_the_clock_of_whoever_sent_it(asked: str, seconds: float | None) -> None:
+    """Whatever this machine's clock says; what is over is no wait asked for."""
+    sent = {"date": "Sat, 21 Nov 2026 09:00:00 GMT", "retry-after": asked}
+
+    assert wait_asked_for(sent) == seconds

@@ -41,7 +41,7 @@ from simulator.core.errors import InputError, Outage, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import models_named
 from simulator.core.secrets import missing_secrets
-from simulator.core.settings import PREFIX, Settings
+from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Ended, Query, Usage
 from simulator.lab.dask import worker
 from simulator.lab.dask.settings import DaskSettings
@@ -97,20 +97,14 @@ class Cluster:
                 patience=START_TIMEOUT,
             )
             raise InputError(msg)
-        # A worker needs a place, a conversation and a request a minute of its own, or it would stand idle.
-        rates = [end.rpm for end in self.context.endpoints.values() if end and end.rpm]
-        self.addresses = there[: min(settings.concurrency, settings.calls, max(1, len(self.plan)), *rates)]
+        # A worker needs a place and a conversation of its own, or it would stand idle.
+        self.addresses = there[: min(settings.concurrency, settings.calls, max(1, len(self.plan)))]
         self._setup = self._packed().model_dump_json()
         await self._set_up()
 
     def _packed(self) -> Setup:
         """What workers need."""
         context, settings, n = self.context, self.context.settings, len(self.addresses)
-        limits = {
-            f"{PREFIX}{role}_{limit}".upper(): str(max(1, most // n)) if most else ""
-            for role, end in context.endpoints.items()
-            for limit, most in (("rpm", end and end.rpm), ("tpm", end and end.tpm))
-        }
         # Named as this process found them: a default or a variable may be another one there.
         of_models = models_named(context.models())
         offered = context.offered(self.plan)
@@ -124,7 +118,6 @@ class Cluster:
             personas=tuple(context.personas.values()),
             cases=tuple(offered["cases"]) if needs_cases else (),
             models=worker.models(context),
-            limits=limits,
             folder=None if DaskSettings.of(settings).scheduler else str(Path.cwd()),
         )
 

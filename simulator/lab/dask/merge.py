@@ -40,7 +40,7 @@ from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, 
 MERGED_NOTE = "merged"
 # Settings that may differ between the parts of one run: which part it is, how fast, for how much. All others
 # decide what was asked and how it was graded.
-_FREE_SETTINGS = frozenset({"causes", "shard", "concurrency", "calls", "rpm", "tpm", "budget"})
+_FREE_SETTINGS = frozenset({"causes", "shard", "concurrency", "calls", "budget"})
 # A message names this many differences; longer values are cut (characters).
 _LISTED, _MAX_VALUE = 3, 40
 # Notes that belong to one file only: its position in the plan, its sources, the sheet it was pushed to.

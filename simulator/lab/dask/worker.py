@@ -132,9 +132,8 @@ def difference(here: Mapping[str, str], there: Mapping[str, str]) -> Message | N
 class Setup(BaseModel):
     """What a worker needs for a run, beside files and keys.
 
-    `models` are those that the driver would use, by role; `limits` are environment variables with this
-    worker's share of each role's requests and tokens a minute. `folder` is where a worker on this machine
-    plays it; None means the folder in which a worker elsewhere was started.
+    `models` are those that the driver would use, by role. `folder` is where a worker on this machine plays
+    it; None means the folder in which a worker elsewhere was started.
     """
 
     run: str
@@ -142,7 +141,6 @@ class Setup(BaseModel):
     personas: tuple[Persona, ...]
     cases: tuple[Case, ...]
     models: dict[str, str]
-    limits: dict[str, str]
     folder: str | None
 
 
@@ -216,8 +214,6 @@ class WorkerSession:
             opened.enter_context(contextlib.chdir(setup.folder or Path.cwd()))
             # A worker process outlives the run, and the next one may have another bot.py.
             opened.callback(_forget_modules, set(sys.modules), list(sys.path))
-            # Where endpoints look, and the models of a panel, which are no roles.
-            os.environ.update(setup.limits)
             settings = stored_settings(setup.settings)
             plugins.offer()
             self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)

@@ -276,7 +276,7 @@ async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
         "offline": False, "limit": 6, "turns": 2, "judges": ("turn", "fluency"),
         "workers": 2,
         "adapter": "bot.py:answer", "user_model": "u", "judge_model": "j", "embed_model": "lexical",
-        "demo_model": "lexical", "prices": {"u": price, "j": price}, "concurrency": 4, "rpm": 100_000,
+        "demo_model": "lexical", "prices": {"u": price, "j": price}, "concurrency": 4,
     }  # fmt: skip
     write("bot.py", "def answer(query):\n    return 'はい。'\n")
     async with OpenAIServer() as server:
