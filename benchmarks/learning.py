@@ -23,8 +23,8 @@ from simulator.api.learning import rows_of_file
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, RedRules, Score
 from simulator.grading.desk import NO_DESK
-from simulator.grading.proposing import Labelled, Proposal, checked
-from simulator.results.learning import LabelledRow, RubricComparison, compare_rubrics, halves
+from simulator.grading.proposing import LabelledRow, Proposal, checked
+from simulator.results.learning import RubricComparison, compare_rubrics, halves
 from simulator.results.red import is_red_alone
 
 HERE = Path(__file__).parent
@@ -57,11 +57,7 @@ def desk(language: Language, replies: dict[str, Any]) -> None:
     rows = rows_of_file(str(ROWS / f"desk_{language}.jsonl"))
     before, after = ({key: is_marked(g) for key, g in replies[name].items()} for name in ("before", "after"))
     learn, held = halves(rows, SEED)
-    differing = [
-        Labelled(r.label, r.question, r.context, r.bad, before[r.question], "", r.comments)
-        for r in learn
-        if r.bad != before[r.question]
-    ]
+    differing = [r._replace(marked=before[r.question]) for r in learn if r.bad != before[r.question]]
     proposed = checked(Proposal.model_validate(replies["proposal"]), differing, NO_DESK, language)
     agreed = sum(row.bad == before[row.question] for row in rows)
     compared = compare_rubrics((r.question, r.bad, before[r.question], after[r.question]) for r in held)

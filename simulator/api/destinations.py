@@ -48,8 +48,9 @@ from simulator.sheets.excel import newest_first, read_edited, save
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull, push
 from simulator.sheets.model import COLUMNS, PulledRow, Worksheet
-from simulator.storage.results import report_language
+from simulator.storage.results import report_language, run_of
 from simulator.storage.run_file import RUN_FILE, add_note, read_run, run_ids
+from simulator.storage.schema import snapshot
 from simulator.storage.words import in_document, note_written, save_release_decision, save_verdicts
 from simulator.testset.failures import save_tests
 
@@ -131,8 +132,7 @@ def read_earlier_words(settings: Settings) -> None:
     It is read where the new run will be written, too. What cannot be read now is read, or said, then.
     """
     if "xlsx" in settings.to:
-        folders = (settings.runs / name for name in reversed(run_ids(settings.runs)))
-        if book := next(filter(None, map(_newest_workbook, folders)), None):
+        for book in reversed(_unread_workbooks(settings.runs, run_ids(settings.runs))):
             _keep_words_of(book, settings.runs, settings.tests)
     if "sheets" in settings.to:
         with contextlib.suppress(RehearsalError):
@@ -266,18 +266,31 @@ def _function(name: str) -> Callable[..., Any]:
 def _workbook(output: ReportOutput) -> Path:
     """Writes report.xlsx, with what the team wrote into workbooks of earlier runs of the folder."""
     folder = output.folder.resolve()
-    before = takewhile(lambda name: name != folder.name, run_ids(folder.parent))
-    earlier = [folder.parent / name for name in before]
-    context = output.context
-    # The newest workbook of this run, and of the last one that has any.
-    newest = [_newest_workbook(place) for place in (folder, *reversed(earlier))]
-    for book in filter(None, (newest[0], next(filter(None, newest[1:]), None))):
+    before = [*takewhile(lambda name: name != folder.name, run_ids(folder.parent))]
+    own, unread = _newest_workbook(folder), _unread_workbooks(folder.parent, before)
+    for book in unread[1:]:
+        say(_("{path}: saved after a later run began; what it says is kept with its own run.", path=book))
+    for book in (*reversed(unread), *([own] if own else [])):
         for line in _keep_words_of(book, folder.parent, output.settings.tests):
             say(line)
-    made = _worksheets(output, document_of(newest[0]) if newest[0] else "")
-    path: Path = save(made, folder / RUN_FILE, context.language, earlier=earlier)
+    made = _worksheets(output, document_of(own) if own else "")
+    earlier = [folder.parent / name for name in before]
+    path: Path = save(made, folder / RUN_FILE, output.context.language, earlier=earlier)
     note_written(folder / RUN_FILE, document_of(path))
     return path
+
+
+def _unread_workbooks(runs: Path, names: Sequence[str]) -> list[Path]:
+    """Workbooks of these runs in which people may have written since they were read.
+
+    First that of the last run that has one, then older ones that were saved after that run had begun.
+    """
+    books = [book for name in reversed(names) if (book := _newest_workbook(runs / name))]
+    with contextlib.suppress(RehearsalError, IndexError):
+        with snapshot(books[0].with_name(RUN_FILE)) as file, contextlib.closing(file):
+            began = run_of(file).created.timestamp()
+        return [books[0], *(book for book in books[1:] if book.stat().st_mtime > began)]
+    return books[:1]
 
 
 def _keep_words_of(workbook: Path, runs: Path, tests: Path) -> list[Message]:

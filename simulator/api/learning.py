@@ -30,7 +30,15 @@ from simulator.core.types import Language, Results, Score, Spending
 from simulator.grading.cause import context_key
 from simulator.grading.desk import MOST_CLAUSES, Clause, DeskHistory, DeskRules, read_desk, write_desk
 from simulator.grading.grading import Grading
-from simulator.grading.proposing import Labelled, ProposalPrompt, Proposed, one_line, propose
+from simulator.grading.proposing import (
+    MOST_AGREED,
+    MOST_DIFFERING,
+    LabelledRow,
+    ProposalPrompt,
+    Proposed,
+    one_line,
+    propose,
+)
 from simulator.grading.rubric import Rubric
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger, total_spending
@@ -38,7 +46,6 @@ from simulator.results.judge_records import CheckedLabels, save_record, today
 from simulator.results.learning import (
     LEAST_QUESTIONS,
     Halves,
-    LabelledRow,
     Learned,
     compare_rubrics,
     halves,
@@ -144,10 +151,8 @@ class Learning:
         """Calls, tokens and dollars at most: every row by today's rubric, the held half by the new one."""
         graded = [*self.rows, *self.halves.held]
         most = grading_estimate(self.context, {self.judge}, (row.context for row in graded))
-        shown = [
-            Labelled(r.label, r.question, r.context, r.bad, not r.bad, "", r.comments) for r in self.rows
-        ]
-        messages = ProposalPrompt().messages(shown[:40], shown[40:52], self.desk, "", self.language)
+        shown = self.rows[:MOST_DIFFERING], self.rows[MOST_DIFFERING:][:MOST_AGREED]
+        messages = ProposalPrompt().messages(*shown, self.desk, "", self.language)
         size = sum(tokens(message["content"]) for message in messages)
         model = self.context.models()["judge"]
         return total_spending([most, self.context.ledger.prices.spending(model, 1, size, LONGEST_REPLY)])
@@ -162,8 +167,11 @@ class Learning:
     async def _learn(self, progress: Callable[..., None]) -> Learned:
         before = await self._graded(self.context.grading, self.rows, progress)
         withdrawn = {label for clause in self.desk.withdrawn for label in clause.labels}
-        learn = [row for row in self.halves.learn if row.label in before]
-        shown = [self._labelled(row, before[row.label]) for row in learn]
+        shown = [
+            row._replace(marked=self._is_marked(before[row.label]), reason=before[row.label].reason)
+            for row in self.halves.learn
+            if row.label in before
+        ]
         differing = [row for row in shown if row.bad != row.marked and row.label not in withdrawn]
         asked = (row for row in self.split if not row.expected)
         split = tuple(Clause(text=row.context.turn.user, labels=(row.label,)) for row in asked)
@@ -184,7 +192,8 @@ class Learning:
         assert model is not None  # noqa: S101 - checked when it was made
         agreed = [row for row in shown if row.bad == row.marked]
         # Both kinds among the agreements, as long as there are any.
-        agreed = [row for pair in zip(*_by_kind(agreed), strict=False) for row in pair] or agreed
+        by_kind = ([row for row in agreed if row.bad is kind] for kind in (True, False))
+        agreed = [row for pair in zip(*by_kind, strict=False) for row in pair] or agreed
         guidelines = self.context.grading.frame.guidelines(self.language)
         proposed = await propose(
             model,
@@ -218,18 +227,10 @@ class Learning:
             )
             return outcome._replace(why=why)
         write_desk(desk)
-        rubric = after[both[0].label].rubric
         answers = tuple((row.question, row.bad, self._is_marked(after[row.label])) for row in both)
-        save_record(
-            CheckedLabels(
-                judge=self.judge,
-                rubric=rubric,
-                model=outcome.model,
-                source=SOURCE,
-                date=today(),
-                answers=answers,
-            )
-        )
+        about = {"judge": self.judge, "rubric": after[both[0].label].rubric, "model": outcome.model}
+        checked = {**about, "source": SOURCE, "date": today(), "answers": answers}
+        save_record(CheckedLabels.model_validate(checked))
         return outcome
 
     def _of_lead(self) -> Iterator[Clause]:
@@ -266,14 +267,6 @@ class Learning:
 
     def _is_marked(self, score: Score) -> bool:
         return is_red_alone(score, self.settings.red)
-
-    def _labelled(self, row: LabelledRow, score: Score) -> Labelled:
-        marked = self._is_marked(score)
-        return Labelled(row.label, row.question, row.context, row.bad, marked, score.reason, row.comments)
-
-
-def _by_kind(rows: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
-    return [row for row in rows if row.bad], [row for row in rows if not row.bad]
 
 
 def is_labelled_answers(source: str) -> bool:

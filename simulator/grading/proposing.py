@@ -85,16 +85,24 @@ class Proposal(Reply):
     unclear: Annotated[list[UnclearDraft], BeforeValidator(_items)] = Field(default=[])
 
 
-class Labelled(NamedTuple):
-    """An answer as people and the judge see it; `label` is the id of what people said."""
+class LabelledRow(NamedTuple):
+    """An answer that people called good or bad, whatever they saw of a judge's grade.
+
+    `label` is the id of what they said: run, conversation and turn, or the row of a file. `split` says that
+    they differ from each other: `bad` is then what most of them said, and nothing is learned from it but
+    what the lead says that the desk expects there (`expected`, empty where the lead was not asked). `marked`
+    and `reason` are the judge's, once it has graded the answer.
+    """
 
     label: str
     question: str
     context: GradingContext
     bad: bool
-    marked: bool
-    reason: str
-    comments: tuple[str, ...]
+    comments: tuple[str, ...] = ()
+    split: bool = False
+    expected: str = ""
+    marked: bool = False
+    reason: str = ""
 
 
 class Proposed(NamedTuple):
@@ -114,8 +122,8 @@ class ProposalPrompt:
 
     def messages(
         self,
-        differing: Sequence[Labelled],
-        agreed: Sequence[Labelled],
+        differing: Sequence[LabelledRow],
+        agreed: Sequence[LabelledRow],
         desk: DeskRules,
         guidelines: str,
         language: Language,
@@ -155,7 +163,7 @@ class ProposalPrompt:
         return request(text(language, "system"), material)
 
 
-def _pieces(case: Labelled) -> Iterable[tuple[str, str]]:
+def _pieces(case: LabelledRow) -> Iterable[tuple[str, str]]:
     """What is shown of an answer: tag and text, shortened."""
     turn = case.context.turn
     yield "question", turn.user[:LONGEST_TEXT]
@@ -172,8 +180,8 @@ async def propose(
     model: Model,
     *,
     seed: int,
-    differing: Sequence[Labelled],
-    agreed: Sequence[Labelled],
+    differing: Sequence[LabelledRow],
+    agreed: Sequence[LabelledRow],
     desk: DeskRules,
     guidelines: str,
     language: Language,
@@ -186,7 +194,9 @@ async def propose(
     return checked(reply, differing, desk, language)
 
 
-def checked(reply: Proposal, differing: Sequence[Labelled], desk: DeskRules, language: Language) -> Proposed:
+def checked(
+    reply: Proposal, differing: Sequence[LabelledRow], desk: DeskRules, language: Language
+) -> Proposed:
     """What of a reply may be tried: rules that rest on answers to two questions, and answers as examples.
 
     A rule that says what one says already, or what a person withdrew, is left out; so is one that rests on
@@ -196,7 +206,7 @@ def checked(reply: Proposal, differing: Sequence[Labelled], desk: DeskRules, lan
     def line(text: str) -> str:
         return one_line(text, language)
 
-    def cases_of(numbers: Iterable[int]) -> list[Labelled]:
+    def cases_of(numbers: Iterable[int]) -> list[LabelledRow]:
         return [differing[number - 1] for number in dict.fromkeys(numbers) if 0 < number <= len(differing)]
 
     clauses: list[Clause] = []

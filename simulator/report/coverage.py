@@ -1,8 +1,9 @@
 """How much of the bot's articles a run tested, and at which rank came what its questions need."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
-from simulator.core.document import Cell, Section, Table, Text, figures_section
+from simulator.core.document import Section, Table, Text, figures_section
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
 from simulator.results.coverage import Coverage, Retrieval
 from simulator.results.figures import rounded
@@ -49,43 +50,35 @@ def _coverage_section(coverage: Coverage) -> Section:
 
 
 def _tables(coverage: Coverage) -> Iterator[Table]:
+    """Lists to look things up in: by folder, heading and tag, and the articles that are not tested."""
+    article, came = _("Article"), _("Came for questions")
     if coverage.topics:
-        rows = [(topic or _("(no folder)"), n, of) for topic, (n, of) in coverage.topics.items()]
-        rows.sort(key=lambda row: row[1] / row[2])
-        columns = _("Folder"), _("Tested"), _("Articles")
-        yield Table.of("topics", columns, rows[:_SHOWN], _("By folder"), folded=True)
+        topics = [(topic or _("(no folder)"), n, of) for topic, (n, of) in coverage.topics.items()]
+        topics.sort(key=lambda row: row[1] / row[2])
+        yield _folded("topics", _("By folder"), (_("Folder"), _("Tested"), _("Articles")), topics)
     if coverage.headings:
-        sections = [(n, id_, h) for id_, of in coverage.headings.items() for h, n in of.items()]
-        sections.sort(key=lambda section: section[0])
-        yield Table.of(
-            "headings",
-            (_("Article"), _("Heading"), _("Came for questions")),
-            [(id_, heading, Cell(text=str(n), number=n)) for n, id_, heading in sections[:_SHOWN]],
-            _("By heading, those that came least first"),
-            words=frozenset({1}),
-            folded=True,
-        )
+        headings = [(id_, heading, n) for id_, of in coverage.headings.items() for heading, n in of.items()]
+        headings.sort(key=itemgetter(2))
+        title = _("By heading, those that came least first")
+        yield _folded("headings", title, (article, _("Heading"), came), headings)
     if coverage.tags:
         columns = _("Tag"), pgettext("a number of them", "Questions"), _("Article never came")
-        of_tags = [(tag, *count) for tag, count in coverage.tags.items()]
-        yield Table.of("tags", columns, of_tags[:_SHOWN], _("By tag of the question"), folded=True)
+        tags = [(tag, *counts) for tag, counts in coverage.tags.items()]
+        yield _folded("tags", _("By tag of the question"), columns, tags)
     if coverage.complete and coverage.untested:
-        n = len(coverage.untested)
-        title = _("Articles that never came: {n}", n=n)
-        if coverage.named:
-            title = _("Articles that no question needs: {n}", n=n)
-        untested = [
-            (id_, coverage.titles[id_], Cell(text=str(n := coverage.retrieved.get(id_, 0)), number=n))
-            for id_ in coverage.untested[:_SHOWN]
-        ]
-        yield Table.of(
-            "untested",
-            (_("Article"), _("Title"), _("Came for questions")),
-            untested,
-            title,
-            words=frozenset({1}),
-            folded=True,
+        title = (
+            _("Articles that no question needs: {n}")
+            if coverage.named
+            else _("Articles that never came: {n}")
         )
+        titles, counts = coverage.titles, coverage.retrieved
+        untested = [(id_, titles[id_], counts.get(id_, 0)) for id_ in coverage.untested]
+        yield _folded("untested", title.format(n=len(untested)), (article, _("Title"), came), untested)
+
+
+def _folded(name: str, title: Text, columns: Iterable[Text], rows: Sequence[tuple[Text | int, ...]]) -> Table:
+    words = frozenset({1}) if rows and not isinstance(rows[0][1], int) else frozenset[int]()
+    return Table.of(name, columns, rows[:_SHOWN], title, words=words, folded=True)
 
 
 def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:

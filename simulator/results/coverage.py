@@ -14,8 +14,8 @@ another kind than the bot's nothing is said.
 """
 
 import contextlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -29,7 +29,7 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.types import Results, Run, Value
 from simulator.results.articles import article_of, names_of
 from simulator.results.figures import rounded
-from simulator.results.rows import RunTurns
+from simulator.results.rows import ConversationRow, RunTurns
 from simulator.storage.results import ArticleUse, article_use, run_of
 from simulator.storage.run_file import RUN_FILE, run_ids
 from simulator.storage.schema import snapshot
@@ -52,13 +52,6 @@ class Retrieval(Value):
     mrr: float
 
 
-class TagCount(NamedTuple):
-    """The questions with a tag, and those of them whose article never came."""
-
-    questions: int
-    absent: int
-
-
 class Coverage(Value):
     """What a run tested; articles are named by id, questions by case.
 
@@ -66,7 +59,8 @@ class Coverage(Value):
     that questions name or that were retrieved. `needed` and `retrieved` count questions by article. `absent`
     are questions whose article never came, `unknown` the ids that questions name and no article has, each
     with its questions. `tested_before` are articles that another of the last `runs` tested. `retrieval` is
-    None where nothing can be ranked. `headings` are those of articles that have several below their title,
+    None where nothing can be ranked. `tags` count questions, and those of them whose article never came.
+    `headings` are those of articles that have several below their title,
     each with the number of questions for which a passage with it, or from below it, came.
     """
 
@@ -79,7 +73,7 @@ class Coverage(Value):
     questions: int
     unanswerable: int
     handover: int
-    tags: dict[str, TagCount]
+    tags: dict[str, tuple[int, int]]
     retrieval: Retrieval | None
     runs: int = 1
     tested_before: frozenset[str] = frozenset()
@@ -133,7 +127,7 @@ class Coverage(Value):
             "handover": self.handover,
             "topics": {topic: {"tested": n, "articles": of} for topic, (n, of) in self.topics.items()},
             "headings": self.headings,
-            "tags": {tag: count._asdict() for tag, count in self.tags.items()},
+            "tags": {tag: {"questions": n, "absent": absent} for tag, (n, absent) in self.tags.items()},
             "runs": {"n": self.runs, "tested": len(over & self.titles.keys())},
         })  # fmt: skip
 
@@ -144,60 +138,57 @@ def topic_of(id_: str) -> str:
     return article_of(id_) if "#" in name else folder
 
 
+class _Asked(NamedTuple):
+    """A question of the run, the articles that it needs, and those that came for it."""
+
+    row: ConversationRow
+    needed: set[str]
+    came: set[str]
+
+
 def coverage_of(results: Results, run: RunTurns) -> Coverage:
     """What the run tested; its articles are those that it stored, else those that were named or came."""
     known = {article.id: article.title for article in results.articles}
     # Where the articles are not known, those that questions name.
-    index = _Index(known or dict.fromkeys((id_ for row in run.conversations for id_ in row.needed), ""))
-    needed, retrieved = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    names = known or dict.fromkeys((id_ for row in run.conversations for id_ in row.needed), "")
+    by_case: dict[str, _Asked] = {}
     unknown = defaultdict[str, dict[str, None]](dict)
-    wanted: dict[str, set[str]] = {}
-    came: dict[str, set[str]] = defaultdict(set)
-    unanswerable, handover, tags = set[str](), set[str](), dict[str, tuple[str, ...]]()
-    for row in run.conversations:
-        if not row.turns:
-            continue
-        if row.case not in tags:
-            tags[row.case] = row.tags
-            wanted[row.case] = set()
-            unanswerable |= {row.case} if row.answerable is False else set()
-            handover |= {row.case} if row.handover == "required" else set()
-            for id_ in row.needed:
-                if article := index.article(id_):
-                    needed[article].add(row.case)
-                    wanted[row.case].add(article)
-                else:
-                    unknown[id_][row.case] = None
-        for passage in {passage for turn in row.turns for passage in turn.retrieved}:
-            article = index.of_passage(*passage)
-            retrieved[article].add(row.case)
-            came[row.case].add(article)
-    shown = any(came.values())
-    absent = tuple(case for case, articles in wanted.items() if articles and not articles & came[case])
-    titles = known or dict.fromkeys((*needed, *retrieved), "")
-    titles = _of_the_languages(titles, needed.keys() | retrieved.keys())
-    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for case, of_case in tags.items():
-        for tag in of_case:
-            counts[tag][0] += 1
-            counts[tag][1] += case in absent
+    for row in (row for row in run.conversations if row.turns):
+        asked = by_case.setdefault(row.case, _Asked(row, set(), set()))
+        for id_ in row.needed:
+            if article := _named(id_, names):
+                asked.needed.add(article)
+            else:
+                unknown[id_][row.case] = None
+        passages = {passage for turn in row.turns for passage in turn.retrieved}
+        asked.came.update(_of_passage(*passage, names) for passage in passages)
+    questions = by_case.values()
+    needed = Counter(article for asked in questions for article in asked.needed)
+    retrieved = Counter(article for asked in questions for article in asked.came)
+    absent = [case for case, asked in by_case.items() if asked.needed and not asked.needed & asked.came]
+    tags = Counter(tag for asked in questions for tag in asked.row.tags)
+    absent_tags = Counter(tag for case in absent for tag in by_case[case].row.tags)
+    used = needed.keys() | retrieved.keys()
+    titles = _of_the_languages(known or dict.fromkeys((*needed, *retrieved), ""), used)
     return Coverage(
         titles=titles,
         complete=bool(known),
-        needed={id_: len(cases) for id_, cases in needed.items() if id_ in titles},
-        retrieved={id_: len(cases) for id_, cases in retrieved.items() if id_ in titles},
-        absent=absent if shown else (),
+        needed={id_: n for id_, n in needed.items() if id_ in titles},
+        retrieved={id_: n for id_, n in retrieved.items() if id_ in titles},
+        absent=tuple(absent) if retrieved else (),
         unknown={id_: tuple(cases) for id_, cases in unknown.items()},
-        questions=len(tags),
-        unanswerable=len(unanswerable),
-        handover=len(handover),
-        tags={tag: TagCount(*count) for tag, count in counts.items()},
-        retrieval=retrieval_of(run, index if known else None),
-        headings=_headings(results, index, titles),
+        questions=len(by_case),
+        unanswerable=sum(asked.row.answerable is False for asked in questions),
+        handover=sum(asked.row.handover == "required" for asked in questions),
+        tags={tag: (n, absent_tags[tag]) for tag, n in tags.items()},
+        retrieval=retrieval_of(run, known),
+        headings=_headings(results, names, titles),
     )
 
 
-def _headings(results: Results, index: "_Index", titles: Mapping[str, str]) -> dict[str, dict[str, int]]:
+def _headings(
+    results: Results, names: Container[str], titles: Mapping[str, str]
+) -> dict[str, dict[str, int]]:
     """Of articles with several headings below their title: for how many questions each came."""
     texts = {article.id: article.text for article in results.articles if article.id in titles}
     sections = {id_: [h for h in HEADING.findall(text) if h != titles[id_]] for id_, text in texts.items()}
@@ -208,7 +199,7 @@ def _headings(results: Results, index: "_Index", titles: Mapping[str, str]) -> d
     # Passages have to be read for it, which costs time.
     for talk in results.conversations if sections else ():
         for passage in (passage for turn in talk.turns for passage in turn.answer.passages or ()):
-            id_ = index.of_passage(passage.id, passage.source or "")
+            id_ = _of_passage(passage.id, passage.source or "", names)
             if id_ in came:
                 for heading in _headings_of(passage.text, texts[id_]):
                     if heading in came[id_]:
@@ -234,22 +225,17 @@ def _of_the_languages(titles: Mapping[str, str], used: Iterable[str]) -> dict[st
     return {id_: title for id_, title in titles.items() if id_.partition("/")[0] in asked}
 
 
-class _Index:
-    """Articles by all that passages and cases may call them; `titles` are by id."""
-
-    def __init__(self, titles: Mapping[str, str]) -> None:
-        self.titles = titles
-
-    def article(self, id_: str) -> str:
-        """The article that a case names; empty where none is called so."""
-        return next((name for name in names_of(id_, id_) if name in self.titles), "")
-
-    def of_passage(self, id_: str, source: str) -> str:
-        """The article of a retrieved passage; its own id where none is called so."""
-        return next((name for name in names_of(id_, source) if name in self.titles), article_of(id_))
+def _named(id_: str, articles: Container[str]) -> str:
+    """The article that a case names; empty where none is called so."""
+    return next((name for name in names_of(id_, id_) if name in articles), "")
 
 
-def retrieval_of(run: RunTurns, index: _Index | None = None) -> Retrieval | None:
+def _of_passage(id_: str, source: str, articles: Container[str]) -> str:
+    """The article of a retrieved passage; its own id where none is called so."""
+    return next((name for name in names_of(id_, source) if name in articles), article_of(id_))
+
+
+def retrieval_of(run: RunTurns, articles: Container[str] = ()) -> Retrieval | None:
     """At which rank came what each question needs; None where no question names anything that could come."""
     places: dict[str, list[int | None]] = defaultdict(list)
     recalls: dict[int, dict[str, list[float]]] = {k: defaultdict(list) for k in RANKS}
@@ -266,10 +252,10 @@ def retrieval_of(run: RunTurns, index: _Index | None = None) -> Retrieval | None
         for k, by_case in recalls.items():
             by_case[row.case].append(sum(rank <= k for rank in found) / len(needed))
     same_kind = any(rank for ranks in places.values() for rank in ranks)
-    if not same_kind and index:
+    if not same_kind and articles:
         # None came, and all that came are articles: the search is at fault, not the ids.
         came = {passage for row in run.conversations for turn in row.turns for passage in turn.retrieved}
-        same_kind = bool(came) and all(index.of_passage(*passage) in index.titles for passage in came)
+        same_kind = bool(came) and all(_of_passage(*passage, articles) in articles for passage in came)
     if not places or not most or not same_kind:
         return None
     reciprocal = (fmean(1 / rank if rank else 0.0 for rank in ranks) for ranks in places.values())
@@ -289,17 +275,12 @@ def _rank(needed: str, retrieved: Sequence[tuple[str, str]]) -> int | None:
 def over_last_runs(coverage: Coverage, run: Run, runs: Path) -> Coverage:
     """The same, with what the other of the last runs of a folder tested: of the same bot and articles."""
     uses = list(_last_uses(run, runs))
-    index = _Index(coverage.titles)
-    tested = frozenset(
-        article
-        for use in uses
-        for article in (
-            map(index.article, use.needed)
-            if use.needed
-            else (index.of_passage(*passage) for passage in use.retrieved)
-        )
-    )
-    changes = {"runs": 1 + len(uses), "tested_before": tested & coverage.titles.keys()}
+    tested = set[str]()
+    for use in uses:
+        came = () if use.needed else use.retrieved
+        tested.update(_named(id_, coverage.titles) for id_ in use.needed)
+        tested.update(_of_passage(*passage, coverage.titles) for passage in came)
+    changes = {"runs": 1 + len(uses), "tested_before": frozenset(tested & coverage.titles.keys())}
     return coverage.model_copy(update=changes)
 
 

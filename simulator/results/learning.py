@@ -18,29 +18,12 @@ from typing import Any, NamedTuple
 from simulator.core.messages import Message
 from simulator.core.types import GradingContext, HumanVerdict, RedRules, Results
 from simulator.grading.desk import PATH, Clause
-from simulator.grading.proposing import Proposed
+from simulator.grading.proposing import LabelledRow, Proposed
 from simulator.results.review import TOP_GRADE, is_called_bad, red_line
 from simulator.results.significance import ALPHA, sign_test
 
 # So many labelled questions are needed in each half.
 LEAST_QUESTIONS = 10
-
-
-class LabelledRow(NamedTuple):
-    """An answer that people called good or bad, whatever they saw of a judge's grade.
-
-    `label` is the id of what they said: run, conversation and turn, or the row of a file. `split` says that
-    they differ from each other: `bad` is then what most of them said, and nothing is learned from it but
-    what the lead says that the desk expects there (`expected`, empty where the lead was not asked).
-    """
-
-    label: str
-    question: str
-    context: GradingContext
-    bad: bool
-    comments: tuple[str, ...] = ()
-    split: bool = False
-    expected: str = ""
 
 
 class Halves(NamedTuple):
@@ -137,7 +120,7 @@ def votes_of(verdicts: Sequence[HumanVerdict], rules: RedRules) -> list[bool] | 
 def row_of(
     label: str, question: str, context: GradingContext, votes: Sequence[bool], comments: tuple[str, ...]
 ) -> LabelledRow:
-    """A row by its votes; as many for as against are a split, and so is any vote against two."""
+    """A row by its votes: any vote against the others is a split."""
     bad = sum(votes) * 2 > len(votes)
     return LabelledRow(label, question, context, bad, comments, split=len({*votes}) > 1)
 

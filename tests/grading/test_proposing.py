@@ -6,7 +6,7 @@ import pytest
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.grading.desk import NO_DESK, Clause, DeskRules
-from simulator.grading.proposing import Labelled, Proposal, ProposalPrompt, checked
+from simulator.grading.proposing import LabelledRow, Proposal, ProposalPrompt, checked
 
 ORDERS = {
     "ja": (
@@ -22,7 +22,7 @@ ORDERS = {
 }
 
 
-def _labelled(number: int, order: str, place: str, language: Language) -> Labelled:
+def _labelled(number: int, order: str, place: str, language: Language) -> LabelledRow:
     texts = dict.fromkeys(("question", "answer", "reference", "judge", "comment"), f"text {number}")
     texts[place] = order
     case = Case(
@@ -31,7 +31,7 @@ def _labelled(number: int, order: str, place: str, language: Language) -> Labell
     turn = Turn(index=1, user=texts["question"], answer=Answer(text=texts["answer"]))
     seen = GradingContext(conversation=case.id, case=case, persona="", turn=turn)
     comments = (texts["comment"],)
-    return Labelled(f"run/{case.id}/1", case.id, seen, True, False, texts["judge"], comments)
+    return LabelledRow(f"run/{case.id}/1", case.id, seen, True, comments, reason=texts["judge"])
 
 
 @pytest.mark.parametrize("place", ["question", "answer", "reference", "judge", "comment"])

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from simulator.core.types import Answer, Case, GradingContext, Turn
-from simulator.results.learning import LabelledRow, compare_rubrics, halves, row_of
+from simulator.grading.proposing import LabelledRow
+from simulator.results.learning import compare_rubrics, halves, row_of
 from simulator.results.significance import sign_test
 
 

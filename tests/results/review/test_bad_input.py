@@ -125,3 +125,17 @@ def test_the_workbook_of_another_run_is_refused(run: Any, tmp_path: Path) -> Non
     assert f"rows is about {open_run().run.id}. Was another run written there?" in done.err
     assert len(done.err.splitlines()) == 1
     assert open_run().verdicts == ()
+
+
+def test_words_in_the_workbook_of_an_older_run_are_kept_with_that_run(run: Any) -> None:
+    """Written in after a later run had a workbook of its own: the next report says so, once."""
+    first, again = open_run().run.id, ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1")
+    run("report", first, "--to", "xlsx")
+    run(*again, "--to", "xlsx")
+    with Person(Path("runs", first, "report.xlsx")) as person:
+        person.type(TAB, 2, "コメント", "古いほうに書いた")
+    third = run(*again, "--to", "xlsx")
+    fourth = run(*again, "--to", "xlsx")
+
+    assert {verdict.comment for verdict in open_run(first).verdicts} == {"古いほうに書いた"}
+    assert [done.err.count("saved after a later run began") for done in (third, fourth)] == [1, 0]
