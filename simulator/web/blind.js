@@ -48,7 +48,8 @@
         return say(label("saved"), "saved");
       }
       const answer = await reply?.json().catch(() => undefined);
-      const other = reply?.status === 409 ? answer : undefined;
+      const { grade = null, comment = "" } = answer?.current || {};
+      const other = reply?.status === 409 ? { grade, comment } : undefined;
       state.grades[row.key] = other || was;
       if (now.comment !== was.comment) sessionStorage.setItem(draft(row), now.comment);
       show();

@@ -96,7 +96,7 @@
     } catch {
       return unsaved(at, changes, label("gone"));
     }
-    if (reply.status === 409) return conflict(at, changes, (await reply.json()).word);
+    if (reply.status === 409) return conflict(at, changes, (await reply.json()).current);
     if (!reply.ok) return unsaved(at, changes, (await reply.json().catch(() => ({}))).error || label("gone"));
     const { words: counted } = await reply.json();
     for (const [field, { now }] of Object.entries(changes)) {
@@ -546,7 +546,7 @@
         announce(label("decision_saved"));
         return progress();
       }
-      const other = reply?.status === 409 ? (await reply.json()).decision : undefined;
+      const other = reply?.status === 409 ? (await reply.json()).current || { verdict: "", by: "", on: "", reason: "" } : undefined;
       if (other) state.decision = other;
       open(now, other ? label("decision_other", { what: [titleOf("decision", other.verdict), other.by, other.on, other.reason]
         .filter(Boolean).join(" · ") || label("empty") }) : label("unsaved", { why: label("gone") }));

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,13 +31,10 @@ from simulator.storage.words import WORDS, Edit, Place, Word, decide_release, re
 LONGEST = 20_000
 Typed = Annotated[str, StringConstraints(max_length=LONGEST)]
 Name = Annotated[str, StringConstraints(max_length=80)]
-# What stays whole in a difference: figures, and words that are parted by blanks. All else is a sign each.
-_PIECE = re.compile(r"\d+(?:[.,]\d+)*|[A-Za-zÀ-ɏ']+|.", re.DOTALL)
-# Texts that share less (0..1) are two texts, and the signs that they happen to share mean nothing.
-_ALIKE = 0.3
-_CHANCE = re.compile(r"[ぁ-ゖー、。,.\s]{1,2}")
-# Pieces; what is longer is not compared sign by sign, which would take seconds.
-_MOST_PIECES = 4_000
+# What stays whole in a difference: figures, Latin words, and Japanese of one script.
+_PIECE = re.compile(r"\d+(?:[.,]\d+)*|[A-Za-zÀ-ɏ']+|[ぁ-ゖ]+|[ァ-ヺー]+|[一-鿿]+|.", re.DOTALL)
+# Texts that share less (0..1) are two texts, and so are texts of more pieces, which take seconds to compare.
+_ALIKE, _MOST_PIECES = 0.3, 4_000
 
 # What the controls say, with places that the page fills. What the worksheet Review has is called as there.
 LABELS: Mapping[str, Message | str] = {
@@ -299,8 +294,15 @@ def mark_of(path: Path) -> tuple[int, ...]:
 
 def word_json(word: HumanVerdict) -> dict[str, Any]:
     """What the page knows of a word: its turn, its fields, who wrote it and when."""
-    fields = word.model_dump(mode="json", include={"conversation", "turn", "source", *WORDS})
+    fields = word.model_dump(mode="json", include={"conversation", "turn", "source", "grade", *WORDS})
     return fields | {"by": word.reviewer, "at": word.given and word.given.isoformat()}
+
+
+def current_json(current: HumanVerdict | ReleaseDecision | None) -> dict[str, Any] | None:
+    """What counts in the place of a word that was refused, as the page knows it; None where nothing does."""
+    if current is None:
+        return None
+    return word_json(current) if isinstance(current, HumanVerdict) else current.model_dump()
 
 
 def plain_text(text: str) -> str:
@@ -314,24 +316,12 @@ def _plain(value: str | bool | None) -> str | bool | None:
 
 def _difference(before: str, after: str) -> Iterator[tuple[str, str]]:
     pieces = _PIECE.findall(before), _PIECE.findall(after)
-    if max(map(len, pieces)) > _MOST_PIECES:
-        pieces = before.splitlines(keepends=True), after.splitlines(keepends=True)
     matcher = SequenceMatcher(None, *pieces, autojunk=False)
-    blocks = [
-        ("".join(pieces[0][start:end]), "".join(pieces[1][begin:stop]))
-        for _kind, start, end, begin, stop in matcher.get_opcodes()
-    ]
-    if matcher.ratio() < _ALIKE:
-        blocks = [(before, after)]
-    # A kana or comma that both happen to have between two long changes is one of the changes.
-    long = [False, *(old != new and max(len(old), len(new)) > 3 for old, new in blocks), False]
-    same = [
-        old == new and not (long[n] and long[n + 2] and _CHANCE.fullmatch(old))
-        for n, (old, new) in enumerate(blocks)
-    ]
-    for is_same, run in groupby(zip(same, blocks, strict=True), key=itemgetter(0)):
-        removed, added = map("".join, zip(*(block for _same, block in run), strict=True))
-        if is_same:
+    are_two = max(map(len, pieces)) > _MOST_PIECES or matcher.ratio() < _ALIKE
+    blocks = [("replace", 0, None, 0, None)] if are_two else matcher.get_opcodes()
+    for kind, start, end, begin, stop in blocks:
+        removed, added = "".join(pieces[0][start:end]), "".join(pieces[1][begin:stop])
+        if kind == "equal":
             yield "", removed
             continue
         if removed:

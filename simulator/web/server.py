@@ -35,12 +35,18 @@ from simulator.core.document import Line, Report, Section
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import _, language_of, localised, shown
 from simulator.core.settings import load_settings
-from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.report.painters import html
 from simulator.storage.run_file import RUN_FILE
 from simulator.storage.words import OtherWord
-from simulator.web.blind import SeenGrade, WrittenGrade, blind_report, blind_state, save_grade
-from simulator.web.review import Compared, RunReview, WrittenAgain, WrittenDecision, WrittenWords, word_json
+from simulator.web.blind import WrittenGrade, blind_report, blind_state, save_grade
+from simulator.web.review import (
+    Compared,
+    RunReview,
+    WrittenAgain,
+    WrittenDecision,
+    WrittenWords,
+    current_json,
+)
 from simulator.web.runs import Runs
 
 HOST = "127.0.0.1"
@@ -155,25 +161,23 @@ class Pages:
             return web.Response(status=error.status)
         except ValidationError as error:
             return web.json_response({"error": str(error.errors()[0]["msg"])}, status=400)
+        except OtherWord as other:
+            return web.json_response({"current": current_json(other.current)}, status=409)
         except RehearsalError as error:
             if "text/html" in request.headers.get("Accept", ""):  # a page was asked for
-                return web.Response(
-                    body=_error_page(error), content_type="text/html", charset="utf-8", status=400
-                )
+                return _html(_error_page(error), status=400)
             return web.json_response({"error": localised(error.message)}, status=400)
 
     # --- What is asked for ---
 
     async def _first(self, _request: web.Request) -> web.Response:
-        page = await self._apart(lambda: html.page(self._list.report()))
-        return web.Response(body=page.encode(), content_type="text/html", charset="utf-8")
+        return _html(await self._apart(lambda: html.page(self._list.report()).encode()))
 
     async def _beside(self, request: web.Request) -> web.Response:
         review = self._review(request)
-        page = await self._apart(lambda: review.reading.beside)
-        if not page:
+        if not (page := await self._apart(lambda: review.reading.beside)):
             raise web.HTTPNotFound
-        return web.Response(body=page, content_type="text/html", charset="utf-8")
+        return _html(page)
 
     async def _asset(self, request: web.Request) -> web.Response:
         name = request.path.rpartition("/")[2]
@@ -182,14 +186,12 @@ class Pages:
 
     async def _page(self, request: web.Request) -> web.Response:
         review = self._review(request)
-        page = await self._apart(lambda: html.served(review.reading.page, "open.js", "open.css"))
-        return web.Response(body=page, content_type="text/html", charset="utf-8")
+        return _html(html.served(await self._apart(lambda: review.reading.page), "open.js", "open.css"))
 
     async def _blind_page(self, request: web.Request) -> web.Response:
         review = self._review(request)
         page = await self._apart(lambda: html.page(blind_report(review)).encode())
-        served = html.served(page, "blind.js", "open.css")
-        return web.Response(body=served, content_type="text/html", charset="utf-8")
+        return _html(html.served(page, "blind.js", "open.css"))
 
     async def _blind(self, request: web.Request) -> web.Response:
         review, by = self._review(request), request.query.get("by", "")
@@ -197,12 +199,7 @@ class Pages:
 
     async def _grade(self, request: web.Request) -> web.Response:
         review, written = self._review(request), await _read(request, WrittenGrade)
-        try:
-            await self._apart(lambda: save_grade(review, written))
-        except OtherWord as other:
-            fields = {"grade", "comment"}
-            current = other.current.model_dump(include=fields) if other.current else SeenGrade().model_dump()
-            return web.json_response(current, status=409)
+        await self._apart(lambda: save_grade(review, written))
         return web.json_response({})
 
     async def _state(self, request: web.Request) -> web.Response:
@@ -210,20 +207,11 @@ class Pages:
 
     async def _words(self, request: web.Request) -> web.Response:
         review, written = self._review(request), await _read(request, WrittenWords)
-        try:
-            words = await self._apart(lambda: review.write(written))
-        except OtherWord as other:
-            word = word_json(other.current) if isinstance(other.current, HumanVerdict) else None
-            return web.json_response({"word": word}, status=409)
-        return web.json_response({"words": words})
+        return web.json_response({"words": await self._apart(lambda: review.write(written))})
 
     async def _decision(self, request: web.Request) -> web.Response:
         review, written = self._review(request), await _read(request, WrittenDecision)
-        try:
-            await self._apart(lambda: review.decide(written))
-        except OtherWord as other:
-            current = other.current if isinstance(other.current, ReleaseDecision) else ReleaseDecision()
-            return web.json_response({"decision": current.model_dump()}, status=409)
+        await self._apart(lambda: review.decide(written))
         return web.json_response({})
 
     async def _difference(self, request: web.Request) -> web.Response:
@@ -271,6 +259,10 @@ class Pages:
     async def _apart(self, work: Callable[[], Result]) -> Result:
         """The result of what takes a while, on a thread of its own."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+
+def _html(page: bytes, status: int = 200) -> web.Response:
+    return web.Response(body=page, content_type="text/html", charset="utf-8", status=status)
 
 
 def _error_page(error: RehearsalError) -> bytes:
