@@ -1,6 +1,5 @@
 """What is made of a finished run: the context of its reports, its page, and the object of --json."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import ReportOutput, write_report
-from simulator.core.document import Report, Section
+from simulator.core.document import Report
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
@@ -134,17 +133,12 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         language=language,
         improvements=improvements_for(results, summary, settings),
         page=str(path.with_name("report.html")),
-        added=(*coverage_sections(coverage), *added_sections(results, summary, settings, added)),
+        added=(
+            *coverage_sections(coverage),
+            *filter(None, (build(results, summary, settings) for one in added for build in one.sections)),
+        ),
         remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),
     )
-
-
-def added_sections(
-    results: Results, summary: Summary, settings: Settings, added: Iterable[plugins.Plugin]
-) -> Iterator[Section]:
-    """The sections that plug-ins have of this run."""
-    builders = (build for plugin in added for build in plugin.sections)
-    yield from filter(None, (build(results, summary, settings) for build in builders))
 
 
 def json_object(context: ReportContext, path: Path) -> dict[str, Any]:

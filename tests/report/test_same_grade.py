@@ -8,6 +8,8 @@ from simulator.core.types import Results
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored
 
+ALIKE = [0.8] * 30
+
 
 def warned(results: Results, command: Command) -> str:
     """The warning on the terminal, empty without one; the page and Markdown have the same."""
@@ -20,15 +22,7 @@ def warned(results: Results, command: Command) -> str:
     return lines[0] if lines else ""
 
 
-@pytest.mark.parametrize(
-    ("grades", "expected"),
-    [
-        ([0.8] * 30, True),
-        ([1.0] * 45, True),
-        ([0.8] * 29, False),
-        ([0.8] * 40 + [1.0], False),
-    ],
-)
+@pytest.mark.parametrize(("grades", "expected"), [(ALIKE, True), (ALIKE[1:], False), ([*ALIKE, 1.0], False)])
 def test_thirty_answers_with_one_grade_are_told(
     grades: list[float], expected: bool, command: Command
 ) -> None:
@@ -36,45 +30,22 @@ def test_thirty_answers_with_one_grade_are_told(
     line = warned(a_result(grades_of(grades), "1-run"), command)
 
     assert line.startswith("! ") is expected
-    assert (f"（{5 * grades[0]:g}）" in line) is expected
+    assert ("（4）" in line) is expected
 
 
 def test_what_a_rule_decided_is_none_of_the_judges_own(command: Command) -> None:
     """A turn without an answer is the lowest by rule: the judge gave all others the same grade."""
-    results = a_result(grades_of([0.8] * 30 + [0.2]), "1-run")
+    results = a_result(grades_of([*ALIKE, 0.2]), "1-run")
     *scores, last = results.scores
     ruled = last.model_copy(update={"by_rule": True})
-    line = warned(results.model_copy(update={"scores": (*scores, ruled)}), command)
 
-    assert line
-
-
-def test_json_names_the_grade(command: Command) -> None:
-    """For programs, on the judge's own scale."""
-    stored(a_result(grades_of([0.8] * 30), "1-run"))
-    stored(a_result(grades_of([0.8] * 29 + [0.6]), "2-run"))
-
+    assert warned(results.model_copy(update={"scores": (*scores, ruled)}), command)
     assert command("report", "1-run", "--json").json["judges"]["turn"]["same_grade"] == 4
-    assert "same_grade" not in command("report", "2-run", "--json").json["judges"]["turn"]
 
 
 def test_who_counts_by_rule_may_find_all_alike(command: Command) -> None:
     """Thirty exact matches are thirty right answers; a trial is none to be relied on anyway."""
     assert not warned(a_result(grades_of([1.0] * 30), "1-run", judges=("exact_match",)), command)
-    trial = a_result(grades_of([1.0] * 30), "2-run")
+    trial = a_result(grades_of(ALIKE), "2-run")
     run = trial.run.model_copy(update={"offline": True})
     assert not warned(trial.model_copy(update={"run": run}), command)
-
-
-def test_a_judge_of_ones_own_is_warned_about_too(command: Command) -> None:
-    """Over recorded answers, from the command line."""
-    Path("mine.py").write_text("def kind(answer):\n    return 4\n", encoding="utf-8")
-    rows = "".join(f"料金{n}は？,{n}00円です。,{n}00円です。\n" for n in range(30))
-    Path("log.csv").write_text("question,answer,reference\n" + rows, encoding="utf-8")
-    done = command(
-        "evaluate", "log.csv", "--adapter", "recorded", "--judges", "mine.py:kind", "--to", "markdown"
-    )
-    text = next(Path("runs").glob("*/report.md")).read_text(encoding="utf-8")
-
-    assert done.code == 0
-    assert "どの回答にも同じ点" in text
