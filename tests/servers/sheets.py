@@ -84,7 +84,7 @@ class SheetsServer(LoopbackServer):
         return Person(self.store, key, email)
 
     def share(self, key: str, email: str = ROBOT, held: str = "writer") -> None:
-        """Share a spreadsheet; also with "anyone"."""
+        """Share a spreadsheet."""
         self.person(key).share(email, held)
 
     @property
@@ -146,10 +146,10 @@ class SheetsServer(LoopbackServer):
         status, body = self.accounts.exchange(form, self.token_uri)
         return _json(body, status)
 
-    def _admit(self, asked: LoggedRequest, method: str, access: Access, scopes: frozenset[str]) -> None:
+    def _admit(self, asked: LoggedRequest, method: str, access: Access) -> None:
         """Who is it, may they call at all, and not too often."""
         self._named(asked, method, access)
-        asked.account = self.accounts.caller(asked.header, method, scopes, self.auth)
+        asked.account = self.accounts.caller(asked.header, method, self.auth)
         project = asked.account.project if asked.account else "123456789012"
         if self.disabled:
             raise service_disabled(project)
@@ -159,7 +159,7 @@ class SheetsServer(LoopbackServer):
     def _sheets(self, asked: LoggedRequest) -> tuple[web.Response, bool]:
         method, parts = _routed(asked)
         access: Access = "read" if api.Call(method.name, {}, {}, {}, None).is_read else "write"
-        self._admit(asked, method.name, access, method.scopes)
+        self._admit(asked, method.name, access)
         if trouble := asked.meets("status", "reset"):
             return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
         query = checked_query(method, asked.query)

@@ -3,11 +3,10 @@
 import re
 from typing import NamedTuple
 
-from gspread.utils import column_letter_to_index, rowcol_to_a1
+from gspread.utils import column_letter_to_index
 
 _CELL = r"\$?([A-Za-z]{1,3})?\$?([1-9]\d*)?"
 _RANGE = re.compile(rf"{_CELL}(?::{_CELL})?")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 Bound = tuple[int | None, int | None]
 
 
@@ -36,11 +35,6 @@ class Box(NamedTuple):
         ]
 
 
-def column_name(index: int) -> str:
-    """0 is A, 26 is AA."""
-    return rowcol_to_a1(1, index + 1).rstrip("1")
-
-
 def parse_area(text: str) -> Area:
     """`A1`, `A1:B2`, `A2:Z`; KeyError when it is none of them."""
     found = _RANGE.fullmatch(text)
@@ -63,19 +57,3 @@ def _ordered(first: int | None, last: int | None) -> tuple[int, int | None]:
     if first is None or last is None:
         return (first if first is not None else last) or 0, None
     return min(first, last), max(first, last) + 1
-
-
-def cell_name(row: int, column: int) -> str:
-    """(0, 0) is A1."""
-    return f"{column_name(column)}{row + 1}"
-
-
-def quoted(title: str) -> str:
-    """A worksheet's title as it stands before the `!`."""
-    return title if _PLAIN.fullmatch(title) else "'" + title.replace("'", "''") + "'"
-
-
-def box_name(title: str, box: Box) -> str:
-    """The full name of a box, as Google echoes it."""
-    first, last = cell_name(box.top, box.left), cell_name(box.bottom - 1, box.right - 1)
-    return f"{quoted(title)}!{first}" if first == last else f"{quoted(title)}!{first}:{last}"

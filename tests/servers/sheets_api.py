@@ -42,9 +42,8 @@ class Call(NamedTuple):
 
 
 def role(store: Store, book: Spreadsheet, email: str) -> str:
-    """What an account may do with a file: its own share, everybody's, or its folder's."""
-    given = [book.permissions.get(name, "") for name in (email, "anyone")]
-    return max(given, key=("", "reader", "commenter", "writer", "owner").index)
+    """What an account may do with a file."""
+    return book.permissions.get(email, "")
 
 
 def answer(store: Store, call: Call) -> Json:
@@ -54,12 +53,11 @@ def answer(store: Store, call: Call) -> Json:
         raise not_found()
     if call.account:
         held = role(store, book, call.account.email)
-        if not held or (held in ("reader", "commenter") and not call.is_read):
+        if not held or (held == "reader" and not call.is_read):
             raise no_permission()
     if (method := METHODS.get(call.method)) is None:
         raise ApiError(501, f"{call.method}: Google knows this method, this server does not.")
-    caller, project = (call.account.email, call.account.project) if call.account else (None, None)
-    edit = Edit(book, caller, project)
+    edit = Edit(book, call.account.email if call.account else None)
     if call.is_read:
         return method(edit, call)
     earlier = book.copy()
@@ -75,18 +73,16 @@ def answer(store: Store, call: Call) -> Json:
 def _get(edit: Edit, call: Call) -> Json:
     # A mask decides alone whether cells are shown.
     fields = call.query.get("fields", "")
-    cells = "data" in fields or fields == "*" if fields else call.query.get("includeGridData", False)
-    return resource(edit.book, None, cells, edit.project)
+    return resource(edit.book, None, "data" in fields)
 
 
 def _get_by_filter(edit: Edit, call: Call) -> Json:
     boxes: dict[int, list[Box]] = {}
     for told in call.body.get("dataFilters") or []:
-        for sheet, box in metadata.boxes_of(edit.book, told, edit.project):
+        for sheet, box in metadata.boxes_of(edit.book, told):
             boxes.setdefault(sheet.id, []).append(box)
     fields = call.query.get("fields", "")
-    cells = "data" in fields if fields else bool(call.body.get("includeGridData"))
-    return resource(edit.book, boxes, cells, edit.project)
+    return resource(edit.book, boxes, "data" in fields)
 
 
 def _batch_update(edit: Edit, call: Call) -> Json:

@@ -65,7 +65,6 @@ def insert(edit: Edit, sheet: Sheet, axis: Axis, at: int, count: int) -> None:
     """New rows or columns; everything from `at` on moves."""
     edit.book.shift(inserted(sheet.id, axis, at, count))
     sheet.grid.resize(axis, sheet.grid.size(axis) + count)
-    edit.book.check_size()
 
 
 def _inherit(edit: Edit, span: Span, before: bool) -> None:

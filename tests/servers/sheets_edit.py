@@ -1,9 +1,8 @@
 """One caller's changes to one spreadsheet: masks, protection, cells."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.servers.sheets_a1 import Box, box_name
+from tests.servers.sheets_a1 import Box
 from tests.servers.sheets_errors import Json, invalid
 from tests.servers.sheets_grid import Cell
 from tests.servers.sheets_schema import Mask, mask
@@ -14,8 +13,6 @@ PROTECTED = (
     "You are trying to edit a protected cell or object. Please contact the spreadsheet owner to remove"
     " protection if you need to edit."
 )
-# Two names of one thing: what is written to one can be read from the other.
-_COLORS = ("backgroundColor", "foregroundColor", "tabColor", "headerColor", "firstBandColor")
 
 
 class Edit(NamedTuple):
@@ -23,7 +20,6 @@ class Edit(NamedTuple):
 
     book: Spreadsheet
     caller: str | None = None
-    project: str | None = None
 
     def sheet(self, told: Json) -> Sheet:
         """The worksheet that a GridRange, a DimensionRange or a request names."""
@@ -61,8 +57,7 @@ class Edit(NamedTuple):
 def _within(sheet: Sheet, box: Box) -> None:
     rows, columns = sheet.grid.rows, sheet.grid.columns
     if box.bottom > rows or box.top >= rows or box.right > columns or box.left >= columns:
-        where = box_name(sheet.title, box)
-        raise invalid(f"Range ({where}) exceeds grid limits. Max rows: {rows}, max columns: {columns}")
+        raise invalid(f"Range exceeds grid limits. Max rows: {rows}, max columns: {columns}")
     for name, start, end in (("Row", box.top, box.bottom), ("Column", box.left, box.right)):
         if start >= end:
             raise invalid(f"range.end{name}Index[{end}] must be after range.start{name}Index[{start}]")
@@ -86,49 +81,24 @@ def fields_of(told: Json, schema: str) -> Mask:
 def updated(old: Json, new: Json, tree: Mask) -> Json:
     """The old object with the masked fields taken from the new one; fields that it lacks are cleared."""
     if "*" in tree:
-        return dict(_paired({name: value for name, value in new.items() if value is not None}))
+        return {name: value for name, value in new.items() if value is not None}
     made = dict(old)
     for name, inner in tree.items():
         if inner:
             value: Any = updated(old.get(name) or {}, new.get(name) or {}, inner)
             value = value or None
         else:
-            value = _paired(new.get(name))
+            value = new.get(name)
         _set(made, name, value)
     return made
 
 
 def _set(made: Json, name: str, value: Any) -> None:
-    for key, entry in _aliases(name, value):
-        if entry is None or entry == "":
-            made.pop(key, None)
-        else:
-            made[key] = entry
-
-
-def _aliases(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if name.endswith("Style") and value == {}:
-        # A colour of no kind is none; a Color without parts is black.
-        value = None
-    yield name, value
-    if name in _COLORS:
-        yield name + "Style", None if value is None else {"rgbColor": value}
-    elif name.removesuffix("Style") in _COLORS:
-        yield name.removesuffix("Style"), (value or {}).get("rgbColor")
-
-
-def _paired(value: Any) -> Any:
-    """The value with every colour under both of its names."""
-    if isinstance(value, list):
-        return [_paired(inner) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    made: Json = {}
-    for name, inner in value.items():
-        for key, entry in _aliases(name, _paired(inner)):
-            if entry is not None:
-                made[key] = entry
-    return made
+    # A colour of no kind is none.
+    if value in (None, "") or (name.endswith("Style") and value == {}):
+        made.pop(name, None)
+    else:
+        made[name] = value
 
 
 def rows_of(told: Json) -> list[list[Json]]:

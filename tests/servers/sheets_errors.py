@@ -85,12 +85,6 @@ def invalid_credential(method: str) -> ApiError:
     return error
 
 
-def insufficient_scopes(method: str) -> ApiError:
-    """403 for an access token that was given for something else."""
-    told = _info("ACCESS_TOKEN_SCOPE_INSUFFICIENT", method=method)
-    return ApiError(403, "Request had insufficient authentication scopes.", details=[told])
-
-
 def service_disabled(project: str) -> ApiError:
     """403 while the API is switched off in the caller's project."""
     name = "Google Sheets API"

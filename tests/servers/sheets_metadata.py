@@ -6,11 +6,7 @@ from collections.abc import Iterator
 from tests.servers.sheets_a1 import Area, Box
 from tests.servers.sheets_edit import Edit
 from tests.servers.sheets_errors import Json, invalid
-from tests.servers.sheets_read import visible
 from tests.servers.sheets_state import Sheet, Spreadsheet, axis_of, grid_area, metadata_sheet
-
-# Characters of keys and values, for the spreadsheet and for each worksheet.
-MOST_CHARACTERS = 30_000
 
 
 def create(edit: Edit, told: Json) -> Json:
@@ -24,8 +20,7 @@ def create(edit: Edit, told: Json) -> Json:
     if any(known["metadataId"] == number for known in edit.book.metadata):
         raise invalid(f"A developer metadata with id {number} already exists.")
     made = {"metadataId": number, **given, "location": located(edit, given.get("location") or {})}
-    edit.book.metadata.append(made | {"project": edit.project})
-    _check_size(edit.book)
+    edit.book.metadata.append(made)
     return {"developerMetadata": made}
 
 
@@ -48,20 +43,10 @@ def located(edit: Edit, location: Json) -> Json:
     raise invalid("DeveloperMetadata.location must be set.")
 
 
-def _check_size(book: Spreadsheet) -> None:
-    sizes: dict[int | None, int] = {}
-    for told in book.metadata:
-        where = metadata_sheet(told)
-        size = len(told["metadataKey"]) + len(told.get("metadataValue") or "")
-        sizes[where] = sizes.get(where, 0) + size
-    if max(sizes.values(), default=0) > MOST_CHARACTERS:
-        raise invalid(f"Developer metadata exceeds the limit of {MOST_CHARACTERS} characters.")
-
-
-def matches(known: Json, one: Json, project: str | None) -> bool:
+def matches(known: Json, one: Json) -> bool:
     """Whether a data filter finds this piece of metadata."""
     lookup = one.get("developerMetadataLookup") or {}
-    return visible(known, project) and all(known.get(name) == wanted for name, wanted in lookup.items())
+    return all(known.get(name) == wanted for name, wanted in lookup.items())
 
 
 def _dimension_area(dimension: Json) -> Area:
@@ -69,7 +54,7 @@ def _dimension_area(dimension: Json) -> Area:
     return Area(start, end) if dimension.get("dimension") == "ROWS" else Area(0, None, start, end)
 
 
-def boxes_of(book: Spreadsheet, one: Json, project: str | None) -> Iterator[tuple[Sheet, Box]]:
+def boxes_of(book: Spreadsheet, one: Json) -> Iterator[tuple[Sheet, Box]]:
     """The parts of the spreadsheet that a data filter stands for: a range, or what metadata is bound to."""
     if one.get("gridRange") is not None:
         sheet = book.sheet_by_id(int(one["gridRange"].get("sheetId", 0)))
@@ -79,7 +64,7 @@ def boxes_of(book: Spreadsheet, one: Json, project: str | None) -> Iterator[tupl
     else:
         for known in book.metadata:
             number = metadata_sheet(known)
-            if matches(known, one, project) and number is not None:
+            if matches(known, one) and number is not None:
                 sheet = book.sheet_by_id(number)
                 dimension = known["location"].get("dimensionRange")
                 yield sheet, sheet.box(_dimension_area(dimension) if dimension else Area())

@@ -8,11 +8,11 @@ from gspread.utils import column_letter_to_index
 from tests.servers import sheets_dimensions as dimensions
 from tests.servers.sheets_a1 import Box, parse_area
 from tests.servers.sheets_cells import sort
-from tests.servers.sheets_edit import Edit, overlaps
+from tests.servers.sheets_edit import Edit
 from tests.servers.sheets_errors import Json
 from tests.servers.sheets_grid import Axis, moved
 from tests.servers.sheets_read import formatted
-from tests.servers.sheets_state import Sheet, Spreadsheet, Store, grid_area, grid_range
+from tests.servers.sheets_state import Sheet, Spreadsheet, Store, grid_range
 from tests.servers.sheets_values import write_value
 
 
@@ -20,12 +20,11 @@ class Person:
     """Somebody with the spreadsheet `key` open; rows are numbered from 1, columns are letters or headers.
 
     What is typed is read as the browser reads it: "1" is a number, "=1+1" a formula. Ranges, metadata and
-    formulas follow what moves. Editing where a warning stands is done and noted in `warnings`.
+    formulas follow what moves.
     """
 
     def __init__(self, store: Store, key: str, email: str = "mari@example.com") -> None:
         self.store, self.key, self.email = store, key, email
-        self.warnings: list[str] = []
 
     @property
     def book(self) -> Spreadsheet:
@@ -36,11 +35,6 @@ class Person:
         with self.store.lock:
             change(Edit(self.book, self.email))
             self.book.revision += 1
-
-    def _warn(self, sheet: Sheet, box: Box) -> None:
-        for told in sheet.lists["protectedRanges"]:
-            if told.get("warningOnly") and overlaps(grid_area(told["range"]), box):
-                self.warnings.append(told.get("description") or "You’re trying to edit part of this sheet.")
 
     def _column(self, sheet: Sheet, column: str, header: int = 1) -> int:
         for index in range(sheet.grid.columns):
@@ -80,7 +74,6 @@ class Person:
             bottom, right = area.top + len(values), area.left + max(map(len, values))
             sheet.grid.rows, sheet.grid.columns = max(sheet.grid.rows, bottom), max(sheet.grid.columns, right)
             box = Box(area.top, bottom, area.left, right)
-            self._warn(sheet, box)
             edit.guard(sheet, box)
             for row, line in enumerate(values, start=area.top):
                 for column, value in enumerate(line, start=area.left):
@@ -106,7 +99,7 @@ class Person:
             for row, column in sheet.box(parse_area(cells)).cells:
                 cell = sheet.grid.get(row, column)
                 look = cell.get("userEnteredFormat", {})
-                look = look | {"backgroundColor": color, "backgroundColorStyle": {"rgbColor": color}}
+                look = look | {"backgroundColorStyle": {"rgbColor": color}}
                 edit.put(sheet, row, column, cell | {"userEnteredFormat": look})
 
         self._edit(change)
@@ -139,7 +132,6 @@ class Person:
 
     def _delete(self, edit: Edit, sheet: Sheet, axis: Axis, start: int, count: int) -> None:
         span = dimensions.Span(sheet, axis, start, start + count)
-        self._warn(sheet, span.box)
         dimensions.delete(edit, span)
 
     def move_column(self, title: str, column: str, before: str) -> None:
@@ -160,7 +152,6 @@ class Person:
             sheet = edit.book.sheet(title)
             area = parse_area(cells)
             box = Box(area.top, area.bottom or sheet.grid.rows, area.left, area.right or sheet.grid.columns)
-            self._warn(sheet, box)
             edit.guard(sheet, box)
             order = "DESCENDING" if descending else "ASCENDING"
             sort(edit, sheet, box, [{"dimensionIndex": self._column(sheet, column), "sortOrder": order}])

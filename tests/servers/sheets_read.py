@@ -41,7 +41,7 @@ def sheet_properties(book: Spreadsheet, sheet: Sheet) -> Json:
     return kept | {"index": book.sheets.index(sheet), "gridProperties": grid}
 
 
-def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box] | None, project: str | None) -> Json:
+def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box] | None) -> Json:
     """A Sheet; `boxes` are the parts whose cells are shown, None for no cells."""
     made: Json = {"properties": sheet_properties(book, sheet)}
     if boxes is not None:
@@ -50,20 +50,10 @@ def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box] | None, pro
     if sheet.basic_filter:
         made["basicFilter"] = sheet.basic_filter
     here = [told for told in book.metadata if metadata_sheet(told) == sheet.id]
-    own = [told for told in here if "sheetId" in told["location"] and visible(told, project)]
+    own = [told for told in here if "sheetId" in told["location"]]
     if own:
-        made["developerMetadata"] = [shown_metadata(told) for told in own]
+        made["developerMetadata"] = own
     return made
-
-
-def visible(metadata: Json, project: str | None) -> bool:
-    """Whether a caller of this project may see the metadata."""
-    return metadata.get("visibility") != "PROJECT" or metadata.get("project") == project
-
-
-def shown_metadata(metadata: Json) -> Json:
-    """A piece of metadata as the API shows it."""
-    return {name: value for name, value in metadata.items() if name != "project"}
 
 
 def grid_data(book: Spreadsheet, sheet: Sheet, box: Box) -> Json:
@@ -104,11 +94,11 @@ def _with_dimension_metadata(book: Spreadsheet, sheet: Sheet, box: Box, made: Js
         at = dimension["startIndex"] - (box.top if rows else box.left)
         entries = made["rowMetadata" if rows else "columnMetadata"]
         if 0 <= at < len(entries):
-            entries[at].setdefault("developerMetadata", []).append(shown_metadata(told))
+            entries[at].setdefault("developerMetadata", []).append(told)
     return made
 
 
-def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool, project: str | None) -> Json:
+def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool) -> Json:
     """A Spreadsheet; `boxes` names the worksheets and parts asked for, None for all; `cells`: with cells."""
     sheets = []
     for sheet in book.sheets:
@@ -118,9 +108,9 @@ def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool,
             shown_boxes = boxes[sheet.id]
         else:
             continue
-        sheets.append(sheet_resource(book, sheet, shown_boxes if cells else None, project))
+        sheets.append(sheet_resource(book, sheet, shown_boxes if cells else None))
     made: Json = {"spreadsheetId": book.key, "properties": book.properties, "sheets": sheets}
-    own = [told for told in book.metadata if metadata_sheet(told) is None and visible(told, project)]
+    own = [told for told in book.metadata if metadata_sheet(told) is None]
     if own:
-        made["developerMetadata"] = [shown_metadata(told) for told in own]
+        made["developerMetadata"] = own
     return made | {"spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{book.key}/edit"}

@@ -22,14 +22,13 @@ _ONE_OF: dict[str, frozenset[str]] = {
 
 
 class Method(NamedTuple):
-    """One method of the API: its verb, its path, what may be in its query and its body, who may call it."""
+    """One method of the API: its verb, its path, what may be in its query and its body."""
 
     name: str
     verb: str
     path: re.Pattern[str]
     query: Json
     request: str | None
-    scopes: frozenset[str]
 
 
 @cache
@@ -55,7 +54,6 @@ def _method(name: str, told: Json) -> Method:
         re.compile(path),
         told["query"],
         told.get("request"),
-        frozenset(told["scopes"]),
     )
 
 

@@ -8,7 +8,6 @@ from tests.servers.sheets_a1 import Area, Box
 from tests.servers.sheets_errors import ApiError, Json, invalid
 from tests.servers.sheets_grid import Axis, Grid, Shift, shifted
 
-MOST_CELLS = 10_000_000
 LONGEST_CELL = 50_000
 # What a worksheet has lists of, named as in the Sheet resource.
 KEPT_LISTS = ("protectedRanges",)
@@ -62,7 +61,6 @@ class Spreadsheet:
         self.key = key
         self.properties: Json = {"title": title, "locale": "ja_JP", "timeZone": "Asia/Tokyo"}
         self.sheets: list[Sheet] = []
-        # Each with "project" beside the API's fields: PROJECT metadata is seen by its own project only.
         self.metadata: list[Json] = []
         self.permissions: dict[str, str] = {}
         self.revision = 0
@@ -100,7 +98,7 @@ class Spreadsheet:
         raise invalid(f"No grid with id: {sheet_id}")
 
     def add_sheet(self, properties: Json, index: int | None = None) -> Sheet:
-        """A new worksheet; a title that is taken and too many cells are refused."""
+        """A new worksheet; a title that is taken is refused."""
         taken = {sheet.id for sheet in self.sheets}
         title = properties.get("title") or self._free_title()
         self._check_title(title, None)
@@ -114,7 +112,6 @@ class Spreadsheet:
         made = {"sheetId": int(sheet_id), "title": title, "index": 0, "sheetType": "GRID"}
         sheet = Sheet(made | {k: v for k, v in properties.items() if k not in made}, grid)
         self.sheets.insert(len(self.sheets) if index is None else index, sheet)
-        self.check_size()
         return sheet
 
     def _free_title(self) -> str:
@@ -131,12 +128,6 @@ class Spreadsheet:
         """Another name on the tab."""
         self._check_title(title, sheet)
         sheet.properties["title"] = title
-
-    def check_size(self) -> None:
-        """Refuse more than 10 million cells in all."""
-        if sum(sheet.grid.rows * sheet.grid.columns for sheet in self.sheets) > MOST_CELLS:
-            limit = f"the limit of {MOST_CELLS} cells."
-            raise invalid("This action would increase the number of cells in the workbook above " + limit)
 
     def shift(self, shift: Shift) -> None:
         """Rows or columns move: cells, ranges and metadata follow."""

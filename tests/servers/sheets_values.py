@@ -3,7 +3,7 @@
 from itertools import zip_longest
 from typing import Any
 
-from tests.servers.sheets_a1 import Box, box_name, column_name
+from tests.servers.sheets_a1 import Box
 from tests.servers.sheets_edit import Edit
 from tests.servers.sheets_errors import Json, invalid
 from tests.servers.sheets_metadata import boxes_of
@@ -26,18 +26,14 @@ def _write(edit: Edit, sheet: Sheet, box: Box, told: Json, option: str) -> None:
 
 def _target(sheet: Sheet, box: Box, height: int, width: int) -> Box:
     """Where the values go: a single cell is a corner, anything else a frame that must hold them."""
-    name = box_name(sheet.title, box)
     corner = box.bottom == box.top + 1 and box.right == box.left + 1
     bottom, right = box.top + max(height, 1), box.left + max(width, 1)
-    if not corner and height > box.bottom - box.top:
-        raise invalid(f"Requested writing within range [{name}], but tried writing to row [{box.bottom + 1}]")
-    if not corner and width > box.right - box.left:
-        column = column_name(box.right)
-        raise invalid(f"Requested writing within range [{name}], but tried writing to column [{column}]")
+    if not corner and (height > box.bottom - box.top or width > box.right - box.left):
+        raise invalid("Requested writing within a range, but tried writing beyond it")
     if bottom > sheet.grid.rows or right > sheet.grid.columns:
-        limits = f"Max rows: {sheet.grid.rows}, max columns: {sheet.grid.columns}"
-        whole = box_name(sheet.title, Box(box.top, bottom, box.left, right))
-        raise invalid(f"Range ({whole}) exceeds grid limits. {limits}")
+        raise invalid(
+            f"Range exceeds grid limits. Max rows: {sheet.grid.rows}, max columns: {sheet.grid.columns}"
+        )
     return Box(box.top, bottom, box.left, right)
 
 
@@ -66,6 +62,6 @@ def write_value(
 def batch_update_by_filter(edit: Edit, body: Json) -> Json:
     """values.batchUpdateByDataFilter; of its reply nothing is read."""
     for told in body.get("data") or []:
-        for sheet, box in boxes_of(edit.book, told.get("dataFilter") or {}, edit.project):
+        for sheet, box in boxes_of(edit.book, told.get("dataFilter") or {}):
             _write(edit, sheet, box, told, body.get("valueInputOption", ""))
     return {"spreadsheetId": edit.book.key}

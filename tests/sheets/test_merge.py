@@ -61,15 +61,6 @@ def test_columns_of_ones_own_stay(team: Team) -> None:
     assert [row.others for row in rows(team).values()] == [{}, {"優先度": "高"}, {}]
 
 
-def test_worksheets_of_ones_own_stay(team: Team) -> None:
-    """In the sheet, or in the workbook in which they are: that is not written over."""
-    team.report(review())
-    team.add_sheet("集計")
-    team.report(review(question="変わった"))
-
-    assert team.has_sheet("集計")
-
-
 def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
     """The program's and the team's, however often the report is made; a note names the team's."""
     team.report(review(turns=2))

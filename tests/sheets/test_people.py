@@ -98,16 +98,6 @@ def test_program_cells_that_people_overwrote_are_put_right(server: SheetsServer)
     assert "backgroundColorStyle" not in now["userEnteredFormat"]
 
 
-def test_a_formula_in_a_cell_that_should_be_empty_goes(server: SheetsServer) -> None:
-    """Also one that shows nothing is no empty cell."""
-    pushed(review(question=""))
-    place = at(server, "r1/a", "question")
-    server.person(KEY).type(TITLE, place, '=""')
-    pushed(review(question=""))
-
-    assert not cell(server, place).get("userEnteredValue")
-
-
 @pytest.mark.parametrize("deed", DEEDS)
 def test_people_edit_during_a_push(server: SheetsServer, deed: str) -> None:
     """Between reading and writing rows and columns move: no team cell is touched, and all is right."""

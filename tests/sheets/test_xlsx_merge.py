@@ -72,17 +72,6 @@ def test_a_report_nobody_wrote_in_is_made_anew(run_file: Path) -> None:
     assert reports(run_file) == ["report.xlsx"]
 
 
-def test_a_file_that_somebody_saved_stays(run_file: Path) -> None:
-    """Whatever they did to it: the next report goes into another one."""
-    first = run_file.with_name("report.xlsx")
-    with Person(first):
-        pass
-    before = first.read_bytes()
-
-    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
-    assert first.read_bytes() == before
-
-
 def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Path) -> None:
     """Made again, the second one is made anew; edited, it stays, too."""
     first = run_file.with_name("report.xlsx")
