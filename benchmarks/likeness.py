@@ -41,7 +41,7 @@ from simulator.lab.likeness.figures import (
     shipped_reference,
     shipped_tables,
 )
-from simulator.results.lines import People, customer_messages, people_of
+from simulator.lab.likeness.lines import People, customer_messages, people_of
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.segments import sentences
 

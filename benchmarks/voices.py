@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 
 from simulator.core.types import Conversation, Persona
-from simulator.results.lines import customer_messages
+from simulator.lab.likeness.lines import customer_messages
 from simulator.text.segments import normalise
 
 SIZES = (1, 2, 3)

@@ -16,7 +16,6 @@ from simulator.grading.desk import DESK
 from simulator.privacy.patterns import mask
 from simulator.report.context import ReportContext, counts_text, expectations_text
 from simulator.report.gate import doubts
-from simulator.report.judges import by_rule, family_notes
 from simulator.results.causes import STOPPED_NOTE
 from simulator.results.figures import JudgeSummary, Summary
 from simulator.runner.masking import masks_of
@@ -52,7 +51,6 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     lines = (
         *(Line(text, "alarm") for text in alarms),
         *context.remarks,
-        *family_notes(context.results.run.settings, context.results.run.models),
         *_unasked_causes(context),
         *(Line(text, "soft") for text in remarks),
     )
@@ -76,8 +74,8 @@ def _shared_reason(summary: Summary) -> Iterator[Message]:
 def _all_alike(summary: Summary) -> Iterator[Message]:
     """The judges that gave every answer the same grade."""
     for name, judge in summary.scores.judges.items():
-        # Stand-ins are a trial as a whole, and whoever counts by rule may well find all answers alike.
-        if judge.same_grade is None or summary.offline or by_rule(name):
+        # Stand-ins are a trial as a whole.
+        if judge.same_grade is None or summary.offline:
             continue
         yield _(
             "{judge} gave every answer the same grade ({grade}), so it tells good ones from bad ones nowhere:"

@@ -165,26 +165,28 @@ def answerable_section(run: RunTurns) -> Section | None:
     said, handed, blocks = answerability(run), handovers(run), list[Block]()
     right, title = pgettext("a share", "Right"), _("Refused or not")
     if said.marked > said.unjudged:
-        can = (said.answered_answerable, said.refused_answerable, said.clarified_answerable)
-        cannot = (said.answered_unanswerable, said.refused_unanswerable, said.clarified_unanswerable)
-        rows = (
-            (_("Can be answered"), *can, _right(can[0], sum(can[:2]))),
-            (_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))),
-        )
+        did, kinds = ("answered", "refused", "clarified"), ("answerable", "unanswerable")
+        can, cannot = ([said.counts[f"{what}_{kind}"] for what in did] for kind in kinds)
+        rows: list[list[Cell | Text | int]] = [
+            [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
+            [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
+        ]
         note = _(
             "Each conversation counts once, by what the bot said to the first question. Not "
             "counted, without an answer or a question that says what is right: {n}.",
-            n=said.not_answered + said.unmarked,
+            n=said.counts["not_answered"] + said.counts["unmarked"],
         )
         columns = ("", _("Did not refuse"), _("Declined"), _("Asked back"), right)
         blocks += [Table.of("answers", columns, rows), Line(note, "soft")]
     if handed.marked > handed.unjudged:
-        wanted = (handed.handed_required, handed.kept_required)
-        unwanted = (handed.handed_forbidden, handed.kept_forbidden)
-        both = (
-            (_("Handover required"), *wanted, _right(wanted[0], sum(wanted))),
-            (_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))),
+        wanted, unwanted = (
+            [handed.counts[f"{what}_{kind}"] for what in ("handed", "kept")]
+            for kind in ("required", "forbidden")
         )
+        both: list[list[Cell | Text | int]] = [
+            [_("Handover required"), *wanted, _right(wanted[0], sum(wanted))],
+            [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
+        ]
         note = _("Counted by whether a person took over anywhere in the conversation.")
         heads = ("", pgettext("a column", "Handed over"), _("Kept"), right)
         blocks += [

@@ -21,10 +21,10 @@ Where that judge was not asked, or failed, the conversation is unjudged: it is i
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NamedTuple
 
 from simulator.core.messages import Message, _
-from simulator.core.types import TURN, Response, Value
+from simulator.core.types import TURN, Response
 from simulator.results.figures import rounded
 from simulator.results.intervals import wilson
 from simulator.results.rows import ConversationRow, RunTurns
@@ -42,80 +42,68 @@ _OUTCOMES: Mapping[Response | None, Outcome] = {
 }
 
 
-class _Places(Value):
-    """Conversations by their place in a 2 x 2 table, and outside of it: bot failures, unmarked and unjudged.
+# The rates of the tables: the place of the conversations that did right, and that of those that did wrong.
+ANSWER_RATES = {
+    "answered_correctly": ("answered_answerable", "refused_answerable"),
+    "refused_correctly": ("refused_unanswerable", "answered_unanswerable"),
+}
+HANDOVER_RATES = {
+    "handed_correctly": ("handed_required", "kept_required"),
+    "kept_correctly": ("kept_forbidden", "handed_forbidden"),
+}
+_CLARIFIED = ("clarified_answerable", "clarified_unanswerable")
+_OUTSIDE = ("not_answered", "unjudged", "unmarked")
 
-    Each field is a place, and its value a number of conversations; together they are those that have begun.
+
+class Places(NamedTuple):
+    """Conversations that have begun by their place: in a 2 x 2 table, or outside of it.
+
+    `counts` has every place; outside are bot failures, what nobody judged, and cases that do not say what is
+    right. `rates` are the places of those that did right, and wrong.
     """
 
-    # The rates of a table: the place of the conversations that did right, and that of those that did wrong.
-    RATES: ClassVar[Mapping[str, tuple[str, str]]] = {}
-
-    unmarked: int = 0
-    not_answered: int = 0
-    unjudged: int = 0
+    counts: Mapping[str, int]
+    rates: Mapping[str, tuple[str, str]]
 
     @property
     def marked(self) -> int:
         """Conversations whose case says what is right."""
-        return sum(self.model_dump(exclude={"unmarked"}).values())
+        return sum(self.counts.values()) - self.counts["unmarked"]
+
+    @property
+    def unjudged(self) -> int:
+        """Those of which nobody said what the bot did."""
+        return self.counts["unjudged"]
 
     def as_json(self) -> dict[str, Any]:
         """The table, its rates with their 95 % intervals (Wilson, 1927), and what stands outside of it."""
-        counts = self.model_dump()
-        shown: dict[str, Any] = counts | {"marked": self.marked}
-        for name, (right, wrong) in self.RATES.items():
+        shown: dict[str, Any] = {**self.counts, "marked": self.marked}
+        for name, (right, wrong) in self.rates.items():
             # Of those that did either; a question back is in no rate.
-            hits, n = counts[right], counts[right] + counts[wrong]
+            hits, n = self.counts[right], self.counts[right] + self.counts[wrong]
             shown[name] = rounded({"rate": hits / n if n else None, "interval": wilson(hits, n)})
         return shown
 
 
-class Answerability(_Places):
-    """The table of answerable x answered; `clarified_` are answers that only ask back."""
-
-    RATES: ClassVar = {
-        "answered_correctly": ("answered_answerable", "refused_answerable"),
-        "refused_correctly": ("refused_unanswerable", "answered_unanswerable"),
-    }
-
-    answered_answerable: int = 0
-    refused_answerable: int = 0
-    answered_unanswerable: int = 0
-    refused_unanswerable: int = 0
-    clarified_answerable: int = 0
-    clarified_unanswerable: int = 0
-
-
-class Handovers(_Places):
-    """The table of handover required or forbidden x handed over.
-
-    A handover counts in whichever turn it came. `unmarked` are the cases in which either is right.
-    """
-
-    RATES: ClassVar = {
-        "handed_correctly": ("handed_required", "kept_required"),
-        "kept_correctly": ("kept_forbidden", "handed_forbidden"),
-    }
-
-    handed_required: int = 0
-    kept_required: int = 0
-    handed_forbidden: int = 0
-    kept_forbidden: int = 0
-
-
-def answerability(run: RunTurns) -> Answerability:
+def answerability(run: RunTurns) -> Places:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-    return Answerability.model_validate(_counted(run, answer_place))
+    return _places(run, answer_place, ANSWER_RATES, _CLARIFIED)
 
 
-def handovers(run: RunTurns) -> Handovers:
-    """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
-    return Handovers.model_validate(_counted(run, handover_place))
+def handovers(run: RunTurns) -> Places:
+    """Handed over or kept, required or forbidden; a handover counts in whichever turn it came."""
+    return _places(run, handover_place, HANDOVER_RATES)
 
 
-def _counted(run: RunTurns, place: Callable[[ConversationRow], str]) -> Mapping[str, int]:
-    return Counter(place(row) for row in run.conversations if row.turns)
+def _places(
+    run: RunTurns,
+    place: Callable[[ConversationRow], str],
+    rates: Mapping[str, tuple[str, str]],
+    others: tuple[str, ...] = (),
+) -> Places:
+    counts = Counter(place(row) for row in run.conversations if row.turns)
+    names = (*(name for pair in rates.values() for name in pair), *others, *_OUTSIDE)
+    return Places({name: counts[name] for name in names}, rates)
 
 
 def unjudged_reason(conversations: int, run: RunTurns) -> Message | None:
@@ -137,7 +125,7 @@ def turn_outcome(failure: str | None, response: Response | None) -> Outcome:
 
 
 def answer_place(row: ConversationRow) -> str:
-    """The field of `Answerability` in which a conversation that has begun is counted."""
+    """Where a conversation that has begun is counted: what the bot did, and what its case says is right."""
     first = row.turns[0]
     # Of an unrecorded turn nobody knows what the bot said.
     if row.answerable is None or first.unrecorded:
@@ -150,7 +138,7 @@ def answer_place(row: ConversationRow) -> str:
 
 
 def handover_place(row: ConversationRow) -> str:
-    """The field of `Handovers` in which a conversation that has begun is counted."""
+    """The same by whether a person took over."""
     if row.handover == "optional" or all(turn.unrecorded for turn in row.turns):
         return "unmarked"
     answers = [turn for turn in row.turns if not turn.failure]

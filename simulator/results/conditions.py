@@ -34,7 +34,7 @@ from simulator.core.target import (
     target_conditions,
 )
 from simulator.core.types import ATTACKS_HELD, EXPECTATIONS, Results, Value
-from simulator.results.answerability import answer_place, handover_place
+from simulator.results.answerability import ANSWER_RATES, HANDOVER_RATES, answer_place, handover_place
 from simulator.results.attacks import attacks_of
 from simulator.results.coverage import coverage_of
 from simulator.results.figures import ScoreFigures, Summary, rounded
@@ -185,14 +185,10 @@ def _with_noise(figure: MeasuredFigure, noise: float) -> MeasuredFigure:
     return figure._replace(clusters=figure.clusters and figure.clusters._replace(noise=noise))
 
 
-# What a conversation says of a figure, by the place where it is counted; elsewhere it says nothing.
-_PLACES: Mapping[str, tuple[Callable[[ConversationRow], str], Mapping[str, float]]] = {
-    "answered_correctly": (answer_place, {"answered_answerable": 1.0, "refused_answerable": 0.0}),
-    "refused_correctly": (answer_place, {"refused_unanswerable": 1.0, "answered_unanswerable": 0.0}),
-    "handover_correctly": (
-        handover_place,
-        {"handed_required": 1.0, "kept_forbidden": 1.0, "kept_required": 0.0, "handed_forbidden": 0.0},
-    ),
+# Where conversations are counted, and the places of those that did right, and wrong.
+_PLACES: Mapping[str, tuple[Callable[[ConversationRow], str], Iterable[tuple[str, str]]]] = {
+    **{name: (answer_place, [pair]) for name, pair in ANSWER_RATES.items()},
+    "handover_correctly": (handover_place, HANDOVER_RATES.values()),
 }
 
 
@@ -202,7 +198,8 @@ def _placed_figure(condition: Condition, _results: Results, summary: Summary) ->
     Missing are those whose case says what is right where nobody judged what the bot did, or a log does not
     tell.
     """
-    place, values = _PLACES[condition.name]
+    place, pairs = _PLACES[condition.name]
+    values = {at: right for pair in pairs for at, right in zip(pair, (1.0, 0.0), strict=True)}
     places = [(place(row), row) for row in summary.record.conversations if row.turns]
     missing = sum(at in ("unjudged", "unmarked") and _is_due(condition.name, row) for at, row in places)
     return _mean_figure(((values[at], row.case) for at, row in places if at in values), missing)

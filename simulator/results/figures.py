@@ -327,7 +327,7 @@ class ScoreFigures(Value):
 class RedFigures(Value):
     """The red answers of a run by its `rules`: every one, gravest first, and what makes them red.
 
-    `kinds` counts their marks by kind, `second` the turns that are red by second marks alone. `lapses` counts
+    `kinds` counts their marks by kind. `lapses` counts
     what the judge of whole conversations found between turns, by kind, and `lapsed` the conversations with
     any; where it graded none `lapses` is empty. `expectations` counts the sentences that cases expect by what
     became of them (`OUTCOMES`), empty where none was judged.
@@ -336,7 +336,6 @@ class RedFigures(Value):
     rules: RedRules
     answers: tuple[RedTurn, ...] = ()
     kinds: dict[str, int] = Field(default={})
-    second: int = 0
     lapses: dict[str, int] = Field(default={})
     lapsed: int = 0
     expectations: dict[str, int] = Field(default={})

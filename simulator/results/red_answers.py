@@ -38,7 +38,6 @@ def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigu
         rules=rules,
         answers=answers,
         kinds={kind: marks[kind] for kind in KINDS if marks[kind]},
-        second=sum(all(mark.kind not in KINDS[:2] for mark in turn.marks) for turn in red),
         lapses={kind: counted.lapses[kind] for kind in LAPSES} if is_wholly_graded else {},
         lapsed=counted.lapsed,
         expectations={state: counted.expectations[state] for state in OUTCOMES}

@@ -20,10 +20,12 @@ from math import fsum, sqrt
 from statistics import fmean
 from typing import TypeVar
 
+from simulator.core.shelves import canonical_judge
 from simulator.core.types import (
     COMPLETE,
     CONVERSATION,
     LEXICAL,
+    PASSED,
     Language,
     Results,
 )
@@ -49,6 +51,10 @@ from simulator.results.intervals import (
 from simulator.results.rows import UNREACHED, ConversationRow, Grade, GradedTurn, RunTurns
 
 Item = TypeVar("Item")
+# These compare with the row by rule, and claim no more.
+_BY_RULE = frozenset((
+    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "label", "choice", PASSED,
+))  # fmt: skip
 # The five graded 1..5 whose raw means add up to the total, as the RAG contests add them up.
 RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 
@@ -169,10 +175,17 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         expectations_ignored=sum(s.scores[name].expectations_ignored for s in due if name in s.scores),
         retest=retest if twice else None,
         unanswered=len(unanswered),
-        same_grade=_same_grade(s.scores[name] for s in scored),
+        # Whoever compares by rule may well find all answers alike.
+        same_grade=None if by_rule(name) else _same_grade(s.scores[name] for s in scored),
         cases=len({s.case for s in scored}),
         cases_due=len({s.case for s in (*scored, *lacking, *undecided, *unanswered)}),
     )
+
+
+def by_rule(name: str) -> bool:
+    """Whether a judge compares by rule and needs no calibration; `path.em` is such a judge of one output."""
+    judge = name.partition("@")[0]
+    return any(canonical_judge(part) in _BY_RULE for part in (judge, judge.rpartition(".")[2]))
 
 
 def _same_grade(grades: Iterable[Grade]) -> float | None:

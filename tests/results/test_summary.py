@@ -109,7 +109,6 @@ def test_red_turns_are_counted_by_rule_and_sorted_worst_first() -> None:
 
     assert figures.red.count == len(figures.red.answers) == 8
     assert figures.red.kinds == {"no_answer": 1, "overall": 4, "groundedness": 5, "correctness": 2}
-    assert figures.red.second == 3
     assert [(r.case, r.turn) for r in figures.red.answers[:2]] == [("cancel-03-ja", 1), ("cancel-03-ja", 2)]
     ranks = [RANK[worst_severity(red.marks)] for red in figures.red.answers]
     assert ranks == sorted(ranks)

@@ -23,7 +23,6 @@ from simulator.lab.judging.calibration_report import CalibrationOutcome, calibra
 from simulator.lab.judging.grade import ProbeRequest, ProbeRun
 from simulator.lab.judging.probes_report import languages_of, probes_report
 from simulator.lab.judging.stored import larger_calibration
-from simulator.report.judges import family_notes
 from simulator.report.painters.console import print_report
 from simulator.results.figures import rounded
 from simulator.results.judge_records import save_record
@@ -156,11 +155,6 @@ def _probe(run: ProbeRun) -> int:
         answers=ngettext("{n} answer", "{n} answers", n=len(run.contexts)),
         judges=", ".join(run.judges),
     )
-    # Said before money is spent: a judge of the bot's family may be the wrong one to calibrate.
-    notes = family_notes(settings.model_dump(), models)
-    if not settings.dry_run:
-        for note in notes:
-            say(_("Warning: {note}", note=note.text) if note.tone == "alarm" else note.text)
     pieces, most = len(run.contexts), run.forecast()
     bias = judged(settings, run.grade, about, models["judge"], pieces=pieces, most=most)
     paths = run.keep(bias)
@@ -168,7 +162,7 @@ def _probe(run: ProbeRun) -> int:
         say(_("Not saved for {judge}: there is a result from more pairs of the same questions.", judge=judge))
     languages = languages_of(bias)
     for language in languages:
-        shown_probes = probes_report(bias, language, run.grader, models["judge"], notes)
+        shown_probes = probes_report(bias, language, run.grader, models["judge"])
         print_report(shown_probes, as_json=settings.json_output)
     stream = sys.stderr if settings.json_output else sys.stdout
     for path in filter(None, paths.values()):
@@ -194,7 +188,6 @@ def _probe(run: ProbeRun) -> int:
                     for judge in run.judges
                 },
                 "rows": [rounded(row.model_dump(mode="json")) for row in bias.rows],
-                "warnings": [str(note.text) for note in notes],
                 "failed": run.states["failed"],
                 **spent_json(run.context.ledger),
             }

@@ -6,7 +6,7 @@ right answers were red before anything was changed, since a judge that calls eve
 them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 
 from simulator.core.document import Cell, Line, Notes, Report, Section, Table, Text
@@ -43,9 +43,7 @@ def languages_of(bias: Bias) -> list[Language]:
     return [language for language in LANGUAGES if any(row.language == language for row in bias.rows)]
 
 
-def probes_report(
-    bias: Bias, language: Language, grader: GraderKind, model: str, notes: Iterable[Line]
-) -> Report:
+def probes_report(bias: Bias, language: Language, grader: GraderKind, model: str) -> Report:
     """The probes of one language: who graded, a table for each kind, broken bounds, and notes."""
     pairs = ngettext(
         "{n} pair, {all} answers graded. Means of grades from 1 to 5 are compared.",
@@ -73,7 +71,7 @@ def probes_report(
         title=_("Biases (pairs of answers whose difference is known)"),
         language=language,
         lead=(Line(pairs), Line(graded_by[grader])),
-        sections=(*_kinds(bias, language), Section("verdict", "", (Notes((*verdict, *notes)),))),
+        sections=(*_kinds(bias, language), Section("verdict", "", (Notes(tuple(verdict)),))),
     )
 
 

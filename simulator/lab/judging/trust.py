@@ -37,10 +37,10 @@ from simulator.lab.judging.stored import (
     calibration_for,
     short_number,
 )
-from simulator.report.judges import by_rule
 from simulator.report.tables import signed
 from simulator.results import judge_records
 from simulator.results.figures import Summary
+from simulator.results.scores import by_rule
 from simulator.storage.results import report_language
 
 # How well a judge agrees with people: the first four by its agreement below, `few` where fewer

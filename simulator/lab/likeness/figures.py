@@ -3,7 +3,7 @@
     likeness = 100 x the share of lines that lie where 98 of 100 lines of people do      people: about 98
 
 What gives these customers away decides where to look: the direction over the `FEATURES` of a line after the
-first (results/lines.py) in which they lie furthest from people, for how much lines and desks scatter anyway
+first (lines.py) in which they lie furthest from people, for how much lines and desks scatter anyway
 (Fisher's discriminant, 1936, with the scatter between desks as part of what is within). It is learned from
 other conversations than those whose lines are judged, and anew for every run: whatever its customers have
 in common that people have not costs points. A trait in which real desks differ costs less.
@@ -31,8 +31,8 @@ from simulator.cases.cases import read_cases
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.types import Language, Results, Value
+from simulator.lab.likeness.lines import Matrix, People, customer_messages, people_of
 from simulator.results.figures import rounded
-from simulator.results.lines import Matrix, People, customer_messages, people_of
 
 FILE = Path(__file__).with_name("likeness.json")
 # With fewer of these there is no figure.

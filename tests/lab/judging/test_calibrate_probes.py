@@ -123,19 +123,6 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
     assert run.json["judges"]["turn"]["warnings"][0].startswith("要注意：")
 
 
-@pytest.mark.usefixtures("server")
-def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On standard error and beside the table, in the language of the command."""
-    done = command(*FEW, "turn", "--judge-model", "gpt-4.1")
-    monkeypatch.setenv("REHEARSAL_DEMO_MODEL", "llama-3")
-    monkeypatch.setenv("REHEARSAL_USER_MODEL", "qwen-3")
-    other = command(*FEW, "turn", "--judge-model", "claude-sonnet-4-5", "--json")
-
-    assert "注意：採点役が自分の系列を採点しています（採点役 gpt-4.1、ボット gpt-" in done.err
-    assert "採点役が自分の系列を採点しています" in done.out.replace("\n", "")
-    assert other.json["warnings"] == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

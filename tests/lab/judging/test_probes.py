@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from simulator.core.types import Case, Language, Passage
 from simulator.lab.judging.bias import Probe
 from simulator.lab.judging.plan import bundled, numbers_in, probes
-from simulator.report.judges import same_family
 from simulator.text.typography import language_of
 from tests.properties import examples
 
@@ -146,24 +145,3 @@ def test_a_figure_that_the_passages_do_not_have_is_left_alone() -> None:
     made = probes([case], [Passage(id="p", text="料金は月額です。")])
 
     assert "amount" not in {probe.sort for probe in made}
-
-
-@pytest.mark.parametrize(
-    ("judge", "bot", "same"),
-    [
-        ("gpt-4.1", "gpt-4o-mini", True),
-        ("anthropic:claude-sonnet-4", "claude-3-haiku", True),
-        ("google_genai:gemini-2.5-pro", "gemma-3-27b-it", True),
-        ("meta-llama/Llama-3.3-70B", "tokyotech-llm/Llama-3.1-Swallow-8B", True),
-        ("deepseek-r1-distill-qwen-32b", "qwen3:32b", True),
-        ("ollama/qwen3", "ollama/llama3.1", False),
-        ("gpt-4.1", "claude-sonnet-4", False),
-        ("our-own-model", "our-own-model", True),
-        ("our-own-model", "another-model", False),
-        ("lexical", "lexical", False),
-        ("gpt-4.1", "", False),
-    ],
-)
-def test_models_of_one_family_are_told(judge: str, bot: str, same: bool) -> None:
-    """Versions, providers' prefixes and distilled names do not hide a family."""
-    assert same_family(judge, bot) is same

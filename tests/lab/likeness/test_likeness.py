@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core.types import Language
 from simulator.lab.likeness.figures import SEED, Likeness, Reference, likeness, shipped_reference
-from simulator.results.lines import FEATURES, People, line_features, people_of
+from simulator.lab.likeness.lines import FEATURES, People, line_features, people_of
 from tests.commands import Command, held_once
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
