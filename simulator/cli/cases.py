@@ -45,7 +45,6 @@ from simulator.testset import files
 from simulator.testset.checks import RejectedQuestion, TestSet
 from simulator.testset.logs import FROM_LOGS
 from simulator.testset.make import TestSetRequest, TestSetRun
-from simulator.testset.plan import WORDINGS
 from simulator.testset.untested import knowledge_of, untested_articles
 
 # Kinds of question, by their tags and ids, in the order of the summary; those after the complaint are out of
@@ -306,64 +305,46 @@ class MadeCases:
         """Adds the questions to the team's worksheet, unapproved."""
         self.proposed = files.propose(self.cases, sheet, worksheet, self.language)
 
-    def counts(self) -> dict[str, dict[str, int]]:
-        """How many questions there are of each kind and wording, and rejected ones for each reason.
-
-        In the order of the titles, without those of which there are none.
-        """
+    @property
+    def kinds(self) -> dict[str, int]:
+        """How many questions there are of each kind, in the order of the titles; without those of none."""
         tags = Counter(tag for case in self.cases for tag in case.tags)
-        why: Counter[str] = Counter(question.why for question in self.rejected)
-        return {
-            "kinds": {kind: tags[kind] for kind in KIND_TITLES if tags[kind]},
-            "wordings": {wording: tags[wording] for wording in (*WORDINGS, "typed") if tags[wording]},
-            "why": {reason: why[reason] for reason in REASON_TITLES if why[reason]},
-        }
+        return {kind: tags[kind] for kind in KIND_TITLES if tags[kind]}
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many questions were rejected for each reason, likewise."""
+        why = Counter[str](question.why for question in self.rejected)
+        return {reason: why[reason] for reason in REASON_TITLES if why[reason]}
 
     def as_json(self, run: TestSetRun) -> dict[str, Any]:
-        """The object that `--json` prints."""
-        counts = self.counts()
+        """The object that `--json` prints; the file of the rejected questions says more of these."""
         return {
             "cases": len(self.cases),
             "file": str(self.path) if self.written else None,
             "answerable": sum(case.answerable is True for case in self.cases),
             "out_of_scope": sum(case.answerable is False for case in self.cases),
-            "kinds": counts["kinds"],
-            "wordings": counts["wordings"],
-            "rejected": [
-                {
-                    **{key: getattr(question.case, key) for key in ("id", "question")},
-                    "references": list(question.case.references_at(1)),
-                    "passages": list(question.case.passages),
-                    "tags": list(question.case.tags),
-                    "why": question.why,
-                    "detail": question.detail,
-                }
-                for question in self.rejected
-            ],
+            "kinds": self.kinds,
+            "rejected": self.reasons,
             "failures": dict(Counter(kind for _id, kind in self.failures)),
-            "passages": len(run.articles),
-            "dialogues": len(run.logs.dialogues) if run.logs else 0,
             "redacted": run.logs.counts if run.logs else {},
             "personas": [str(path) for path in self.personas],
             "mix": str(self.mix) if self.mix else None,
             "sheet": self.proposed
             and {"url": self.proposed.url, "added": self.proposed.added, "near": self.proposed.near},
-            "models": run.models,
-            "prompts": run.prompts.fingerprint(),
             **spent_json(run.ledger),
             "stopped": self.stopped or None,
         }
 
 
 def _lines(run: TestSetRun, outcome: MadeCases) -> Iterator[Message | str]:
-    counts = outcome.counts()
     if outcome.cases:
         yield _("Questions made: {n} ({path})", n=len(outcome.cases), path=outcome.path)
-        yield _("Kinds: {counts}", counts=_named(KIND_TITLES, counts["kinds"]))
+        yield _("Kinds: {counts}", counts=_named(KIND_TITLES, outcome.kinds))
     else:
         yield _("No question could be made.")
     if n := len(outcome.rejected):
-        yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, counts["why"]))
+        yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, outcome.reasons))
         yield _("What was rejected, and why: {path}", path=outcome.rejected_path)
     if outcome.failures:
         kinds = tuple(f"{kind} {n}" for kind, n in Counter(kind for _id, kind in outcome.failures).items())

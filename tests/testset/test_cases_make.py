@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -78,7 +77,6 @@ def test_a_model_makes_every_kind(make: Any, author: Author, folder: str, langua
     assert {case.language for case in cases} == {language}
     assert all(len(case.passages) == 2 for case in cases if "two-passages" in case.tags)
     assert all(case.history for case in cases if "follow-up" in case.tags)
-    assert len(shown["wordings"]) >= 4
     assert shown["calls"] == {"user": 24, "judge": 24}
     checks = [prompt for prompt in author.asked if '"settled"' in prompt or '"answerable"' in prompt]
     assert len(checks) == 24
@@ -98,15 +96,14 @@ def test_what_fails_the_check_is_rejected_and_made_anew(make: Any, author: Autho
     }
     done = make(JA, "--number", "12", "--kinds", "simple", "--json")
     shown = done.json
-    why = Counter(each["why"] for each in shown["rejected"])
 
     assert done.code == 0
     assert shown["cases"] == 12
-    assert set(why) <= {"unanswerable", "document", "differs", "duplicate"}
-    assert sum(why.values()) >= 2
+    assert set(shown["rejected"]) <= {"unanswerable", "document", "differs", "duplicate"}
+    assert sum(shown["rejected"].values()) >= 2
     assert "見送り" in done.err
     rejected = Path("cases-made.csv.rejected.csv").read_text(encoding="utf-8-sig")
-    assert all(each["id"] in rejected for each in shown["rejected"])
+    assert rejected.count("\n") == 1 + sum(shown["rejected"].values())
 
 
 def test_an_out_of_scope_question_that_the_documents_answer_is_rejected(make: Any, author: Author) -> None:
@@ -126,7 +123,7 @@ def test_rubbish_loses_only_itself(make: Any, author: Author) -> None:
 
     assert done.code == 3
     assert set(shown["failures"]) <= {"malformed", "refused", "empty"}
-    assert shown["cases"] + sum(shown["failures"].values()) + len(shown["rejected"]) >= 30
+    assert shown["cases"] + sum(shown["failures"].values()) + sum(shown["rejected"].values()) >= 30
     assert shown["cases"] >= 20
     assert len(made()) == shown["cases"]
     assert "failed (" in done.err
