@@ -15,6 +15,7 @@ from simulator.core.document import (
     EVERYWHERE,
     PAGE,
     TEXT,
+    Block,
     Cell,
     Fact,
     Item,
@@ -141,7 +142,7 @@ def comparison_report(
         *_turned(compared, titles, language, red=True),
         *_turned(compared, titles, language, red=False),
         _differences(compared, titles),
-        *_pairs(compared, titles),
+        _pairs(compared, titles),
         *page_section(page),
     )
     title = _("Comparison  {before} → {after}", before=before, after=after)
@@ -373,7 +374,7 @@ def p_text(p: float | None) -> str:
 # --- side by side, for the page ---
 
 
-def _pairs(compared: RunComparison, titles: Titles) -> Iterator[Section]:
+def _pairs(compared: RunComparison, titles: Titles) -> Section:
     """What became of the conversations that both runs have: how many, then those that changed.
 
     Listed are those with more or fewer red turns, or a score that moved by half a point or more; what
@@ -419,11 +420,12 @@ def _pairs(compared: RunComparison, titles: Titles) -> Iterator[Section]:
         for colours, (mark, _tone, text) in _COLOURS.items()
     ]
     paired = Line(_("Pairs of the same question and customer: {n}.", n=numbers.total()), "soft")
-    yield Section("compare", _("What changed"), (Line(_("{parts}", parts=counts)), paired), views=PAGE)
+    blocks: list[Block] = [Line(_("{parts}", parts=counts)), paired]
     if items:
         changed = (item for _place, item in sorted(items, key=itemgetter(0)))
-        shown = Items.first(_SHOWN_PAIRS, changed, _("Further pairs that changed: {n}."), folded=True)
-        yield Section("pairs", _("Pairs that changed: {n}", n=len(items)), (shown,), views=PAGE)
+        more = _("Further pairs that changed: {n}.")
+        blocks.append(Items.first(_SHOWN_PAIRS, changed, more, folded=True))
+    return Section("pairs", _("What changed"), tuple(blocks), views=PAGE)
 
 
 def _side(run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[Key, RedTurn]) -> Fact:

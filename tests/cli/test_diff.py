@@ -169,7 +169,7 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
         stored(results.model_copy(update={"conversations": tuple(conversations)}))
     text = diff(capsys, "1-before", "--markdown", "diff.md")
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    shown = page[page.index('id="compare"') :]
+    shown = page[page.index('id="pairs"') :]
     written = Path("diff.md").read_text(encoding="utf-8")
 
     assert ("Now to review (2 rows)" if language == "en" else "要確認になった行（2行）") in text

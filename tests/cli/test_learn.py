@@ -220,31 +220,11 @@ def test_from_python_it_returns_what_json_prints(judge: Judge) -> None:
     assert [*records_of(CheckedLabels, "turn", [rubric])]
 
 
-def test_people_who_differ_are_on_page_and_sheet(command: Command, judge: Judge) -> None:
-    """Two blind grades on either side of the line: the lead is asked, in the report and in the Summary."""
-    _write(rows=6)
-    run = command(
-        "evaluate", "desk.jsonl", "--adapter", "recorded", "--judges", "turn", "--language", "en"
-    ).run
-    lines = [
-        "conversation,turn,reviewer,grade",
-        *(f"{run.conversations[0].id},1,{who}" for who in ("A,1", "B,5")),
-    ]
-    Path("grades.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command("review", "latest", "--from", "grades.csv")
-    report = command("report", "latest", "--to", "xlsx", "--verbose")
-
-    assert "for `learn` to try: What is item 0?" in " ".join(report.out.split())
-    book = openpyxl.load_workbook(next(Path("runs").glob("*/*.xlsx")))
-    cells = [cell.value for row in book["Summary"].iter_rows() for cell in row]
-    assert "What does the desk want here?" in cells
-
-
 def test_the_answer_of_the_lead_is_tried_as_a_rule(command: Command, judge: Judge) -> None:
-    """Written into the Summary, it is a candidate like those of the model; no longer asked, and masked."""
+    """The lead is asked where people differ, in report and Summary; what is written there is tried."""
     wish = "An amount is quoted with tax, or the answer is bad; ask ann.lee@example.com."
     run = _labelled_run(command)
-    command("report", "latest", "--to", "xlsx")
+    asked = command("report", "latest", "--to", "xlsx", "--verbose")
     path = next(Path("runs").glob("*/*.xlsx"))
     book = openpyxl.load_workbook(path)
     [row] = [
@@ -259,6 +239,7 @@ def test_the_answer_of_the_lead_is_tried_as_a_rule(command: Command, judge: Judg
     report = command("report", "latest", "--verbose")
     learned = command("learn", run.run.id, "--json")
 
+    assert "for `learn` to try: What is item 0?" in " ".join(asked.out.split())
     assert (read.json["read"]["new"], again.json["read"]["new"]) == (1, 0)
     assert "for `learn` to try" not in " ".join(report.out.split())
     [clause] = learned.json["clauses"]
