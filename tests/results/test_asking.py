@@ -21,7 +21,6 @@ from simulator.grading.cause import (
     CausePrompt,
     CauseReply,
     checked,
-    context_key,
 )
 from simulator.results.causes import NOTE, STOPPED_NOTE
 from tests.commands import Command
@@ -317,9 +316,3 @@ def test_a_reason_is_one_line_of_some_length() -> None:
 
     assert "\n" not in checked(reply, material()).reason
     assert len(checked(reply, material()).reason) <= 400
-
-
-def test_another_answer_is_another_key() -> None:
-    """Another article beside it is not: it is the same answer."""
-    assert context_key(material().context) == context_key(material(near=None).context)
-    assert context_key(material().context) != context_key(material("It is 3,000 yen.").context)

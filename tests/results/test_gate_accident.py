@@ -17,7 +17,6 @@ from simulator.results.turns import has_evidence
 from simulator.storage.run_file import run_ids
 from tests.commands import Command
 from tests.diff_runs import Grades, a_result, grades_of, measured, stored
-from tests.servers.openai import serve
 from tests.texts import said
 
 CONTRADICTING = (
@@ -172,14 +171,6 @@ def test_a_model_that_is_named_has_to_be_there(role: str, command: Command) -> N
     assert f"--{role}-model gpt-x" in done.err
 
 
-def test_an_endpoint_without_a_key_is_enough(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model server of one's own: the target is decided by it."""
-    with serve() as server:
-        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        one = ("--limit", "1", "--persona", "calm", "--turns", "1")
-        assert command(*one, "--target", "10", "--judge-model", "m").code in (0, 1)
-
-
 def test_more_judges_decide_no_target_by_stand_ins(command: Command) -> None:
     """A run that is graded again for a target needs a model, or stand-ins that were asked for."""
     stored(a_result(grades_of([1.0] * 3), "1-run", target=0.5))
@@ -189,15 +180,6 @@ def test_more_judges_decide_no_target_by_stand_ins(command: Command) -> None:
     assert done.code == 2
     assert "simple scoring (no AI) would decide" in done.err
     assert command(*arguments, "--offline").code in (0, 1)
-
-
-def test_a_report_takes_another_limit(command: Command) -> None:
-    """For what it shows, as it takes another target."""
-    stored(a_result(grades_of([0.2] * 2 + [1] * 7), "1-run", target=0.5))
-
-    assert command("report", "1-run", "--json").code == 1
-    done = command("report", "1-run", "--max-major", "0.5", "--json")
-    assert (done.code, done.json["passed"]) == (0, True)
 
 
 def test_what_is_known_of_a_case_is_evidence() -> None:

@@ -130,13 +130,6 @@ def test_without_a_model_only_equal_texts_are_one(rehearse: Rehearse) -> None:
     assert not noted(SAME)
 
 
-def test_ids_alone_compare_nothing(judge: Judge, rehearse: Rehearse) -> None:
-    """`--causes ids` is for whoever wants to ask nothing about red answers."""
-    rehearse("It is 20.", "You pay 20.", more=("--judge-model", "judge-m", "--causes", "ids"))
-
-    assert not judge.pairs
-
-
 def test_a_fault_is_asked_about_once(judge: Judge, rehearse: Rehearse, command: Command) -> None:
     """A later `grade` asks nothing that is answered; with --again it asks anew."""
     rehearse("It is 20.", "You pay 20.")
@@ -213,19 +206,6 @@ def test_a_dispute_is_taken_back_by_the_newest_word(
     assert command("report", "latest", "--json").json["disputed"] == 1
     say_of_all(taken_back, run=first)
     assert command("report", "latest", "--json").json["disputed"] == 0
-
-
-def test_the_run_that_was_reviewed_says_so_too(judge: Judge, rehearse: Rehearse, command: Command) -> None:
-    """The words of the team stand on its page, with how often they find the red marks right."""
-    rehearse("It is 20 pounds.", "It is 30 pounds.")
-    say_of_all("wrong", "old price")
-    command("review")
-
-    assert command("report", "--json").json["disputed"] == 2
-    shown = page()
-    assert "old price" in shown
-    assert "Judge is wrong" in shown
-    assert "Your team checked 2 answers to review; the judge was right about 0 (0 %)." in shown
 
 
 def test_what_a_comment_says_is_only_text(judge: Judge, rehearse: Rehearse) -> None:
