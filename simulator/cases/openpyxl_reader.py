@@ -64,8 +64,8 @@ def read_sheet(sheet: Any) -> WorkbookSheet:
         """The number format of a style, and whether its font is struck out. Raises IndexError."""
         cell = workbook._cell_styles[number]
         custom = cell.numFmtId - BUILTIN_FORMATS_MAX_SIZE
-        known = BUILT_IN.get(cell.numFmtId) or BUILTIN_FORMATS.get(cell.numFmtId)
-        number_format = (workbook._number_formats[custom] if custom >= 0 else known) or GENERAL
+        built_in = BUILT_IN.get(cell.numFmtId) or BUILTIN_FORMATS.get(cell.numFmtId)
+        number_format = (workbook._number_formats[custom] if custom >= 0 else built_in) or GENERAL
         return number_format, bool(workbook._fonts[cell.fontId].strike)
 
     lines: list[WorksheetRow] = []

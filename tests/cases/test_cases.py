@@ -133,31 +133,6 @@ def test_headers_are_matched_loosely(tmp_path: Path, header: str) -> None:
     assert read_cases(saved(tmp_path, as_csv([{header: "料金は?"}])))[0].question == "料金は?"
 
 
-def test_public_rag_data(tmp_path: Path) -> None:
-    """A conversation of a public RAG data set runs as it is: gold passages, reference, answerability."""
-    case = one(
-        tmp_path,
-        id="mtrag/b3b3/8",
-        dataset="mtrag",
-        language="en",
-        group="b3b3",
-        history=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
-        question="Which one?",
-        gold_passage_ids=["162428-0-349"],
-        distractor_passage_ids=["x"],
-        reference="I am not sure which you mean.",
-        answerability="underspecified",
-        meta={"turn": 8},
-    )
-
-    assert case.id == "mtrag/b3b3/8"
-    assert [line.role for line in case.history] == ["user", "assistant"]
-    assert case.passages == ("162428-0-349",)
-    assert case.references == (("I am not sure which you mean.",),)
-    assert case.answerable is None
-    assert read_dataset(tmp_path / "one.jsonl", QUESTIONS).columns.unused == ()
-
-
 def test_graded_answers_without_a_question(tmp_path: Path) -> None:
     """In JSON an answer may come without a question: it answered the customer's last line, or is `-`."""
     said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
@@ -193,16 +168,6 @@ def test_unused_columns(tmp_path: Path) -> None:
     )
 
     assert read_dataset(path, QUESTIONS).columns.unused == ("担当", "memo")
-
-
-def test_select(tmp_path: Path) -> None:
-    """A language and a limit choose from the front, in order."""
-    cases = read_dataset(saved(tmp_path, "id,question\n1,料金は\n2,How\n3,解約は\n4,Why\n"), QUESTIONS)
-
-    assert [case.id for case in cases.rows()] == ["1", "2", "3", "4"]
-    assert [case.id for case in cases.rows("all", limit=3)] == ["1", "2", "3"]
-    assert [case.id for case in cases.rows("ja")] == ["1", "3"]
-    assert [case.id for case in cases.rows("en", limit=1)] == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -284,18 +249,6 @@ def test_mistakes_in_json(tmp_path: Path, columns: dict[str, Any], message: str)
 def test_what_is_no_question_file(name: str, message: str) -> None:
     """Other kinds and other places are refused with what can be read instead."""
     assert message in refusal(Path(name))
-
-
-@given(
-    data=st.binary(max_size=200) | st.text("ab:-[]{}&*'\"!<> \n#|", max_size=60).map(str.encode),
-    name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz", "a.xlsx"]),
-)
-@SAME_FOLDER
-def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) -> None:
-    """Whatever bytes a file holds, it is read or refused in one line; nothing else is raised."""
-    (tmp_path / name).write_bytes(data)
-
-    assert "\n" not in refusal(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["questions.md", "questions.ja.md"])

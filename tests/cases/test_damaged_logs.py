@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import xlsxwriter
 
 from simulator.cases.row import MAX_CELL
 from tests.commands import Command
@@ -156,22 +155,6 @@ def test_a_row_with_too_many_cells_is_named(command: Command) -> None:
 
     assert told.code == 0
     assert "lines that cannot be read (line 4): 1" in told.err
-
-
-def test_hidden_rows_of_a_workbook_are_counted(command: Command) -> None:
-    """Nobody meant them to be read, and nothing is wrong with them."""
-    with xlsxwriter.Workbook("log.xlsx") as book:
-        sheet = book.add_worksheet()
-        sheet.write_row(0, 0, ["conversation_id", "role", "content"])
-        for at in range(1, 9):
-            who = ("assistant", "user")[at % 2]
-            sheet.write_row(at, 0, [f"c-{(at + 1) // 2}", who, f"What {who} {at} says"])
-        for at in (7, 8):
-            sheet.set_row(at, None, None, {"hidden": True})
-    told = graded(command, "log.xlsx")
-
-    assert told.code == 0
-    assert "conversations 3, messages 3, answers 3. Not read: hidden rows: 2." in told.err
 
 
 def test_a_second_format_in_a_file_is_said(command: Command) -> None:

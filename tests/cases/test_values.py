@@ -194,13 +194,6 @@ def test_recorded_answers_say_what_they_are_made_of(tmp_path: Path) -> None:
         one(tmp_path, question="q", recorded=[{"text": "a", "answer": "b"}])
 
 
-def test_recorded_contexts(tmp_path: Path) -> None:
-    """Recorded passages are texts, or objects that hold one."""
-    case = one(tmp_path, question="q", retrieved_contexts=["a|b", {"id": "1", "text": "c"}], response="r")
-
-    assert (case.contexts, case.answer) == (("a|b", "c"), "r")
-
-
 @pytest.mark.parametrize(
     ("columns", "argument", "language"),
     [
