@@ -50,7 +50,7 @@ def test_the_usual_options_come_first(page: Any) -> None:
     assert all(word in first for word in COMMANDS)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 110])
+@pytest.mark.parametrize("columns", [60, 110])
 def test_lines_fit_the_terminal(page: Any, columns: int) -> None:
     """A full-width character takes two columns; what cannot be broken (commands, names) may stand out."""
     for path in pages():

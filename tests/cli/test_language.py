@@ -19,10 +19,7 @@ def japanese(monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "told"),
     [
         (("--persona", "angyr"), "angry のことですか"),
-        (("--cases", "none.csv"), "none.csv"),
-        (("--turns", "0"), "--turns"),
         (("--nonsense",), "--nonsense"),
-        (("--adapter", "gone.py:answer"), "gone.py"),
         (("report", "gone"), "gone"),
     ],
 )
