@@ -203,6 +203,12 @@ class Chart:
     high: tuple[float | None, ...] = ()
     marks: tuple[tuple[float, Text], ...] = ()
 
+    @classmethod
+    def bars(cls, description: Text, counts: Mapping[Text, int]) -> "Chart":
+        """A bar for each label, with numbers of things."""
+        values, texts = tuple(map(float, counts.values())), tuple(f"{n:,}" for n in counts.values())
+        return cls("bars", "", description, tuple(counts), values, texts)
+
 
 Block = Line | FactList | Notes | Items | Table | Chart
 

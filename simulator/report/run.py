@@ -94,8 +94,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("outcome", "", (FactList(tuple(_outcome(context))),), views=BRIEF | TERMINAL)
     yield Section("means", _("Customer × judge"), _means(context))
     # Of a data set these are the result itself, where they say something first.
-    is_result = [summary.rows and bool(section.line) and not section.folded for section in context.sections]
-    for section, is_brief in zip(context.sections, is_result, strict=True):
+    for section in context.sections:
+        is_brief = summary.rows and section.line and not section.folded
         yield replace(section, views=section.views | BRIEF) if is_brief else section
     if not summary.rows:
         yield felt_section(summary, context.titles)
@@ -134,7 +134,8 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
         yield Fact(_("Judges"), _("{parts}", parts=means))
     if not summary.rows:
         yield Fact(_("How conversations ended"), counts_text(summary.ended, "ended"))
-        yield from (Fact(section.title, section.line) for section in context.sections if section.line)
+        shown = (section for section in context.sections if section.line and not section.folded)
+        yield from (Fact(section.title, section.line) for section in shown)
     # Stand-ins cost nothing, and "0.00 USD" would look like a bargain.
     if any(spent.calls for spent in summary.money.spending.values()):
         yield Fact(_("Cost"), money(summary.money.spent))
@@ -168,9 +169,8 @@ def _endings(context: ReportContext) -> Section | None:
     counts: dict[Text, int] = {context.titles("ended", how): n for how, n in summary.ended.items()}
     if (left := summary.planned - sum(summary.ended.values())) > 0:
         counts[_("not finished")] = left
-    title, texts = _("How conversations ended"), tuple(f"{n:,}" for n in counts.values())
-    chart = Chart("bars", "", title, tuple(counts), tuple(map(float, counts.values())), texts)
-    return Section("endings", title, (chart,), views=PAGE) if counts else None
+    title = _("How conversations ended")
+    return Section("endings", title, (Chart.bars(title, counts),), views=PAGE) if counts else None
 
 
 def run_argument(page: str, run: str) -> str:
@@ -206,16 +206,13 @@ def _technical(context: ReportContext) -> Iterator[Section]:
 
     What it takes to check a figure, or to repeat the run; nobody has to read it to use the report.
     """
-    summary, run, none = context.summary, context.results.run, _("none")
-    low_high = summary.scores.interval
-    interval = f"{100 * low_high[0]:.1f} – {100 * low_high[1]:.1f}" if low_high else none
+    summary, run = context.summary, context.results.run
     lists: dict[Text, Mapping[Any, Text]] = {
         _("Run"): {
             _("Run"): run.id,
             _("Started"): local_time(run.created).isoformat(" ", "seconds"),
             _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
             _("Status"): title("status", run.status),
-            _("Rules for review"): tables.rules_text(summary.red.rules),
         },
         # Stand-ins are no models, and what was not set needs no line.
         _("Models"): {title("role", role): model for role, model in run.models.items() if model != LEXICAL},
@@ -237,9 +234,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     )
     usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
     spent = usage if usage.rows else Line(_NO_CALLS)
-    # Where a confidence was asked for, the range that decided stands beside the score, and is the only one.
-    ranges = () if context.gate.bounds else (FactList((Fact(_("95 % interval of the score"), interval),)),)
-    totals = (_statistics(summary), Line(note, "soft"), *ranges, spent)
+    totals = (_statistics(summary), Line(note, "soft"), spent)
     yield Section("technical", _("Details"), (*totals, *facts), views=TERMINAL | PAGE, folded=True)
 
 

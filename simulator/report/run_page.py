@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from simulator.core.document import Chart, Report, Section, Text, excerpt, points, reader_time
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.settings import stored_settings
-from simulator.core.titles import title
+from simulator.core.titles import TITLES, title
 from simulator.core.types import (
     EXPECTATIONS,
     RETEST,
@@ -72,8 +72,6 @@ MOST_TOOLS, LONGEST_TOOL = 30, 600
 AT_ONCE = 100
 # With more red conversations than this, all of them start folded.
 OPEN_AT_MOST = 6
-# What else a score says of its grade, beside the figures behind it.
-_NO_FIGURES = {"overall", "feeling"}
 
 
 def run_page(context: ReportContext, beside: str = "") -> bytes:
@@ -99,8 +97,7 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
     ahead, figures = _ordered(context, report, has_passages=bool(talks.passages))
     # A bar for each reason why turns are red, which may stand beside another.
     kinds = sorted(summary.red.kinds.items(), key=lambda item: -item[1])
-    names = tuple(context.titles("mark", kind) for kind, _n in kinds)
-    values, texts = tuple(float(n) for _kind, n in kinds), tuple(f"{n:,}" for _kind, n in kinds)
+    reasons = Chart.bars(_("Answers to review"), {context.titles("mark", kind): n for kind, n in kinds})
     shown_reds = sum(red.conversation in talks.drawn for red in summary.red.answers)
     part = _(
         "The run is large: this page shows {n} of its {all} conversations, with the {red} "
@@ -144,7 +141,7 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         beside=beside,
         disputed=disputed_count(summary) or "",
         hits=hit_rate(review_findings(results, summary)) or "",
-        red_kinds=Chart("bars", "", _("Answers to review"), names, values, texts) if kinds else None,
+        red_kinds=reasons if kinds else None,
         red_questions=len(questions),
         # Of stand-ins the notice says it.
         standing="" if summary.trial else standing_text(summary.standing),
@@ -440,17 +437,16 @@ def _whole(context: ReportContext, score: Score) -> dict[str, Any]:
 
 
 def _grade(context: ReportContext, score: Score) -> dict[str, Any]:
-    """A grade with its reason, and the figures behind it: the turn judge's categories, a cosine."""
+    """A grade with its reason, and the figures behind it that have a name: the turn judge's categories."""
     second = score.second if RETEST in score.detail else None
     return {
         "judge": context.titles("judge", score.judge),
         "grade": tables.grade_text(score),
         "reason": cut(score.reason) or "–",
-        # True and False are ints to Python, and no figures.
         "figures": [
             (context.titles("category", name), value)
             for name, value in score.detail.items()
-            if isinstance(value, int | float) and not isinstance(value, bool) and name not in _NO_FIGURES
+            if isinstance(value, int | float) and name in TITLES["category"] and name != "overall"
         ],
         "second": _("graded again: {grade}", grade=tables.grade_text(second)) if second else "",
         "steps": [cut(str(step)) for step in _listed(score, "steps")],

@@ -9,7 +9,7 @@ from simulator.core.document import Cell, Table, Text, excerpt, points
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
-from simulator.core.types import Case, RedRules, Results, Score, Severity, Spending, Turn
+from simulator.core.types import Case, Results, Score, Severity, Spending, Turn
 from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, rounded
 from simulator.results.rows import Key, Mark
 
@@ -219,26 +219,6 @@ def expected_at(case: Case, turn: int, length: int) -> Text:
 def ending(how: str) -> Text:
     """How a conversation ended, or that it is still going on."""
     return title("ended", how) if how else _("not finished")
-
-
-def rules_text(rules: RedRules) -> Message:
-    """The rules for red in one line, each with its limit or that it is off.
-
-    "Low grade < 70, Not in the passages <= 3, ..., Lapse between turns off": shares of 100, but grades of 5.
-    """
-    limits = {
-        "overall": rules.overall and f"< {100 * rules.overall:g}",
-        "groundedness": rules.groundedness and f"<= {rules.groundedness:g}",
-        "correctness": rules.correctness and f"<= {rules.correctness:g}",
-        "claims": rules.claims and "< 100",
-        "facts": rules.facts and "< 100",
-        "risk": rules.risk and "< 100",
-        "conversation": rules.conversation and f"<= {100 * rules.conversation:g}",
-        "lapses": rules.lapses and ">= 1",
-        "expectations": rules.expectations and ">= 1",
-    }
-    listed = [_("{name} {limit}", name=title("mark", k), limit=v or _("off")) for k, v in limits.items()]
-    return _("{parts}", parts=listed)
 
 
 def setting_text(value: JsonValue) -> str:

@@ -307,7 +307,7 @@ def _course(context: ReportContext) -> Iterator[SheetRow]:
     none = number_cell(silent, "warn" if silent else "")
     yield _figure(context, "no_answer", _("No answer"), none, basis)
     for section in context.sections:
-        if section.line:
+        if section.line and not section.folded:
             yield _figure(context, section.key, section.title, None, section.line)
 
 

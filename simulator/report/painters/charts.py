@@ -5,24 +5,20 @@ text keeps its size on a telephone and on a wide screen alike. y is in pixels, f
 0 to 1, 0 is at 166 and 1 at 22.
 """
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from simulator.core.document import Chart, Text
+from simulator.core.document import Chart
 
 # Width of the scale and height of a line chart, in pixels; the line takes the rest of the width.
 AXIS, HEIGHT = 62, 208
 _TOP, _BOTTOM = 22, 42
 # Free on both sides, in percent of the width: half a label.
 _MARGIN = 5.0
-# Labels below a line chart, at most: more would run into each other on a telephone. Of labels that are longer
-# than this, only the first and the last are shown.
-_LABELS, _LONG_LABEL = 8, 8
 
 
-def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
-    """The places of a chart of one line; its marks are the ends of the scale. `text` shows a text.
+def line_chart(chart: Chart) -> dict[str, Any]:
+    """The places of a chart of one line; its marks are the ends of the scale.
 
     `ticks` are the marks, each with its height. `path` is the line, as segments between neighbours: x1, y1,
     x2, y2. `dots` are the values, each with its figure at the height `above` and the ends of its interval. An
@@ -37,8 +33,6 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
         return round(HEIGHT - _BOTTOM - (value - low) / (high - low) * (HEIGHT - _TOP - _BOTTOM), 1)
 
     n = len(chart.values)
-    is_long = max(len(text(label)) for label in chart.labels) > _LONG_LABEL
-    step = max(1, n - 1) if is_long else -(-n // _LABELS)
     dots = []
     for at, value in enumerate(chart.values):
         if value is None:
@@ -50,8 +44,6 @@ def line_chart(chart: Chart, text: Callable[[Text], str]) -> dict[str, Any]:
             "text": chart.texts[at],
             "above": round(y(value) - 11, 1),
             "label": chart.labels[at],
-            "labelled": at % step == 0,
-            "anchor": "middle" if not is_long else "start" if not at else "end",
             "low": y(value if start is None else start),
             "high": y(value if end is None else end),
         }
