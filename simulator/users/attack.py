@@ -18,11 +18,9 @@ from simulator.core.messages import _, encodable
 from simulator.core.replies import AttackLine
 from simulator.core.templates import (
     LANGUAGES,
-    check_languages,
+    Prompts,
     fingerprint,
     quote,
-    read_toml,
-    render,
     seal_of,
     stable_int,
 )
@@ -84,26 +82,21 @@ class ScriptedAttacker:
         return Utterance(text=line)
 
 
-class AttackPrompts:
+class AttackPrompts(Prompts):
     """personas/_attacker.toml: how a model plays an attacker, in both languages."""
 
     def __init__(self, path: Path) -> None:
         """Reads and checks the file."""
-        self._tables = read_toml(path)
-        check_languages(path, self._tables, _VARIABLES)
-
-    def text(self, language: Language, key: str, **values: str) -> str:
-        """A rendered text."""
-        return render(self._tables[language][key], **values)
+        super().__init__(path, _VARIABLES)
 
     def form(self, language: Language) -> str:
         """The form of the reply, with the meaning of each key."""
-        meanings = self._tables[language]["fields"]
+        meanings = self.tables[language]["fields"]
         return replies.skeleton({key: ("text", str(meanings[key])) for key in AttackLine.model_fields})
 
     def fingerprint(self, persona: Persona) -> str:
         """A hash of every word that the attacker model reads."""
-        return fingerprint(repr(self._tables), persona.model_dump_json())
+        return fingerprint(repr(self.tables), persona.model_dump_json())
 
 
 class AttackerUser:
@@ -128,7 +121,7 @@ class AttackerUser:
             draft = await self.model.ask(
                 messages,
                 AttackLine,
-                lambda problem: self.prompts.text(case.language, "again", problem=problem),
+                self.prompts.again(case.language),
                 seed=stable_int(self.seed, len(turns), attempt),
                 read=spoken,
             )

@@ -26,10 +26,8 @@ from simulator.core.messages import _
 from simulator.core.replies import ReplayedLine, Thought
 from simulator.core.templates import (
     LANGUAGES,
-    check_languages,
+    Prompts,
     fingerprint,
-    read_toml,
-    render,
 )
 from simulator.core.types import Case, Language, Persona, Response
 from simulator.users.guard import RULES, guard_of
@@ -51,15 +49,14 @@ _VARIABLES: dict[str, set[str]] = {
 _MATTER = ("question", "goal", "knows", "unknown")
 
 
-class UserPrompts:
+class UserPrompts(Prompts):
     """personas/_user.toml: how any persona is played, in both languages."""
 
     def __init__(self, path: Path) -> None:
         """Reads and checks the file."""
-        self._tables = read_toml(path)
-        check_languages(path, self._tables, _VARIABLES)
+        super().__init__(path, _VARIABLES)
         for language in LANGUAGES:
-            table = self._tables[language]
+            table = self.tables[language]
             for name, keys in (
                 ("problems", (*RULES, "leaving")),
                 ("fields", ReplayedLine.model_fields),
@@ -76,10 +73,6 @@ class UserPrompts:
                 _check_keys(path, language, "styles", table, ("fragments",))
         self.guards = {language: guard_of(language) for language in LANGUAGES}
 
-    def text(self, language: Language, key: str, **values: str) -> str:
-        """A rendered prompt."""
-        return render(self._tables[language][key], **values)
-
     def matter(self, case: Case, persona: Persona) -> str:
         """What the customer comes with and knows of it, a line each.
 
@@ -94,7 +87,7 @@ class UserPrompts:
             "knows": [*voice.knows, *knows],
             "unknown": [*voice.unknown, *case.facts.unknown],
         }
-        labels = self._tables[case.language]["matter"]
+        labels = self.tables[case.language]["matter"]
         # What there is nothing of is not mentioned, so that nobody is led to talk about it.
         lines = (f"{labels[key]}: {' / '.join(texts)}" for key, texts in lists.items() if texts)
         return "\n".join(lines)
@@ -113,7 +106,7 @@ class UserPrompts:
         What answers of several kinds call for stands once. `line` is what was said here in the run that is
         replayed, quoted. It `softens` where the line before was in words that were not the customer's own.
         """
-        table = self._tables[language]
+        table = self.tables[language]
         rows: dict[tuple[str, ...], list[str]] = {}
         for got, names in cues.items():
             rows.setdefault(tuple(names), []).append(f"{got} {table['got'][got]}")
@@ -135,20 +128,20 @@ class UserPrompts:
 
     def style(self, language: Language, name: str) -> str:
         """How a customer writes, as the model reads it."""
-        return str(self._tables[language]["styles"][name])
+        return str(self.tables[language]["styles"][name])
 
     def usual(self, language: Language) -> dict[str, float]:
         """How often people of this language do what a persona's shares say, as multiples of these."""
-        table: dict[str, float] = self._tables[language]["usual"]
+        table: dict[str, float] = self.tables[language]["usual"]
         return table
 
     def problem(self, language: Language, rule: str) -> str:
         """The problem of a draft that broke this rule, as the model is shown it."""
-        return str(self._tables[language]["problems"][rule])
+        return str(self.tables[language]["problems"][rule])
 
     def form(self, language: Language, reply_form: type[Thought]) -> str:
         """The form of the reply, with the meaning of each key."""
-        meanings = self._tables[language]["fields"]
+        meanings = self.tables[language]["fields"]
         fields = {
             key: ("feeling" if key == "feeling" else "text", str(meanings[key]))
             for key in reply_form.model_fields
@@ -161,7 +154,7 @@ class UserPrompts:
         It stands in the run file as `user:angry`: runs whose customers were told other things are not
         compared as if they were the same.
         """
-        return fingerprint(repr(self._tables), persona.model_dump_json())
+        return fingerprint(repr(self.tables), persona.model_dump_json())
 
 
 def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:

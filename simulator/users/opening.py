@@ -25,11 +25,10 @@ from simulator.core.errors import HOPELESS, ModelFailure, PromptError
 from simulator.core.messages import _
 from simulator.core.templates import (
     LANGUAGES,
-    check_languages,
+    Prompts,
     fingerprint,
     quote,
-    read_toml,
-    render,
+    request,
     seal_of,
     stable_int,
 )
@@ -114,37 +113,31 @@ class JapaneseOpeningLine(OpeningLine):
     kana: replies.Texts = Field([])
 
 
-class OpeningPrompts:
+class OpeningPrompts(Prompts):
     """personas/_opening.toml: how a question is put in a persona's voice, in both languages."""
 
     def __init__(self, path: Path, guards: Mapping[Language, Guard]) -> None:
         """Reads and checks the file; `guards` are those of the customer's later lines."""
+        super().__init__(path, _VARIABLES)
         self.guards = guards
-        self._tables = read_toml(path)
-        check_languages(path, self._tables, _VARIABLES)
         for language in LANGUAGES:
-            if not self._tables[language].get("fields", {}).get("message"):
+            if not self.tables[language].get("fields", {}).get("message"):
                 msg = _("{path}: [{language}.fields] message is missing.", path=path, language=language)
                 raise PromptError(msg)
         self._asks = {
-            language: compiled(tuple(self._tables[language].get("asks", ())), path.name)
+            language: compiled(tuple(self.tables[language].get("asks", ())), path.name)
             for language in LANGUAGES
         }
 
     def messages(self, case: Case, persona: Persona) -> Messages:
         """The request: persona, question, and the form of the reply."""
-        table, voice = self._tables[case.language], persona.speaks(case.language)
+        table, voice = self.tables[case.language], persona.speaks(case.language)
         kinds = {"message": "text", "kana": "texts"}
         form = replies.skeleton({key: (kinds[key], str(table["fields"][key])) for key in table["fields"]})
         question = quote("question", case.question, seal_of(case.question))
-        system = render(
-            table["system"], name=voice.name, voice=voice.voice.strip(), question=question, form=form
-        )
-        return [{"role": "system", "content": system}, {"role": "user", "content": render(table["task"])}]
-
-    def again(self, language: Language, problem: str) -> str:
-        """The message to a model whose reply could not be read."""
-        return render(self._tables[language]["again"], problem=problem)
+        told = {"name": voice.name, "voice": voice.voice.strip(), "question": question, "form": form}
+        language = case.language
+        return request(self.text(language, "system", **told), self.text(language, "task"))
 
     def broken_rule(
         self, question: str, opening: str, language: Language, kana: Sequence[str] = ()
@@ -160,11 +153,11 @@ class OpeningPrompts:
         plain, rephrased = normalise(question), normalise(opening)
         if any(asks.search(plain) and not asks.search(rephrased) for asks in self._asks[language]):
             return "opening_asked"
-        return lost(question, opening, language, str(self._tables[language].get("ordinary", "")).split())
+        return lost(question, opening, language, str(self.tables[language].get("ordinary", "")).split())
 
     def fingerprint(self, persona: Persona) -> str:
         """A hash of every word that the customer model reads, except for the case."""
-        return fingerprint(repr(self._tables), persona.model_dump_json())
+        return fingerprint(repr(self.tables), persona.model_dump_json())
 
 
 class VoicedOpening:
@@ -188,7 +181,7 @@ class VoicedOpening:
             reply = await self.model.ask(
                 self.prompts.messages(case, self.persona),
                 JapaneseOpeningLine if case.language == "ja" else OpeningLine,
-                lambda problem: self.prompts.again(case.language, problem),
+                self.prompts.again(case.language),
                 seed=stable_int(self.seed, "opening"),
                 read=spoken,
             )

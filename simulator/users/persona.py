@@ -189,7 +189,7 @@ class PersonaUser:
         return await self.model.ask(
             messages,
             reply_form,
-            lambda problem: self.prompts.text(language, "again", problem=problem),
+            self.prompts.again(language),
             seed=seed,
             read=read_line,
         )
