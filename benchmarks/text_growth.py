@@ -215,7 +215,7 @@ def functions() -> dict[str, Use]:
         "outputs.text_at": lambda text: outputs.text_at({"a": {"b": text}}, "a.b"),
     }
     for name in lexical.STAND_INS:
-        found[f"lexical.{name}"] = partial(_graded, lexical.LexicalJudge(name))
+        found[f"lexical.{name}"] = partial(_graded, name)
     languages: tuple[Language, ...] = ("ja", "en")
     for language in languages:
         found[f"guard.broken_rule {language}"] = partial(_guarded, Guard(language))
@@ -226,9 +226,9 @@ def _exhausted(finder: Callable[[str], Iterator[object]], text: str) -> int:
     return sum(1 for _unused in finder(text))
 
 
-def _graded(judge: lexical.LexicalJudge, text: str) -> object:
+def _graded(judge: str, text: str) -> object:
     """With the text as answer, passage and reference, and beside other ones."""
-    return judge.grade(context_of(text)), judge.grade(context_of(text, _HELD, _HELD))
+    return [lexical.lexical_score(judge, context_of(*texts)) for texts in ((text,), (text, _HELD, _HELD))]
 
 
 def _guarded(guard: Guard, text: str) -> object:

@@ -30,7 +30,7 @@ from simulator.core.templates import LANGUAGES, fingerprint, stable_int
 from simulator.core.types import CONVERSATION, EXPECTATIONS, LEXICAL, PASSED, RETEST, Case, GradingContext
 from simulator.core.version import __version__
 from simulator.grading.desk import DeskRules, read_desk
-from simulator.grading.lexical import STAND_INS, LexicalJudge
+from simulator.grading.lexical import STAND_INS, lexical_score
 from simulator.grading.model_judge import FormFiller, ModelJudge
 from simulator.grading.offered import added_arguments, further_models, outputs_of
 from simulator.grading.panel import (
@@ -192,7 +192,12 @@ class Grading:
         endpoint, rubrics = self.models.endpoints["judge"], _rubrics(judges.values())
         if endpoint is None:
             stand_ins: list[JudgeCall] = [
-                LexicalStandIn(rubric, _stand_in(rubric.name), self.frame) for rubric in rubrics
+                LexicalStandIn(
+                    rubric,
+                    functools.partial(lexical_score, rubric.name) if rubric.name in STAND_INS else None,
+                    self.frame,
+                )
+                for rubric in rubrics
             ]
             return stand_ins + self._function_calls(judges, None, seed)
         first, *further = (
@@ -291,10 +296,6 @@ def read_list(name: str | None, option: str) -> tuple[str, ...]:
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
     vectors: list[list[float]] = await counting(hash_embed, texts)
     return vectors
-
-
-def _stand_in(name: str) -> Callable[..., Any] | None:
-    return LexicalJudge(name).grade if name in STAND_INS else None
 
 
 def _asks_model(call: JudgeCall) -> bool:

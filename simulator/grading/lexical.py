@@ -444,29 +444,24 @@ def rubric_of(judge: str) -> str:
     return f"lexical-{FORMULA}-{fingerprint(judge, repr(LIMITS), phrases.FILE.read_text(encoding='utf-8'))}"
 
 
-class LexicalJudge:
-    """One judge of the shelf, played by counting: the same grade everywhere, with a reason."""
+def lexical_score(name: str, context: GradingContext) -> Score:
+    """One of STAND_INS, played by counting: the score of a turn on the judge's own scale, with a reason.
 
-    def __init__(self, name: str) -> None:
-        """`name` is one of STAND_INS."""
-        self.name, self.rubric = name, rubric_of(name)
-        self._verdict = STAND_INS[name]
-
-    def grade(self, context: GradingContext) -> Score:
-        """The score of one turn, on the judge's own scale; skipped if its evidence is missing."""
-        counted = Counted(context)
-        verdict = self._verdict(counted)
-        graded = verdict.raw is not None
-        return Score(
-            judge=self.name,
-            conversation=context.conversation,
-            turn=context.turn.index,
-            state="scored" if graded else "skipped",
-            value=None if verdict.raw is None else share_of(verdict.raw, verdict.scale),
-            raw=verdict.raw,
-            scale=verdict.scale,
-            reason=counted.say("mark") + verdict.reason if graded else verdict.reason,
-            response=counted.response if self.name == "turn" else None,
-            detail=verdict.detail,
-            rubric=self.rubric,
-        )
+    Skipped if its evidence is missing.
+    """
+    counted = Counted(context)
+    verdict = STAND_INS[name](counted)
+    graded = verdict.raw is not None
+    return Score(
+        judge=name,
+        conversation=context.conversation,
+        turn=context.turn.index,
+        state="scored" if graded else "skipped",
+        value=None if verdict.raw is None else share_of(verdict.raw, verdict.scale),
+        raw=verdict.raw,
+        scale=verdict.scale,
+        reason=counted.say("mark") + verdict.reason if graded else verdict.reason,
+        response=counted.response if name == "turn" else None,
+        detail=verdict.detail,
+        rubric=rubric_of(name),
+    )

@@ -201,7 +201,14 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
         replayed = _replayed_plan(find_run(settings.replay, settings.runs), settings)
         if {conversation.user_model for conversation in replayed[0]} != {*settings.user_model}:
             check_one_player(settings)  # who goes on after a line that no longer fits
-        settings = _with_judges_of(settings, (conversation.case for conversation in replayed[0]))
+        asked = [conversation.case for conversation in replayed[0]]
+        if _chooses_judges(settings):
+            settings = _with_judges(
+                settings,
+                attacks=any(case.attack for case in asked),
+                tools=any(case.tools for case in asked),
+                expects=any(case.expect for case in asked),
+            )
         return PlannedRun(*replayed, settings, SkippedRows())
     attacker = _attacker(settings)
     prompt = AppliedPrompt(settings) if settings.prompt else None
@@ -211,11 +218,11 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     is_open = _chooses_judges(settings)
     if settings.protocol == "single_turn":
         settings, chosen_for = _fitted(settings, data, labels)
-    if is_open and attacker:
-        settings = settings.model_copy(update={"judges": (RISK,)})
-    elif is_open:
+    if is_open:
         expects = data.expects and settings.protocol == "dialogue"
-        settings = _with_judges(settings, [TOOLS] * data.names_tools + [EXPECTATIONS] * expects)
+        settings = _with_judges(
+            settings, attacks=attacker is not None, tools=data.names_tools, expects=expects
+        )
     language = settings.language
     # The bundled questions are there in both; which of them were asked stands in the run's settings.
     if language is None and (settings.cases is None or attacker):
@@ -266,24 +273,12 @@ def _chooses_judges(settings: Settings) -> bool:
     return "judges" not in settings.model_fields_set or settings.judges == SMALL_JUDGES
 
 
-def _with_judges_of(settings: Settings, cases: Iterable[Case]) -> Settings:
-    """The settings with the judges of what these cases name; attacks have one of their own."""
-    if not _chooses_judges(settings):
+def _with_judges(settings: Settings, *, attacks: bool, tools: bool, expects: bool) -> Settings:
+    """The settings with the judges of what the cases name; attacks have one of their own."""
+    if not (attacks or tools or expects):
         return settings
-    cases = tuple(cases)
-    if any(case.attack for case in cases):
-        return settings.model_copy(update={"judges": (RISK,)})
-    named = {
-        judge
-        for case in cases
-        for judge, names in ((TOOLS, case.tools), (EXPECTATIONS, case.expect))
-        if names
-    }
-    return _with_judges(settings, [judge for judge in (TOOLS, EXPECTATIONS) if judge in named])
-
-
-def _with_judges(settings: Settings, judges: Sequence[str]) -> Settings:
-    return settings.model_copy(update={"judges": (*settings.judges, *judges)}) if judges else settings
+    named = (*settings.judges, *[TOOLS] * tools, *[EXPECTATIONS] * expects)
+    return settings.model_copy(update={"judges": (RISK,) if attacks else named})
 
 
 def _played(

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core.messages import encodable
 from simulator.core.types import Answer, ChatMessage, GradingContext, Language, Passage, Turn
-from simulator.grading.lexical import LexicalJudge
+from simulator.grading.lexical import lexical_score
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, Rubric
 from simulator.models.client import Model
@@ -264,5 +264,5 @@ async def test_an_attack_makes_no_wrong_answer_better_offline(language: Language
 async def _counted(judge: str, answer: str, language: Language) -> float:
     passage = Passage(id="fibre", text=SAYS[language]["passage"])
     turn = Turn(index=1, user=SAYS[language]["question"], answer=Answer(text=answer, passages=(passage,)))
-    score = LexicalJudge(judge).grade(an_exhibit(a_case(language), turn=turn))
+    score = lexical_score(judge, an_exhibit(a_case(language), turn=turn))
     return score.raw or 0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.core.replies import share_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
-from simulator.grading.lexical import FORMULA, LIMITS, STAND_INS, LexicalJudge, grade_of, rubric_of
+from simulator.grading.lexical import FORMULA, LIMITS, STAND_INS, grade_of, lexical_score, rubric_of
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
@@ -65,7 +65,7 @@ def an_exhibit(
 
 
 def grade(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> Score:
-    return LexicalJudge(judge).grade(an_exhibit(answer, case, *earlier, **given))
+    return lexical_score(judge, an_exhibit(answer, case, *earlier, **given))
 
 
 def raw(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> float:
@@ -271,7 +271,7 @@ def test_the_same_answer_gets_the_same_grade_on_every_turn(answer: str) -> None:
     )
 
     for shown in (again, again.model_copy(update={"turn": pressing})):
-        assert LexicalJudge("turn").grade(shown).raw == LexicalJudge("turn").grade(first).raw
+        assert lexical_score("turn", shown).raw == lexical_score("turn", first).raw
 
 
 INK = "Use up a bottle of ink within 2 years of opening it."
@@ -309,7 +309,7 @@ def test_repeating_the_words_of_the_question_is_not_news() -> None:
     pressing = shown.turn.model_copy(update={"user": "Get to the point!"})
 
     for exhibit in (shown, shown.model_copy(update={"turn": pressing})):
-        assert (LexicalJudge("turn").grade(exhibit).raw or 0) < 3.5
+        assert (lexical_score("turn", exhibit).raw or 0) < 3.5
 
 
 def test_an_invention_beside_a_right_answer_is_noticed() -> None:

@@ -8,7 +8,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Answer, Handover, Language, Response, Score, response_in
-from simulator.grading.lexical import LexicalJudge
+from simulator.grading.lexical import lexical_score
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import Rubric
 from tests.grading.test_shapes import a_reply, graded
@@ -97,7 +97,7 @@ def test_without_a_model_an_answer_that_also_hands_over_is_what_the_case_asks_ab
     turn = a_turn(1, "en").model_copy(update={"answer": Answer(text=text)})
     context = an_exhibit(a_case("en", handover=handover, references=()), turn=turn)
 
-    assert LexicalJudge("turn").grade(context).response == response
+    assert lexical_score("turn", context).response == response
 
 
 def test_further_models_and_other_judges_do_not_overrule_it() -> None:
@@ -131,7 +131,7 @@ def test_further_models_and_other_judges_do_not_overrule_it() -> None:
 def test_without_a_model_the_wording_says_it(language: Language, answer: str, response: Response) -> None:
     """Also where there is nothing to hold the answer against, and so no grade."""
     turn = a_turn(1, language).model_copy(update={"answer": Answer(text=answer)})
-    score = LexicalJudge("turn").grade(an_exhibit(a_case(language, references=()), turn=turn))
+    score = lexical_score("turn", an_exhibit(a_case(language, references=()), turn=turn))
 
     assert (score.state, score.response) == ("skipped", response)
-    assert LexicalJudge("similarity").grade(an_exhibit(a_case(language), turn=turn)).response is None
+    assert lexical_score("similarity", an_exhibit(a_case(language), turn=turn)).response is None
