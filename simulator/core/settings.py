@@ -66,7 +66,7 @@ DEFAULT_MODELS: dict[Role, str] = {
     "demo": "gpt-4.1-mini",
 }
 # What variables of the environment say of a role's model: REHEARSAL_JUDGE_URL.
-OF_ROLES = ("MODEL", "URL", "KEY", "HEADERS", "EXTRA", "RPM", "TPM")
+OF_ROLES = ("MODEL", "URL", "KEY", "HEADERS", "EXTRA")
 # Variables that are no settings, and are read elsewhere.
 _OTHER_VARIABLES = ("CONFIG", "GOOGLE_CREDENTIALS", "BOT_KEY", "SHEETS_URL", "BENCH_DATA")
 

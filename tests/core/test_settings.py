@@ -153,7 +153,7 @@ def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
 def test_a_misspelt_variable_is_one_line_with_the_nearest_name(variable: str, near: str) -> None:
     """As a misspelt key of the file; a secret of the user's that settings name is none."""
     assert f"unknown variable: '{variable}'. Did you mean {near}" in problem(environ={variable: "2"})
-    load_settings({}, environ={"REHEARSAL_SHOP_KEY": "x", "REHEARSAL_JUDGE_TPM": "9", "REHEARSALS": "1"})
+    load_settings({}, environ={"REHEARSAL_SHOP_KEY": "x", "REHEARSAL_JUDGE_EXTRA": "{}", "REHEARSALS": "1"})
 
 
 @pytest.mark.parametrize(
