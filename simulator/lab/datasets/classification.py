@@ -1,7 +1,7 @@
 """How well labels are told apart: accuracy, F1, a report per class, and what a trivial guesser would get.
 
-And multiple choice: accuracy by subject, what guessing would reach, and whether one letter is preferred. No
-choice found in an answer is a wrong answer, and counted.
+And multiple choice: accuracy by subject, and what guessing would reach. No choice found in an answer is a
+wrong answer, and counted.
 Counts are all it takes: a table of expected by predicted labels, with one more column for the answers from
 which no label could be read. Those are wrong, and they count. Standard errors are those of
 lm-evaluation-harness: of accuracy the sample's, of F1 the standard deviation (n - 1) of 100,000 resamples.
@@ -318,17 +318,13 @@ class Accuracy(Value):
 class Choices(Value):
     """The figures of a run's multiple-choice questions.
 
-    `subjects` are in the order of the data set; questions without one are under an empty name. `chosen`
-    counts the letters that were answered, `right` those that would have been right: a bot that says C more
-    often than C is right has a preference. `chance` is what guessing reaches on average, `longest` what
-    always taking the longest choice does, as test writers tend to make the right one the most exact. `failed`
-    counts questions without a grade.
+    `subjects` are in the order of the data set; questions without one are under an empty name. `chance` is
+    what guessing reaches on average, `longest` what always taking the longest choice does, as test writers
+    tend to make the right one the most exact. `failed` counts questions without a grade.
     """
 
     accuracy: Accuracy
     subjects: dict[str, Accuracy]
-    chosen: dict[str, int]
-    right: dict[str, int]
     chance: float
     longest: float
     failed: int = 0
@@ -339,8 +335,6 @@ class Choices(Value):
             **self.accuracy.as_json(),
             "failed": self.failed,
             "subjects": {name: accuracy.as_json() for name, accuracy in self.subjects.items()},
-            "chosen": self.chosen,
-            "right_letters": self.right,
             "chance": rounded(self.chance),
             "longest_choice": rounded(self.longest),
         }
@@ -350,7 +344,7 @@ def choices(results: Results) -> Choices | None:
     """The figures of the judge `choice`, also of one output of an answer; None where it graded nothing."""
     judges = [judge for judge in results.scores.judges if judge.rpartition(".")[2] == CHOICE_JUDGE]
     subjects: dict[str, Counter[str]] = {}
-    chosen, right, sizes = Counter[Any](), Counter[Any](), Counter[int]()
+    sizes = Counter[int]()
     longest = failed = 0
     for conversation, by_turn in conversations_with_scores(results) if judges else ():
         case = conversation.case
@@ -363,8 +357,6 @@ def choices(results: Results) -> Choices | None:
         last, letter = scored[-1], right_letter(case)
         counts = subjects.setdefault(case.tags[0] if case.tags else "", Counter())
         counts.update(n=1, right=last.value == 1, not_extracted="not_extracted" in last.detail)
-        chosen[last.detail.get("letter")] += 1
-        right[letter] += 1
         sizes[len(case.choices)] += 1
         # The first of the longest on a tie.
         longest += LETTERS[max(range(len(case.choices)), key=lambda at: len(case.choices[at]))] == letter
@@ -374,8 +366,6 @@ def choices(results: Results) -> Choices | None:
     return Choices(
         accuracy=Accuracy(**sum(subjects.values(), Counter())),
         subjects={name: Accuracy(**counts) for name, counts in subjects.items()},
-        chosen={letter: chosen[letter] for letter in LETTERS if chosen[letter]},
-        right={letter: right[letter] for letter in LETTERS if right[letter]},
         chance=sum(rows / size for size, rows in sizes.items()) / n,
         longest=longest / n,
         failed=failed,

@@ -12,17 +12,14 @@ rows that could be graded, and a line on standard error says how many could not 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from math import fsum
 from typing import Any
-
-from pydantic import Field
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
 from simulator.core.settings import SMALL_JUDGES, Settings
 from simulator.core.shelves import judge_name
-from simulator.core.types import Results, Score, Spending, Value
+from simulator.core.types import Results, Score, Value
 from simulator.lab.datasets.settings import DatasetSettings
 
 # Word for word: scripts that collect results look for it.
@@ -51,14 +48,9 @@ class ContestMetric(Value):
 
 
 class ContestResult(Value):
-    """The metrics of a run in the contest's order, and what their judges used.
-
-    `cost` is by the names of the metrics that one call graded, joined by commas: in combined judging several
-    metrics share a call, and what each cost cannot be told.
-    """
+    """The metrics of a run in the contest's order."""
 
     metrics: tuple[ContestMetric, ...]
-    cost: dict[str, Spending] = Field(default={})
 
     @property
     def average_score(self) -> dict[str, float | None]:
@@ -74,13 +66,12 @@ class ContestResult(Value):
         return fsum(means) if means else None
 
     def as_json(self) -> dict[str, Any]:
-        """The printed result, with the number of graded rows and the cost of each metric."""
+        """The printed result, with the number of graded rows."""
         total = self.total_score
         return {
             "average_score": self.average_score,
             "total_score": None if total is None else round(total, 3),
             "n": {metric.name: metric.n for metric in self.metrics},
-            "cost": {name: asdict(spending) for name, spending in self.cost.items()},
         }
 
 
@@ -112,20 +103,13 @@ def contest_settings(settings: Settings) -> Settings:
 
 
 def contest_result(results: Results) -> ContestResult:
-    """The metrics that the settings of a run name, with their means and costs."""
+    """The metrics that the settings of a run name, with their means."""
     # As stored: files of judges may stand among them, whose names are those of their scores.
     names: Any = results.run.settings.get("judges") or ()
     judges = {judge_name(str(name)) for name in names}
     planned, scores = results.conversations.turns, results.scores
-    return ContestResult(
-        metrics=tuple(
-            _metric(judge, scores.of_judge(judge), planned) for judge in _NAME_OF if judge in judges
-        ),
-        cost={
-            ",".join(_NAME_OF.get(judge, judge) for judge in call.split(",")): results.judging[call]
-            for call in sorted(results.judging, key=_order)
-        },
-    )
+    named = (judge for judge in _NAME_OF if judge in judges)
+    return ContestResult(metrics=tuple(_metric(judge, scores.of_judge(judge), planned) for judge in named))
 
 
 def printed_result(result: ContestResult) -> str:
@@ -160,8 +144,3 @@ def _metric(judge: str, scores: Iterable[Score], planned: int) -> ContestMetric:
         planned=planned,
         why=next((score.reason for score in scores if score.state != "scored"), ""),
     )
-
-
-def _order(judges: str) -> int:
-    """Where a call's first metric stands; calls without one follow."""
-    return next((at for at, judge in enumerate(_NAME_OF) if judge in judges.split(",")), len(_NAME_OF))

@@ -179,8 +179,6 @@ def _metric(item: Any) -> Metric:
 
 def _tables(path: Path) -> dict[str, Any]:
     """The outputs of the file and their judges, as they are written. Raises CaseFileError."""
-    if path.suffix.lower() == ".toml":
-        raise _fault(path, _('a metric file is JSON, TOML is no longer read: {{"default": ["em"]}}.'))
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         # json would take the last one in silence.

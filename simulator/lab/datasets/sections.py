@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section, share_text
 from simulator.core.messages import Message, _, pgettext, sentences
-from simulator.core.types import Results, Spending
+from simulator.core.types import Results
 from simulator.lab.datasets.classification import (
     LABEL_JUDGE,
     Choices,
@@ -24,8 +24,7 @@ from simulator.lab.datasets.classification import (
 )
 from simulator.lab.datasets.contest import contest_result
 from simulator.lab.datasets.output_figures import OutputsFigures, PassedShare, outputs_of
-from simulator.models.pricing import total_spending
-from simulator.report.tables import figure_cell, spending_table, with_error
+from simulator.report.tables import figure_cell, with_error
 
 # With more labels than this, the most frequent confusions stand in place of the matrix.
 _LARGEST_MATRIX, _CONFUSIONS_SHOWN = 12, 20
@@ -37,7 +36,7 @@ _LEAST_COLOURED = 0.02
 
 
 def contest_section(results: Results) -> Section | None:
-    """The contest's total, the mean of every metric and what each cost.
+    """The contest's total and the mean of every metric.
 
     The total is the sum of the means of grades from 1 to 5: 3.75 + 1.8 + 2.55 + 4.975 + 4.975 = 18.050 of 25.
     """
@@ -57,18 +56,6 @@ def contest_section(results: Results) -> Section | None:
         },
         _("Metrics"),
     )
-    tables = [metrics]
-    notes = [_("No model was called, so that nothing was spent.")]
-    if contest.cost:
-        spending: list[tuple[Text, Spending]] = list(contest.cost.items())
-        if len(spending) > 1:
-            spending.append((_("Total"), total_spending(list(contest.cost.values()))))
-        tables.append(spending_table("cost", _("Metric"), spending, _("Cost per metric")))
-        notes = []
-    # "relevance, fluency": metrics that shared a call share its cost.
-    if any("," in name for name in contest.cost):
-        apart = _("Metrics that share one call share its cost; --judging separate asks for each by itself.")
-        notes = [apart]
     return figures_section(
         key="contest",
         title=_("Contest scoring"),
@@ -78,8 +65,8 @@ def contest_section(results: Results) -> Section | None:
             # Metrics that were switched off are no part of the scale either.
             of=5 * sum(metric.mean is not None for metric in contest.metrics),
         ),
-        tables=tables,
-        notes=notes,
+        tables=[metrics],
+        notes=(),
         figures=contest.as_json(),
     )
 
@@ -174,7 +161,7 @@ def _outputs_notes(outputs: OutputsFigures) -> Iterator[Message]:
 
 
 def choices_section(results: Results) -> Section | None:
-    """Accuracy on multiple-choice questions, by subject; `--json` has the letters that were chosen, too."""
+    """Accuracy on multiple-choice questions, by subject."""
     figures = choices(results)
     if figures is None:
         return None

@@ -1,4 +1,4 @@
-"""Contest scoring: the result as contests print it, and what each metric cost."""
+"""Contest scoring: the result as contests print it."""
 
 import csv
 import json
@@ -15,7 +15,6 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Results, Score, State
 from simulator.lab.datasets.contest import (
-    CONTEST_NAMES,
     contest_result,
     contest_settings,
     printed_result,
@@ -137,7 +136,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 
 
 def test_forty_rows_end_to_end(tmp_path: Path, endpoint: OpenAIServer, command: Command) -> None:
-    """Exactly the result on stdout; calls, tokens and dollars by metric; the same again as JSON."""
+    """Exactly the result on stdout; the same again as JSON."""
     with (tmp_path / "rows.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "question", "answer", "contexts", "reference"])
@@ -156,10 +155,5 @@ def test_forty_rows_end_to_end(tmp_path: Path, endpoint: OpenAIServer, command: 
     found = shown.json["contest"]
     assert shown.code == 0
     assert f"average_score: {found['average_score']}\ntotal_score: {found['total_score']:.3f}\n" in RESULT
-    assert set(found["cost"]) == set(CONTEST_NAMES)
-    by_model = [each for name, each in found["cost"].items() if name.startswith("gpt")]
-    assert [each["calls"] for each in by_model] == [ROWS] * 4
-    assert all(each["tokens_in"] > 0 and each["cost_usd"] > 0 for each in found["cost"].values())
-    assert sum(each["calls"] for each in by_model) == endpoint.counts["chat"]
     (report,) = (tmp_path / "runs").glob("*/report.md")
     assert "18\\.050" in report.read_text(encoding="utf-8")

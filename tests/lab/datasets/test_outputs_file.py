@@ -84,12 +84,6 @@ def test_what_is_wrong_is_named_by_file_and_output(text: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_toml_is_refused_in_a_line() -> None:
-    """An earlier version read it."""
-    with pytest.raises(InputError, match=r"^metrics.toml: a metric file is JSON"):
-        read('default = ["em"]', "metrics.toml")
-
-
 def test_a_file_without_thresholds_decides_nothing() -> None:
     """Judges that say right or wrong have a threshold of their own; others only with one."""
     assert not read('{"default": ["rougeL"]}').decides
