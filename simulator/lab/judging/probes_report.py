@@ -1,6 +1,5 @@
 """The report of bias probes: a table for each kind of probe, and broken bounds in words.
 
-A bound is kept (ok), kept but perhaps by luck (its 95 % interval goes beyond the bound), or broken (CHECK).
 For flipped facts the table says how many were caught (the grade fell by 2, the turn turned red) and how many
 right answers were red before anything was changed, since a judge that calls everything wrong catches all of
 them.
@@ -16,25 +15,20 @@ from simulator.core.titles import title
 from simulator.core.types import Language
 from simulator.lab.judging.bias import Bias
 from simulator.lab.judging.rows import GraderKind
-from simulator.lab.judging.stored import BiasRow, Expectation, Kind
+from simulator.lab.judging.stored import FLIPPED, BiasRow, Kind
 from simulator.lab.judging.trust import bias_text
 
 _KINDS: Mapping[Kind, Message] = {
     "flipped_fact": pgettext("bias", "flipped fact"),
     "padding": pgettext("bias", "padding"),
     "angry": pgettext("bias", "angry customer"),
-    "twin": pgettext("bias", "Japanese and English"),
     "shuffled": pgettext("bias", "passages shuffled"),
 }
-_BOUNDS: Mapping[Expectation, Message] = {
-    "falls": pgettext("bias", "{kind}  (falls by {bound})"),
-    "stays": pgettext("bias", "{kind}  (within {bound})"),
-}
+# Whether a bound holds; None where none is set.
 _VERDICTS = {
-    "held": pgettext("bias", "ok"),
-    "unsure": pgettext("bias", "ok, but unsure"),
-    "broken": pgettext("bias", "CHECK"),
-    "unbound": pgettext("bias", "for information"),
+    True: pgettext("bias", "ok"),
+    False: pgettext("bias", "CHECK"),
+    None: pgettext("bias", "for information"),
 }
 
 
@@ -64,7 +58,7 @@ def probes_report(bias: Bias, language: Language, grader: GraderKind, model: str
             what=bias_text(row),
         )
         for row in bias.broken
-        if row.language == language and row.judge
+        if row.language == language
     ]
     verdict = [Line(line, "alarm") for line in broken] or [Line(_("Every bound holds."))]
     return Report(
@@ -80,26 +74,25 @@ def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
     of_language = (row for row in bias.rows if row.language == language)
     for kind, rows in groupby(of_language, key=lambda row: row.kind):
         group = list(rows)
-        expects = group[0].expects
         columns: dict[Message, Callable[[BiasRow], Text]] = {
-            pgettext("bias", "judge"): lambda row: row.judge or pgettext("bias", "all judges"),
+            pgettext("bias", "judge"): lambda row: row.judge,
             pgettext("bias", "pairs"): _pairs,
         }
         # Means before and after say little of flips, of which each has its own size.
-        if expects != "falls":
+        if kind != FLIPPED:
             columns[pgettext("bias", "before")] = lambda row: _number(row.before, ".2f")
             columns[pgettext("bias", "after")] = lambda row: _number(row.after, ".2f")
         columns[pgettext("bias", "change")] = lambda row: _number(row.difference, "+.2f")
         columns[pgettext("bias", "95 % interval")] = lambda row: (
             "–" if row.interval is None else "..".join(f"{end:+.2f}" for end in row.interval)
         )
-        if expects == "falls":  # of facts that were flipped, how many were caught
+        if kind == FLIPPED:  # of facts that were flipped, how many were caught
             columns[pgettext("bias", "fell by 2")] = lambda row: _number(row.fell, ".0%")
             columns[pgettext("bias", "now needs review")] = lambda row: _number(row.turned, ".0%")
             columns[pgettext("bias", "good, yet marked for review")] = lambda row: _number(
                 row.red_before, ".0%"
             )
-        columns[pgettext("bias", "verdict")] = _verdict
+        columns[pgettext("bias", "verdict")] = lambda row: _VERDICTS[row.held]
         cells = (
             [Cell(text=text(row), tone="alarm" if row.held is False else "") for text in columns.values()]
             for row in group
@@ -108,7 +101,11 @@ def _kinds(bias: Bias, language: Language) -> Iterator[Section]:
         # All rows of a kind have the same bound, or none.
         heading = _KINDS[kind]
         if (bound := next((row.bound for row in group if row.bound is not None), None)) is not None:
-            heading = _BOUNDS[expects].format(kind=heading, bound=f"{bound:g}")
+            within, falls = (
+                pgettext("bias", "{kind}  (within {bound})"),
+                pgettext("bias", "{kind}  (falls by {bound})"),
+            )
+            heading = (falls if kind == FLIPPED else within).format(kind=heading, bound=f"{bound:g}")
         yield Section(kind, heading, (table,))
 
 
@@ -121,9 +118,3 @@ def _pairs(row: BiasRow) -> Text:
 
 def _number(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
-
-
-def _verdict(row: BiasRow) -> Message:
-    if row.held is None:
-        return _VERDICTS["unbound"]
-    return _VERDICTS["broken" if not row.held else "held" if row.sure else "unsure"]

@@ -26,11 +26,9 @@ from simulator.results.judge_records import (
 
 # The source of probes that were made of the bundled questions.
 BUNDLED = "bundled"
-# What was changed in an answer, and what has to happen to its grade.
-Kind = Literal["flipped_fact", "padding", "angry", "twin", "shuffled"]
-Expectation = Literal["falls", "stays"]
-# Sums of grades in floating point: what is as near as this is the same.
-SAME = 1e-9
+# What was changed in an answer; a flipped fact has to lower its grade, all else must not move it.
+Kind = Literal["flipped_fact", "padding", "angry", "shuffled"]
+FLIPPED: Literal["flipped_fact"] = "flipped_fact"
 
 
 class JudgeName(NamedTuple):
@@ -141,10 +139,10 @@ class BiasRow(Value):
     """One judge (or its Correctness: `turn.correctness`) on one kind of probe in one language.
 
     Means are grades from 1 to 5, whatever the judge's scale; `interval` is that of `difference`, drawn by
-    question. `fell` is the share of pairs that lost the bound (a judge of shares: anything); `red` the share
-    of changed answers that are red by this judge alone, `red_before` that of right ones, `turned` that of
-    pairs in which only the changed answer is red. `held` is None where nothing is asked. `failed` and
-    `skipped` count pairs that are left out because one side has no grade.
+    question. `fell` is the share of pairs that lost the bound (a judge of shares: anything), None of what has
+    to stay; `red_before` is the share of right answers that are red by this judge alone, `turned` that of
+    pairs in which only the changed answer is red. `bound` and `held` are None where nothing is asked.
+    `failed` and `skipped` count pairs that are left out because one side has no grade.
     """
 
     language: Language
@@ -158,19 +156,10 @@ class BiasRow(Value):
     difference: float | None
     interval: tuple[float, float] | None
     fell: float | None
-    red: float | None
     red_before: float | None
     turned: float | None
-    expects: Expectation
     bound: float | None
     held: bool | None
-
-    @property
-    def sure(self) -> bool:
-        """Whether what holds on average holds for the whole interval, too: noisy grades do not tell."""
-        if not self.held or self.expects != "stays" or self.bound is None:
-            return bool(self.held)
-        return self.interval is not None and max(map(abs, self.interval)) <= self.bound + SAME
 
 
 class StoredBias(JudgeRecord):

@@ -29,6 +29,7 @@ from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Language, Results, Value
 from simulator.lab.judging.figures import ENOUGH_ROWS
 from simulator.lab.judging.stored import (
+    FLIPPED,
     BiasRow,
     Commonest,
     Drift,
@@ -79,7 +80,6 @@ _TRUST: dict[TrustLevel, Message] = {
 _CHANGES: dict[str, Message] = {
     "padding": _("adding thanks"),
     "angry": _("an angry customer"),
-    "twin": _("the same in the other language"),
     "shuffled": _("another order of passages"),
 }
 
@@ -154,7 +154,7 @@ def trust_section(results: Results, summary: Summary, _settings: Settings) -> Se
 
 def bias_text(row: BiasRow) -> Message:
     """A probe's outcome as a phrase: what was changed, and by how many grades it moved the judge."""
-    if row.kind == "flipped_fact":
+    if row.kind == FLIPPED:
         caught = f"{100 * min(row.fell or 0.0, row.turned or 0.0):.0f}"
         text = _("only {caught} % of answers with one changed fact were noticed", caught=caught)
     else:
@@ -171,14 +171,14 @@ def _trust(
     """What is stored of exactly these rubrics, in words: agreement, and what is known to move the judge.
 
     `level` is by the size of the agreement, unless its interval does not rule out chance or too few answers
-    were compared. A bias is warned of in the language of the run, or where it lies between languages.
+    were compared. A bias is warned of in the language of the run.
     """
     # A further model of the panel grades under `turn@model`; its calibration is filed under the judge.
     judge = name.partition("@")[0]
     # One in another language than the run's counts where there is none in it, and is named as such.
     calibration = calibration_for(judge, rubrics, language, folder)
     bias = bias_for(judge, rubrics, folder)
-    rows = [r for r in bias.broken if r.language == language or r.kind == "twin"] if bias else []
+    rows = [r for r in bias.broken if r.language == language] if bias else []
     warnings = [_("CHECK: {what}", what=tuple(map(bias_text, rows)))] if rows else []
     if calibration and calibration.kept.poor_discrimination:
         commonest = calibration.kept.commonest or Commonest()
