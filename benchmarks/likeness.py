@@ -36,7 +36,6 @@ from simulator.lab.likeness.figures import (
     FILE,
     Likeness,
     likeness,
-    reference_figures,
     reference_of,
     shipped_reference,
     shipped_tables,
@@ -95,6 +94,15 @@ BEFORE: Mapping[Language, Mapping[str, int]] = {
         "all prose of a model": 2,
     },
 }
+
+
+def reference_figures(sets: Sequence[People]) -> dict[str, tuple[float, float]]:
+    """The lowest and highest of each share of these sets."""
+    return {
+        name: (min(values), max(values))
+        for name in sets[0].figures
+        if (values := [people.figures[name] for people in sets if name in people.figures])
+    }
 
 
 def of_set(name: str, language: Language, part: Part) -> dict[str, list[Talk]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.trivial import answer_length, rouge_l, token_precision
 from simulator.cases.rows import read_rows
 from simulator.core import shelves
 from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
@@ -26,7 +27,6 @@ from simulator.lab.compare.grade import (
     Verdict,
     judge_pairs,
 )
-from simulator.lab.judging.calibration import answer_length, rouge_l, token_precision
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import DATA, lexical_validity, pairwise_validity
+from benchmarks import DATA, lexical_validity, pairwise_validity, trivial
 from benchmarks.validity_pairs import Pairing, pairings
-from simulator.core.errors import InputError, RehearsalError, UnknownName
+from simulator.core.errors import InputError, RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import judge_names
@@ -26,7 +26,6 @@ from simulator.lab.judging.calibration import LabelComparison, compare
 from simulator.lab.judging.calibration_report import with_interval
 from simulator.lab.judging.figures import Scorer
 from simulator.lab.judging.rows import GradedRow, grade_rows, score_name
-from simulator.lab.judging.stored import JudgeName
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
@@ -67,21 +66,17 @@ class Bench:
         graded: dict[str, list[GradedRow]] = {}
         for pairing in pairings(file):
             for judge in pairing.judges:
-                name = JudgeName.of(judge).judge
-                if name in judge_names() and name not in graded:
-                    graded[name] = self._grade(name, rows)
-                if name in graded and (compared := self._compared(file, pairing, judge, graded[name])):
+                if judge in judge_names() and judge not in graded:
+                    graded[judge] = self._grade(judge, rows)
+                if judge in graded and (compared := self._compared(file, pairing, judge, graded[judge])):
                     yield Measured(judge, pairing, compared)
 
     def _compared(
         self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[GradedRow]
     ) -> LabelComparison | None:
         label = read_dimension(file, pairing.label, pairing.good)
-        field = JudgeName.of(judge).field
         try:
-            return compare(file, graded, label, field=field, seed=self.settings.seed)
-        except UnknownName:  # a part that only models, or only stand-ins, have
-            return None
+            return compare(file, graded, label, seed=self.settings.seed)
         except InputError as error:
             if any(each.score.state == "failed" for each in graded):
                 print(f"{judge}: {error}", file=sys.stderr)
@@ -155,19 +150,24 @@ def _show_set(bench: Bench, file: LabelFile) -> None:
     for measured in bench.measure(file):
         if measured.pairing.label != last:
             last = measured.pairing.label
-            _show_label(file, measured)
+            _show_label(file, measured, bench.settings.seed)
         _show_judge(measured)
     print(f"({time.perf_counter() - started:.0f} s)")
 
 
-def _show_label(file: LabelFile, measured: Measured) -> None:
+def _show_label(file: LabelFile, measured: Measured, seed: int) -> None:
     """What has to be beaten, on the rows of the first judge."""
     label = read_dimension(file, measured.pairing.label, measured.pairing.good)
     figures = measured.compared.figures
     print(f"{label.good} ({figures.good:,} of {figures.n:,} good, {figures.groups:,} groups)")
     if figures.humans:
         print(_line("  people (one and the rest)", figures.humans))
-    for scorer in figures.scorers:
+    rows = [
+        (grade.row, people.mean >= label.good_from - 1e-9)
+        for grade in measured.compared.grades
+        if (people := label.human_grade(grade.row))
+    ]
+    for scorer in trivial.measured(rows, seed):
         print(_line(f"  trivial {scorer.name}", scorer))
 
 

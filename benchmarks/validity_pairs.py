@@ -17,8 +17,8 @@ class Pairing(NamedTuple):
     good: str | None = None
 
 
-GROUNDED = ("groundedness", "groundedness.score", "claims", "turn.correctness", "turn")
-EQUAL = ("similarity", "similarity.score", "cosine", "cosine.cosine", "llm_similarity", "llm_correctness")
+GROUNDED = ("groundedness", "claims", "turn")
+EQUAL = ("similarity", "cosine", "llm_similarity", "llm_correctness")
 # By label: sets of the same shape from elsewhere are measured as well.
 PAIRINGS = (
     Pairing("faithfulness", GROUNDED),
@@ -26,14 +26,14 @@ PAIRINGS = (
     Pairing("attribution", GROUNDED, "Fully attributable"),
     Pairing("groundedness", GROUNDED),
     Pairing("entailment", GROUNDED, "entailment"),
-    Pairing("correct", (*GROUNDED[:3], *EQUAL)),
+    Pairing("correct", (*GROUNDED[:2], *EQUAL)),
     Pairing("similarity", EQUAL),
-    Pairing("completeness", ("turn.completeness", "turn")),
-    Pairing("appropriateness", ("relevance", "relevance.score", "turn.relevance")),
-    Pairing("naturalness", ("fluency", "fluency.score", "turn.coherence")),
-    Pairing("coherence", ("turn.coherence", "turn")),
-    Pairing("understandability", ("fluency", "turn.understanding")),
-    Pairing("acceptable", ("fluency", "fluency.score")),
+    Pairing("completeness", ("turn",)),
+    Pairing("appropriateness", ("relevance",)),
+    Pairing("naturalness", ("fluency",)),
+    Pairing("coherence", ("turn",)),
+    Pairing("understandability", ("fluency",)),
+    Pairing("acceptable", ("fluency",)),
     Pairing("satisfaction", ("turn",)),
     Pairing("overall", ("turn",)),
 )

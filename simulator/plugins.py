@@ -356,7 +356,7 @@ LAB: Mapping[str, Room] = {
         judges=("answer_relevancy", "facts", "keigo", "language_match"),
     ),
     # With fewer lines its section would say that there are too few, and is shown only where it is asked for.
-    "likeness": Room(settings=("likeness",), figures=("likeness",), lines=20),
+    "likeness": Room(figures=("likeness",), lines=20),
     "load": Room(settings=("customers", "arrival", "think"), notes=("load",)),
     "logs": Room(readers=True),
     "matrix": Room(),

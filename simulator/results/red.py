@@ -350,17 +350,8 @@ def _rows(score: Score, key: str) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def is_red_alone(score: Score, rules: RedRules, part: str = "", share: float = 0.0) -> bool:
-    """Whether a grade alone makes its turn red: by the rule of its judge, or else as the one that decides.
-
-    `part` names a part of the verdict that is graded by itself, as a `share` (0..1) of its scale.
-    """
-    # Correctness has a rule of its own; any other part counts as if it decided, by its share of the scale.
-    if (score.judge, part) == ("turn", "correctness"):
-        return any(mark.kind == part for mark in red_marks(score.conversation, (score,), rules))
-    if part:
-        score = score.model_copy(update={"judge": part, "value": share, "by_rule": False})
-        return bool(red_marks(score.conversation, (score,), rules, part))
+def is_red_alone(score: Score, rules: RedRules) -> bool:
+    """Whether a grade alone makes its turn red: by the rule of its judge, or else as the one that decides."""
     primary = "turn" if score.judge in KINDS else score.judge
     return bool(red_marks(score.conversation, (score,), rules, primary))
 

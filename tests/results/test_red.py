@@ -193,26 +193,21 @@ def test_where_reference_and_passages_disagree_only_what_rests_on_them_is_hidden
 
 
 @pytest.mark.parametrize(
-    ("score", "part", "share", "red"),
+    ("score", "red"),
     [
-        (grade("turn", 3), "", 0.0, True),
-        (grade("turn", 5, detail={"correctness": 2}), "", 0.0, True),
-        (grade("turn", 4), "", 0.0, False),
-        (grade("similarity", 3), "", 0.0, True),
-        (grade("groundedness", 3), "", 0.0, True),
-        (grade("groundedness", 3.2), "", 0.0, False),
-        (grade("facts", 0.75), "", 0.0, True),
-        (grade("turn", 5, detail={"correctness": 2}), "correctness", 0.4, True),
-        (grade("turn", 2, detail={"correctness": 3}), "correctness", 0.6, False),
-        (grade("turn", 5), "completeness", 0.6, True),
-        (grade("turn", 2), "completeness", 0.8, False),
-        (grade("facts", 0.5), "recall", 1.0, False),
+        (grade("turn", 3), True),
+        (grade("turn", 5, detail={"correctness": 2}), True),
+        (grade("turn", 4), False),
+        (grade("similarity", 3), True),
+        (grade("groundedness", 3), True),
+        (grade("groundedness", 3.2), False),
+        (grade("facts", 0.75), True),
     ],
 )
-def test_one_grade_is_red_by_the_rule_of_its_judge(score: Score, part: str, share: float, red: bool) -> None:
-    """Or as the judge that decides; a part of a verdict by its own rule, or by the share of its scale."""
-    assert is_red_alone(score, RedRules(), part, share) is red
-    assert not is_red_alone(score, OFF, part, share)
+def test_one_grade_is_red_by_the_rule_of_its_judge(score: Score, red: bool) -> None:
+    """Or as the judge that decides."""
+    assert is_red_alone(score, RedRules()) is red
+    assert not is_red_alone(score, OFF)
 
 
 def test_who_decides() -> None:

@@ -35,6 +35,8 @@ class BatchServer(OpenAIServer):
         self.takes_batches = True
         self.looks_of: dict[str, int] = {}
         self.at_first_look: Callable[[str], object] = lambda _: None
+        self.headers: list[dict[str, str]] = []
+        self.queries: set[str] = set()
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict[str, Any]] = {}
 
@@ -42,6 +44,8 @@ class BatchServer(OpenAIServer):
         parts = request.path.removeprefix("/v1/").split("/")
         if parts[0] not in {"files", "batches"}:
             return await super()._route(request)
+        self.headers.append(dict(request.headers))
+        self.queries.add(request.query_string)
         if not (self.takes_batches and self._admitted(request)):
             return web.json_response({"error": {"message": "No."}}, status=401 if self.takes_batches else 404)
         if request.method == "POST" and parts == ["files"]:

@@ -34,7 +34,7 @@ def command(
 
     The judge reads each pair twice, in both orders; if the verdicts differ, it is a tie. Answers are
     compared as long as the customer said the same: always the first, and later ones of runs made with
-    --replay. You see wins, ties and losses, and whether order or length swayed the judge.
+    --replay. You see wins, ties and losses, and whether order swayed the judge.
     """
     settings = load_settings(flags)
     comparison = Comparison(compared, settings)

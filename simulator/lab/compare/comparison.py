@@ -9,8 +9,7 @@ A run is better beyond chance where two things agree: the 95 % interval of its s
 half, and the sign test over cases is below 5 %. Both count cases, not turns: thirty turns about one question
 are one observation, and six cases, all the same way, are the fewest that can show anything.
 
-Two figures say whether the judge can be believed: how often it chose what stood first (half is fair), and how
-often the longer answer won.
+Whether the judge can be believed is said by how often it chose what stood first (half is fair).
 """
 
 from collections import defaultdict
@@ -98,12 +97,6 @@ class PositionBias(Value):
     disagreed: ShareOfPairs
 
 
-class LengthBias(Value):
-    """Whether length decided: how often the longer of two answers won."""
-
-    longer: ShareOfPairs
-
-
 class PairwiseFigures(Value):
     """Everything that is shown of a comparison.
 
@@ -117,7 +110,6 @@ class PairwiseFigures(Value):
     problem: str
     duel: Duel
     position: PositionBias | None
-    length: LengthBias
 
 
 def compared(
@@ -134,7 +126,6 @@ def compared(
         problem=next(iter(problems), ""),
         duel=_duel(decided, len(problems), runs, match, seed),
         position=_position(decided, seed),
-        length=_length(decided, seed),
     )
 
 
@@ -194,16 +185,6 @@ def _position(outcomes: Sequence[PairOutcome], seed: int) -> PositionBias | None
     return PositionBias(first=_share(first, seed), disagreed=_share(disagreed, seed))
 
 
-def _length(outcomes: Sequence[PairOutcome], seed: int) -> LengthBias:
-    """Missing answers have no length, and what rules decide is no judgement; characters without blanks."""
-    won = []
-    for outcome in outcomes:
-        first, other = (len("".join(text.split())) for text in outcome.answers)
-        if outcome.how != "rule" and outcome.verdict != "tie" and first != other:
-            won.append((float((other > first) == (outcome.verdict == "b")), outcome.case))
-    return LengthBias(longer=_share(won, seed))
-
-
 # Tokens of a reply, for the forecast.
 REPLY_TOKENS = 320
 
@@ -230,7 +211,6 @@ def as_json(result: PairwiseResult) -> dict[str, Any]:
             {
                 **rounded(outcome.model_dump(mode="json", exclude={"question", "answers"})),
                 "disagreed": outcome.disagreed,
-                "lengths": [len("".join(text.split())) for text in outcome.answers],
             }
             for outcome in result.outcomes
         ],

@@ -99,9 +99,8 @@ def _wins(duel: Duel) -> Iterator[Block]:
 
 
 def _bias(result: PairwiseResult) -> Iterator[Fact]:
-    """Whether the judge prefers what stands first, or answers of some length."""
-    position, length = result.figures.position, result.figures.length
-    # Order: a model chose what stood first in some share of its preferences.
+    """Whether the judge prefers what stands first: a model chose that in some share of its preferences."""
+    position = result.figures.position
     line, warnings = _("No pair needed the judge."), tuple[Text, ...]()
     if position is not None:
         line = _(
@@ -113,19 +112,6 @@ def _bias(result: PairwiseResult) -> Iterator[Fact]:
         if _is_off(position.first):
             warnings = (_("Order decides much of it. Do not rely on this judge; try another model."),)
     yield Fact(_("Order"), line, warnings)
-    # Length: whether the longer one wins is no fault by itself, for longer answers may be better; examples
-    # tell.
-    line = _("No pair had both a winner and answers of different length.")
-    if length.longer.n:
-        line = _(
-            "Pairs with a winner: {n}. The longer answer won {longer}.",
-            n=length.longer.n,
-            longer=bounded(length.longer),
-        )
-    warning = _("Shorter answers often win. The examples below show whether they lack something.")
-    if (length.longer.value or 0) > 0.5:
-        warning = _("Longer answers often win. The examples below show whether they are better.")
-    yield Fact(_("Length"), line, (warning,) if _is_off(length.longer) else ())
 
 
 def _examples(result: PairwiseResult, side: Side) -> Section:

@@ -1,31 +1,26 @@
-"""A judge's grades compared with people's labels, beside trivial scorers that every judge has to beat.
+"""A judge's grades compared with people's labels.
 
     run = CalibrationRun(request, settings)       reads labels and judge, raises whatever is wrong
     graded = await run.grade(progress)            a score for each row; the only step that costs anything
     compared = run.compare(graded)                figures (lab/judging/figures.py)
     save_record(run.calibration(compared))        beside the rubric's hash, for later reports
 
-The judge sees a row as it would see a turn: question, history, contexts, reference and answer. With
-`turn.NAME` a part of its verdict is compared instead of the whole. Four scorers that count words are measured
-on the same rows and the same draws: a judge that does not beat the length of the answer has not been shown to
-read it.
+The judge sees a row as it would see a turn: question, history, contexts, reference and answer.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most, sentences
-from simulator.core.replies import share_of
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, measure
 from simulator.lab.judging.rows import GradedRow, GraderKind, RowGrade, grade_rows, row_grades, score_name
-from simulator.lab.judging.stored import Calibration, JudgeName
+from simulator.lab.judging.stored import Calibration
 from simulator.models.pricing import Ledger
 from simulator.results import judge_records
 from simulator.results.judge_records import CheckedLabels
@@ -42,8 +37,6 @@ from simulator.runner.labelled_answers import (
     read_labels,
     sample_rows,
 )
-from simulator.text.metrics import lcs_overlap
-from simulator.text.segments import tokens
 
 
 class Counts(NamedTuple):
@@ -70,7 +63,7 @@ class LabelComparison(NamedTuple):
 
 
 class CalibrationRequest(NamedTuple):
-    """What to compare: the file, the judge (`turn.completeness`: a part of its verdict), the label."""
+    """What to compare: the file, the judge, the label."""
 
     file: str
     judge: str
@@ -87,10 +80,10 @@ class CalibrationRun:
     ) -> None:
         """Reads labels and judge without connecting to anything; calibrations are stored in `folder`.
 
-        Raises UnknownName for a judge, a label or a part of a verdict that there is not, CaseFileError for a
-        file that cannot be read, InputError for `good` that does not fit the label.
+        Raises UnknownName for a judge or a label that there is not, CaseFileError for a file that cannot be
+        read, InputError for `good` that does not fit the label.
         """
-        self.request, self.name, self.folder = request, JudgeName.of(request.judge), folder
+        self.request, self.folder = request, folder
         self.file: LabelFile = read_labels(request.file)
         self.label: Dimension = read_dimension(self.file, request.label, request.good)
         # Rows without this label are not drawn: `limit` counts answers that can be compared.
@@ -98,21 +91,11 @@ class CalibrationRun:
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
         endpoints_by_role = endpoints(settings)
         self.settings = judge_settings(
-            settings, self.name.judge, by_model=endpoints_by_role["judge"] is not None
+            settings, request.judge, by_model=endpoints_by_role["judge"] is not None
         )
         # As for a run, without customers and without a bot: what is graded is already there.
         self.context = RunContext(self.settings, endpoints_by_role, (), Ledger.of(self.settings))
-        self.judge = score_name(self.context, self.name.judge)
-        # A part that the form does not have costs an error before it costs money; stand-ins have their own.
-        judge, field = self.context.judges[self.judge], self.name.field
-        by_model = self.context.models()["judge"] != LEXICAL
-        if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
-            raise UnknownName(_("part of {judge}", judge=self.judge), field, judge.fields)
-
-    @property
-    def title(self) -> str:
-        """The name of the calibration: the judge, and the part that is compared."""
-        return str(JudgeName(self.judge, self.name.field))
+        self.judge = score_name(self.context, request.judge)
 
     @property
     def language(self) -> Language:
@@ -132,7 +115,6 @@ class CalibrationRun:
             self.file,
             graded,
             self.label,
-            field=self.name.field,
             seed=self.settings.seed,
             rules=self.settings.red,
         )
@@ -152,7 +134,7 @@ class CalibrationRun:
     def calibration(self, compared: LabelComparison) -> Calibration:
         """What is stored."""
         return Calibration(
-            judge=self.title,
+            judge=self.judge,
             label=self.label.name,
             dataset=self.file.dataset,
             n=compared.figures.n,
@@ -170,12 +152,12 @@ class CalibrationRun:
         )
 
     def checked_labels(self, compared: LabelComparison) -> CheckedLabels | None:
-        """What the judge's standing counts; None where only a part of its verdict was compared."""
-        if self.name.field or self.grader()[0] != "by_model":
+        """What the judge's standing counts; None where no model graded."""
+        if self.grader()[0] != "by_model":
             return None
         rules, label = self.settings.red, self.label
         return CheckedLabels(
-            judge=self.title,
+            judge=self.judge,
             rubric=compared.rubric,
             model=self.grader()[1],
             source=f"{self.file.dataset}-{label.name}",
@@ -200,7 +182,6 @@ def compare(
     graded: Sequence[GradedRow],
     label: Dimension,
     *,
-    field: str = "",
     seed: int = 42,
     rules: RedRules | None = None,
 ) -> LabelComparison:
@@ -209,7 +190,7 @@ def compare(
     `rules` say which grades are red in a run.
     """
     counts = _counts(file, graded, label)
-    grades = [grade for grade in row_grades(graded, field) if label.human_grade(grade.row)]
+    grades = [grade for grade in row_grades(graded) if label.human_grade(grade.row)]
     # Nothing to compare: told apart, because a failing endpoint and a missing column are mended by others.
     if not grades and counts.failed:
         msg = _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
@@ -225,11 +206,10 @@ def compare(
         _marked(
             grade,
             label,
-            is_red=is_red_alone(grade.score, rules, field, share_of(grade.value, grade.scale)),
+            is_red=is_red_alone(grade.score, rules),
         )
         for grade in grades
     ]
-    # A score of a part is on that part's scale, so the first grade's scale is that of all.
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, seed)
     rubrics = [row.score.rubric for row in graded if row.score.state == "scored" and row.score.rubric]
     return LabelComparison(
@@ -264,54 +244,6 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
 def _marked(grade: RowGrade, label: Dimension, *, is_red: bool) -> LabelledGrade:
     votes = label.human_grade(grade.row)
     assert votes is not None  # noqa: S101 - rows without a label were left out
-    case, answer = grade.row.case, grade.row.case.answer or ""
-    references = labelled_context(grade.row).references
-    # The trivial scorers, as far as the row has something to compare with.
-    scores = {"length": answer_length(answer)}
-    if case.contexts:
-        scores["token_precision"] = token_precision(answer, case.contexts, case.language)
-    if references:
-        scores["token_recall"] = token_recall(answer, references, case.language)
-        scores["rouge_l"] = rouge_l(answer, references)
     return LabelledGrade(
-        group=grade.row.group,
-        grade=grade.value,
-        people=votes.mean,
-        red=is_red,
-        votes=votes.votes,
-        scorers=scores,
+        group=grade.row.group, grade=grade.value, people=votes.mean, red=is_red, votes=votes.votes
     )
-
-
-def answer_length(answer: str) -> float:
-    """How long the answer is: characters without blanks."""
-    return float(len("".join(answer.split())))
-
-
-def token_precision(answer: str, passages: Iterable[str], language: Language) -> float:
-    """The share (0..1) of the answer's words (Japanese: pairs of characters) that are in the passages."""
-    words = _units(answer, language)
-    units = set(_units("\n".join(passages), language))
-    return sum(unit in units for unit in words) / len(words) if words else 0.0
-
-
-def token_recall(answer: str, references: Iterable[str], language: Language) -> float:
-    """The share (0..1) of the nearest reference's words (Japanese: pairs of characters) in the answer."""
-    words = set(_units(answer, language))
-    units_of_references = [_units(reference, language) for reference in references]
-    return max(
-        (sum(unit in words for unit in units) / len(units) for units in units_of_references if units),
-        default=0.0,
-    )
-
-
-def rouge_l(answer: str, references: Iterable[str]) -> float:
-    """ROUGE-L F1 (Lin, 2004; 0..1) with the nearest reference, over words; in Japanese over characters."""
-    words = tokens(answer)
-    return max((lcs_overlap(words, tokens(reference)).f for reference in references), default=0.0)
-
-
-def _units(text: str, language: Language) -> Sequence[str | tuple[str, str]]:
-    """Words; in Japanese pairs of characters, and the one character of a text that has no more."""
-    words = tokens(text)
-    return list(pairwise(words)) or words if language == "ja" else words

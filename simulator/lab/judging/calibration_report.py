@@ -1,8 +1,8 @@
 """The report of a calibration: how far a judge agrees with labels.
 
-A calibration is read from above: who graded, the table in which the judge stands above people and those that
-only count words, then kappa, leniency and the passing grade, and at last what warns of the figures. Shares
-are printed as in papers, `.83 [.77, .88]`.
+A calibration is read from above: who graded, the table in which the judge stands above people, then kappa,
+leniency and the passing grade, and at last what warns of the figures. Shares are printed as in papers,
+`.83 [.77, .88]`.
 """
 
 from collections.abc import Iterator
@@ -32,13 +32,6 @@ from simulator.runner.labelled_answers import Dimension
 _GRADED_BY = {
     "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
     "by_function": _("Computed, no language model"),
-}
-# The scorers that only count, as tables name them.
-_TRIVIAL = {
-    "length": _("length of the answer"),
-    "token_precision": _("words found in contexts"),
-    "token_recall": _("reference words found"),
-    "rouge_l": _("ROUGE-L (reference)"),
 }
 
 
@@ -96,11 +89,10 @@ def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
 
 
 def _scorers(figures: Figures, judge: str) -> Table:
-    """The judge, people and trivial scorers on the same rows."""
+    """The judge and people on the same rows."""
     scorers: list[tuple[Text, Scorer]] = [(judge, figures.judge)]
     if figures.humans:
         scorers.append((_("people (one and the rest)"), figures.humans))
-    scorers += [(_TRIVIAL[scorer.name], scorer) for scorer in figures.scorers]
     return Table.listing(
         "scorers",
         scorers,
@@ -176,9 +168,6 @@ def _notes(figures: Figures, label: Dimension) -> Iterator[Message]:
         )
     if figures.one_kind:
         yield _("No AUROC and no passing grade: all answers are good, or none is. Look at --good.")
-    best = max(figures.scorers, key=lambda scorer: scorer.auroc.value or 0.0, default=None)
-    if area.value is not None and best and (best.auroc.value or 0.0) >= (area.low or area.value):
-        yield _("Not shown to be better than what only counts: {scorer}.", scorer=_TRIVIAL[best.name])
 
 
 def with_interval(bounds: FigureInterval, *, signed: bool = False) -> str:

@@ -13,11 +13,10 @@ from simulator.cli.forecast import judged, spent_json
 from simulator.cli.options import GOOD, MODEL_WORK, argument, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import exit_code_of_failures, print_json, say
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.roles import with_judging_for
 from simulator.core.settings import Settings, load_settings
-from simulator.core.templates import LANGUAGES
 from simulator.lab.judging.calibration import CalibrationRequest, CalibrationRun
 from simulator.lab.judging.calibration_report import CalibrationOutcome, calibration_report
 from simulator.lab.judging.grade import ProbeRequest, ProbeRun
@@ -29,14 +28,14 @@ from simulator.results.judge_records import save_record
 
 
 @takes(
-    "offline", "judge_model", "embed_model", "judging",
+    "language", "offline", "judge_model", "embed_model", "judging",
     "guidelines", "contacts", "ng_words", "rules", *MODEL_WORK, "json_output",
 )  # fmt: skip
 def calibrate(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
     judge: str = option(
         "--judge NAME",
-        "The judge to calibrate: a name from `list`, your own file, or a part like turn.completeness. "
+        "The judge to calibrate: a name from `list`, or your own file. "
         "With --probes, one or more: turn,claims.",
         ...,
     ),
@@ -60,7 +59,6 @@ def calibrate(  # noqa: PLR0917 - one for each option
         "--cases FILE",
         "With --probes: your questions, with reference answers and contexts. Default: the bundled ones.",
     ),
-    language: str | None = option("--language ja|en", "With --probes: use only this language."),
 ) -> int:
     """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
 
@@ -72,7 +70,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
     """
     settings = with_judging_for(load_settings({**flags, "judges": [judges] if judges else None}))
     of_labels = {"FILE": file, "--label": label, "--good": good}
-    of_probes = {"--cases": cases, "--language": language}
+    of_probes = {"--cases": cases}
     foreign = of_labels if probes else of_probes
     if given := [name for name, value in foreign.items() if value is not None]:
         msg = _("{option} can only be used with --probes.", option=given[0])
@@ -86,7 +84,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
         )
         raise InputError(msg)
     if probes:
-        return probe(judge, settings, Path(calibrations), cases=cases, language=language, limit=limit)
+        return probe(judge, settings, Path(calibrations), cases=cases, limit=limit)
 
     # Everything that can be wrong with file, label and judge shows while the run is made, before any call.
     labels = CalibrationRequest(str(file), judge, str(label), good, limit)
@@ -94,7 +92,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
         run = CalibrationRun(labels, settings, Path(calibrations))
     settings, (grader, model) = run.settings, run.grader()
     about = ngettext(
-        "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.title
+        "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.judge
     )
     # A judge that is a function of the user's own has no model to name.
     model, most = "" if grader == "by_function" else model, run.forecast()
@@ -125,24 +123,13 @@ def calibrate(  # noqa: PLR0917 - one for each option
     return exit_code_of_failures(counts.failed, tried, counts.reason)
 
 
-def probe(
-    judges: str,
-    settings: Settings,
-    folder: Path,
-    *,
-    cases: str | None,
-    language: str | None,
-    limit: int | None,
-) -> int:
+def probe(judges: str, settings: Settings, folder: Path, *, cases: str | None, limit: int | None) -> int:
     """Tries judges (names with commas) together, for they see the same pairs; returns the exit code."""
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
         raise InputError(_("--judge: name a judge."))
-    spoken = next((option for option in LANGUAGES if option == language), None)
-    if language and spoken is None:
-        raise UnknownName(_("language"), language, LANGUAGES)
     with stdout_to_stderr():
-        run = ProbeRun(ProbeRequest(names, cases, spoken, limit), settings, folder)
+        run = ProbeRun(ProbeRequest(names, cases, limit), settings, folder)
     return _probe(run)
 
 

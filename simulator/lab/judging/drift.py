@@ -25,7 +25,7 @@ from simulator.grading.model_judge import ModelJudge
 from simulator.lab.judging.figures import drawn_mean
 from simulator.lab.judging.rows import grade_rows, row_grades
 from simulator.lab.judging.settings import JudgingSettings
-from simulator.lab.judging.stored import Calibration, Drift, JudgeName
+from simulator.lab.judging.stored import Calibration, Drift
 from simulator.lab.judging.trust import drift_notes
 from simulator.results import judge_records
 from simulator.results.draws import Draws, interval
@@ -61,10 +61,9 @@ def frozen_sets(
     """
     sha256 = read_labels(check).sha256
     calibrations = [c for c in judge_records.stored(Calibration, folder) if c.sha256 == sha256 and c.rows]
-    # A whole judge counts before its parts.
-    calibrations.sort(key=lambda c: (c.rubric in rubrics, not JudgeName.of(c.judge).field, c.date))
     # Sorted so that the best comes last, and stays.
-    best = {JudgeName.of(c.judge).judge: c for c in calibrations}
+    calibrations.sort(key=lambda c: (c.rubric in rubrics, c.date))
+    best = {calibration.judge: calibration for calibration in calibrations}
     frozen = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
     if not frozen:
         msg = _(
@@ -84,7 +83,6 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     """
     calibration = frozen.calibration
     old = dict(calibration.rows)
-    name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
     # Rows that left the file since are no longer there to be graded.
     drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
@@ -93,10 +91,10 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
     # No stored answer is used: yesterday's reply says nothing of today's model.
     cache.mode = "off"
     try:
-        graded = await grade_rows(context, name.judge, drawn)
+        graded = await grade_rows(context, calibration.judge, drawn)
     finally:
         cache.mode = before
-    grades = row_grades(graded, name.field)
+    grades = row_grades(graded)
     low, high = calibration.scale
     changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in grades]
     if not changes:

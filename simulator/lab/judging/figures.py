@@ -7,7 +7,7 @@ can be compared: a 4 is 0.75, a 3 is 1.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,8 +28,6 @@ from simulator.results.draws import Draws, interval
 from simulator.results.figures import rounded
 from simulator.results.intervals import Floats
 
-# The scorers that count words and need no model, by their names in tables; a judge has to beat them.
-TRIVIAL = ("length", "token_precision", "token_recall", "rouge_l")
 # Fewer rows have no figures worth comparing: the report says so in its first note.
 ENOUGH_ROWS = 10
 # From this share of one and the same grade on, a judge tells too little apart: models like to give 4 to all
@@ -89,7 +87,6 @@ class Figures(Value):
     commonest: float
     share: float
     passing: float | None
-    scorers: tuple[Scorer, ...]
     humans: Scorer | None
     red: RedAgreement | None = None
 
@@ -105,14 +102,14 @@ class Figures(Value):
 
     def as_json(self) -> dict[str, Any]:
         """The figures under the names that others rely on, rounded to 4 decimals."""
-        judge = self.judge
+        judge, humans = self.judge, self.humans
         shown: dict[str, Any] = {
             "n": self.n,
             "auroc": judge.auroc.value,
             "kappa": self.kappa.value,
             "threshold": self.passing,
-            "baselines": {scorer.name: _scorer_json(scorer) for scorer in self.scorers},
-            "humans": self.humans and _scorer_json(self.humans),
+            "humans": humans
+            and {"n": humans.n, "auroc": humans.auroc.value, "auroc_interval": _pair(humans.auroc)},
             "intervals": {"auroc": _pair(judge.auroc), "kappa": _pair(self.kappa)},
             "leniency": self.leniency.model_dump(),
             "means": {"judge": self.judge_mean, "people": self.people_mean},
@@ -130,12 +127,8 @@ def _pair(bounds: FigureInterval) -> list[float] | None:
     return None if bounds.low is None or bounds.high is None else [bounds.low, bounds.high]
 
 
-def _scorer_json(scorer: Scorer) -> dict[str, Any]:
-    return {"n": scorer.n, "auroc": scorer.auroc.value, "auroc_interval": _pair(scorer.auroc)}
-
-
 class LabelledGrade(NamedTuple):
-    """One row: the judge's grade, what people said (higher is better), and what the trivial scorers give.
+    """One row: the judge's grade, and what people said (higher is better).
 
     `red`: whether this grade would make a turn of a run red. `people` is the mean of the `votes`, which are
     empty where a file gives one label without annotators. Rows of one `group` are drawn together.
@@ -146,7 +139,6 @@ class LabelledGrade(NamedTuple):
     people: float
     red: bool = False
     votes: tuple[float, ...] = ()
-    scorers: Mapping[str, float] = {}
 
 
 class Yardstick(NamedTuple):
@@ -186,12 +178,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
     if not by.is_binary:
         leniency = _bounded(float((given - wanted).mean()), drawn_mean(given - wanted, draws), draws)
     kappas = kappa_of_sums(draws.sums(moments(level, label)))
-    scorers = []
-    for name in TRIVIAL:
-        if having := [row for row in rows if name in row.scorers]:
-            marked = [by.is_good(row.people) for row in having]
-            groups = Draws([row.group for row in having], seed=by.seed)
-            scorers.append(_ranked(name, [row.scorers[name] for row in having], marked, groups))
     # Of equally common grades the higher one is named.
     commonest, most = max(
         Counter(round(grade, 2) for grade in grades).items(), key=lambda item: (item[1], item[0])
@@ -201,7 +187,7 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         groups=draws.clusters,
         good=sum(good),
         scale=by.scale,
-        judge=_ranked("judge", grades, good, draws),
+        judge=ranked("judge", grades, good, draws),
         kappa=_bounded(quadratic_kappa(level, label), kappas, draws),
         leniency=leniency,
         judge_mean=float(given.mean()),
@@ -209,7 +195,6 @@ def measure(rows: Sequence[LabelledGrade], by: Yardstick) -> Figures:
         commonest=commonest,
         share=most / len(rows),
         passing=number_or_none(float(best_cut(np.asarray(grades, dtype=float), np.asarray(good)))),
-        scorers=tuple(scorers),
         humans=human_agreement(rows, by),
         red=RedAgreement(rows=int(red.sum()), bad=int((red & bad).sum()), of=int(bad.sum()))
         if by.is_binary
@@ -230,10 +215,11 @@ def human_agreement(rows: Sequence[LabelledGrade], by: Yardstick) -> Scorer | No
         groups += [row.group] * len(row.votes)
     if not votes:
         return None
-    return _ranked("humans", votes, list(map(by.is_good, others)), Draws(groups, seed=by.seed))
+    return ranked("humans", votes, list(map(by.is_good, others)), Draws(groups, seed=by.seed))
 
 
-def _ranked(name: str, values: Sequence[float], good: Sequence[bool], draws: Draws) -> Scorer:
+def ranked(name: str, values: Sequence[float], good: Sequence[bool], draws: Draws) -> Scorer:
+    """A scorer that gives these values to answers that people call good or not."""
     drawn = drawn_auroc(values, good, draws)
     return Scorer(name=name, n=len(values), auroc=_bounded(auroc(values, good), drawn, draws))
 

@@ -18,7 +18,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import LEXICAL, GradingContext, Language, Score, Spending
+from simulator.core.types import LEXICAL, GradingContext, Score, Spending
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.bias import Bias, Probe, measure_bias
 from simulator.lab.judging.plan import bundled, probes
@@ -36,7 +36,6 @@ class ProbeRequest(NamedTuple):
 
     judges: tuple[str, ...]
     cases: str | None = None
-    language: Language | None = None
     limit: int | None = None
 
 
@@ -49,7 +48,7 @@ class ProbeRun:
         """Makes the probes and reads the judges without connecting to anything."""
         self.request, self.folder = request, folder
         cases, passages = (read_cases(request.cases), ()) if request.cases else bundled()
-        made = probes(cases, passages, language=request.language, seed=settings.seed)
+        made = probes(cases, passages, language=settings.case_language, seed=settings.seed)
         self.probes = limited(made, request.limit, settings.seed)
         if not self.probes:
             msg = _(

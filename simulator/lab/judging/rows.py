@@ -5,11 +5,9 @@ A calibration is valid for one prompt only.
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Literal, NamedTuple
 
 from simulator.core.concurrency import for_each
-from simulator.core.errors import UnknownName
-from simulator.core.messages import _
 from simulator.core.types import Score
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.panel import JudgeCall, LexicalStandIn, Panel
@@ -18,10 +16,6 @@ from simulator.runner.labelled_answers import LabelledAnswer, labelled_context
 
 # What grades: a model, its stand-in, or a function.
 GraderKind = Literal["by_model", "by_stand_in", "by_function"]
-
-SHARE = (0.0, 1.0)
-# Fields of a judge's detail that are shares (0..1), not grades on the judge's own scale.
-_SHARES = frozenset({"score", "recall", "claimed", "cosine"})
 
 
 class GradedRow(NamedTuple):
@@ -78,24 +72,13 @@ async def grade_rows(
     return await for_each(rows, graded, run_context.settings.calls)
 
 
-def row_grades(graded: Sequence[GradedRow], field: str = "") -> list[RowGrade]:
-    """The compared numbers of the scored rows; raises UnknownName for a field that no verdict has."""
-    scored = [row for row in graded if row.score.state == "scored" and row.score.raw is not None]
-    if not field:
-        return [RowGrade(row, score.raw or 0.0, score.scale, score) for row, score in scored]
-    grades = []
-    for row, score in scored:
-        if _is_number(value := score.detail.get(field)):
-            scale = SHARE if field in _SHARES else score.scale
-            grades.append(RowGrade(row, float(value), scale, score))
-    if scored and not grades:
-        numbers = sorted(key for key, value in scored[0].score.detail.items() if _is_number(value))
-        raise UnknownName(_("part of this judge's verdict"), field, numbers)
-    return grades
-
-
-def _is_number(value: Any) -> TypeGuard[int | float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def row_grades(graded: Sequence[GradedRow]) -> list[RowGrade]:
+    """The grades of the scored rows."""
+    return [
+        RowGrade(row, score.raw, score.scale, score)
+        for row, score in graded
+        if score.state == "scored" and score.raw is not None
+    ]
 
 
 def score_name(run_context: RunContext, judge: str) -> str:

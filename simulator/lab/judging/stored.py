@@ -8,7 +8,7 @@ They lie beside the records of `results/judge_records.py`, and are bound to a ru
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
@@ -29,25 +29,6 @@ BUNDLED = "bundled"
 # What was changed in an answer; a flipped fact has to lower its grade, all else must not move it.
 Kind = Literal["flipped_fact", "padding", "angry", "shuffled"]
 FLIPPED: Literal["flipped_fact"] = "flipped_fact"
-
-
-class JudgeName(NamedTuple):
-    """`turn.completeness`: a judge, and the part of its verdict that is compared ("" for the grade)."""
-
-    judge: str
-    field: str = ""
-
-    @classmethod
-    def of(cls, name: str) -> "JudgeName":
-        """Only judges of the shelf have parts; a file's name keeps its dots."""
-        # mine.py:strict and ./turn.v2.toml are whole names.
-        if any(mark in name for mark in ":/\\") or name.endswith(".toml") or "." not in name:
-            return cls(name)
-        judge, _unused, field = name.partition(".")
-        return cls(judge, field)
-
-    def __str__(self) -> str:
-        return f"{self.judge}.{self.field}" if self.field else self.judge
 
 
 class Drift(Value):

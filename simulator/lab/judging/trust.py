@@ -33,7 +33,6 @@ from simulator.lab.judging.stored import (
     BiasRow,
     Commonest,
     Drift,
-    JudgeName,
     bias_for,
     calibration_for,
     short_number,
@@ -191,7 +190,7 @@ def _trust(
     warnings += [
         _("grades have drifted since calibration ({shift} points)", shift=_moved(100 * drift.shift, places=0))
         for drift in drifts
-        if drift.drifted and JudgeName.of(drift.judge).judge == name
+        if drift.drifted and drift.judge == name
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
@@ -218,7 +217,7 @@ def _trust(
 
 def drift_notes(drift: Drift) -> Iterator[Line]:
     """Whether a judge grades the same answers as it did when it was calibrated."""
-    judge = title("judge", JudgeName.of(drift.judge).judge)
+    judge = title("judge", drift.judge)
     text = _(
         "Checked for drift. {judge} grades {n} calibrated answers as it did ({shift} points on average)."
     )

@@ -9,17 +9,15 @@ other conversations than those whose lines are judged, and anew for every run: w
 in common that people have not costs points. A trait in which real desks differ costs less.
 
 The interval (95 %) is of all three: which conversations were held, which desks the reference has, and that
-the customers' own desk may lie as far from its centre as any of them. Who compares with logs of the desk
-itself has one desk, and no such distance.
+the customers' own desk may lie as far from its centre as any of them.
 
 What is shipped (likeness.json) holds counts and no text: mean features of desks of public dialogues, their
 covariance, and what people of other desks and assistant prose reach. `python -m benchmarks.likeness
---write` makes it again. `--likeness FILE` takes the customers of the desk's own logs instead, each
-conversation in the place of a desk.
+--write` makes it again.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from statistics import NormalDist, stdev
@@ -27,9 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simulator.cases.cases import read_cases
-from simulator.core.errors import InputError
-from simulator.core.messages import _
 from simulator.core.types import Language, Results, Value
 from simulator.lab.likeness.lines import Matrix, People, customer_messages, people_of
 from simulator.results.figures import rounded
@@ -53,11 +48,11 @@ Range = tuple[float, float]
 
 
 class Reference(NamedTuple):
-    """Real customers: mean features of each desk (of logs: of each conversation), with its weight.
+    """Real customers: mean features of each desk, with its weight.
 
     `within` is the covariance of lines of one desk, `between` that of the desks. `figures` are the lowest and
     the highest share of its sets. `scale` is what others reach (0..100): "other" desks, "half" and "all"
-    assistant prose; empty where nobody measured it. `is_own` is for logs of the customers' own desk.
+    assistant prose; empty where nobody measured it.
     """
 
     name: str
@@ -68,7 +63,6 @@ class Reference(NamedTuple):
     figures: Mapping[str, Range]
     scale: Mapping[str, float] = {}
     sources: tuple[str, ...] = ()
-    is_own: bool = False
 
 
 class Likeness(Value):
@@ -146,7 +140,7 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         scale=dict(reference.scale),
         sources=reference.sources,
     )
-    if len(ours.rows) < LEAST_LINES or len(talks) < LEAST_CONVERSATIONS or not len(reference.means):
+    if len(ours.rows) < LEAST_LINES or len(talks) < LEAST_CONVERSATIONS:
         return result
     random = np.random.default_rng(SEED)
     middle = np.average(reference.means, axis=0, weights=reference.weights)
@@ -155,8 +149,7 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
     for _resample in range(RESAMPLES):
         desks = random.integers(len(reference.means), size=len(reference.means))
         centre = np.average(reference.means[desks], axis=0, weights=reference.weights[desks])
-        if not reference.is_own:
-            centre = centre + reference.means[random.choice(len(shares), p=shares)] - middle
+        centre = centre + reference.means[random.choice(len(shares), p=shares)] - middle
         again = ours.at(np.concatenate([talks[at] for at in random.integers(len(talks), size=len(talks))]))
         resamples.append(float(like_a_person(again, centre, reference, random, 1).mean()))
     composite, reach = 100 * float(by_line.mean()), 196 * stdev(resamples)
@@ -164,15 +157,6 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
     return result.model_copy(
         update={"composite": composite, "interval": interval, "by_line": tuple(by_line.tolist())}
     )
-
-
-def reference_figures(sets: Sequence[People]) -> dict[str, Range]:
-    """The lowest and highest of each share of these sets."""
-    return {
-        name: (min(values), max(values))
-        for name in sets[0].figures
-        if (values := [people.figures[name] for people in sets if name in people.figures])
-    }
 
 
 @cache
@@ -215,40 +199,6 @@ def _between(table: Mapping[str, Any]) -> Matrix:
     return covariance
 
 
-def logged_talks(path: str) -> dict[Language, list[list[str]]]:
-    """What the customers of logs or dialogues said, by language.
-
-    Raises CaseFileError for what is no such file, InputError where no customer says a second thing.
-    """
-    talks: dict[Language, list[list[str]]] = {"ja": [], "en": []}
-    for case in read_cases(path):
-        before = [line.content for line in case.history if line.role == "user"]
-        talks[case.language].append([*before, case.question, *case.script])
-    if not any(len(lines) > 1 for spoken in talks.values() for lines in spoken):
-        msg = _(
-            "--likeness {path}: no customer says more than one line. Name logs of conversations"
-            " (docs/lab/judging.md).",
-            path=path,
-        )
-        raise InputError(msg)
-    return talks
-
-
-def logged_reference(path: str, language: Language) -> Reference:
-    """The customers of the desk's own logs; how much desks differ is what the shipped ones say."""
-    people = people_of(logged_talks(path)[language], language)
-    talks = np.unique(people.talks)
-    return Reference(
-        Path(path).name,
-        np.array([people.rows[people.talks == talk].mean(axis=0) for talk in talks]),
-        np.array([np.sum(people.talks == talk) for talk in talks], dtype=np.float64),
-        np.cov(people.rows.T, bias=True) if len(talks) else np.zeros(0),
-        shipped_reference(language).between,
-        reference_figures([people]),
-        is_own=True,
-    )
-
-
 def customers_of(results: Results) -> tuple[Language, People, list[str]]:
     """The language that a run's customers say more in, their lines, and the case of each conversation."""
     talks: dict[Language, list[tuple[list[str], str]]] = {"ja": [], "en": []}
@@ -263,23 +213,19 @@ def customers_of(results: Results) -> tuple[Language, People, list[str]]:
 def by_case(results: Results) -> list[tuple[float, str]]:
     """Of each line how often it counted as a person's (0..1), with its case: what a target asks for.
 
-    Held against the logs that the run was started with, or against what is shipped. Empty where it is
-    undecided, and for rows, which nobody asks.
+    Empty where it is undecided, and for rows, which nobody asks.
     """
     if results.run.asks_once:
         return []
     language, people, cases = customers_of(results)
-    logs = results.run.settings.get("likeness")
-    reference = logged_reference(logs, language) if isinstance(logs, str) else shipped_reference(language)
-    by_line = likeness(people, reference, language).by_line
+    by_line = likeness(people, shipped_reference(language), language).by_line
     return [(value, cases[talk]) for value, talk in zip(by_line, people.talks, strict=False)]
 
 
-def measured(results: Results, logs: str | None = None) -> Likeness:
-    """The customers of a run, those of the language with more lines, beside logs or the shipped reference."""
+def measured(results: Results) -> Likeness:
+    """The customers of a run, those of the language with more lines, beside real ones."""
     language, people, _cases = customers_of(results)
-    reference = logged_reference(logs, language) if logs else shipped_reference(language)
-    result = likeness(people, reference, language)
+    result = likeness(people, shipped_reference(language), language)
     ended = [conversation.ended.value for conversation in results.conversations if conversation.ended]
     leaving = {f"ended_{how}": (ended.count(how) / len(ended), None) for how in dict.fromkeys(ended)}
     return result.model_copy(update={"shares": result.shares | leaving})

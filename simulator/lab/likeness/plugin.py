@@ -5,34 +5,21 @@ from simulator.core.messages import _
 from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.likeness.command import reacting
-from simulator.lab.likeness.figures import by_case, logged_talks, measured
+from simulator.lab.likeness.figures import by_case, measured
 from simulator.lab.likeness.section import likeness_section
-from simulator.lab.likeness.settings import LikenessSettings
 from simulator.plugins import Plugin
 from simulator.results.figures import Summary
 
 
-def section(results: Results, _summary: Summary, settings: Settings) -> Section | None:
+def section(results: Results, _summary: Summary, _settings: Settings) -> Section | None:
     """How closely the customers resemble real ones; None for rows, which nobody asks."""
-    return (
-        None
-        if results.run.asks_once
-        else likeness_section(measured(results, LikenessSettings.of(settings).likeness))
-    )
-
-
-def check_logs(settings: Settings) -> None:
-    """Raises InputError for logs in which no customer can be found."""
-    if logs := LikenessSettings.of(settings).likeness:
-        logged_talks(logs)
+    return None if results.run.asks_once else likeness_section(measured(results))
 
 
 PLUGIN = Plugin(
     name="likeness",
-    settings=LikenessSettings,
     figures={"likeness": by_case},
     titles={"likeness": _("Likeness")},
     sections=(section,),
-    check=check_logs,
     reacting=reacting,
 )

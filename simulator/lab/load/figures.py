@@ -1,4 +1,4 @@
-"""How quickly a bot answered many customers at once, how often it failed, and how well it answered then.
+"""How quickly a bot answered many customers at once, and how often it failed.
 
 Every answer has two times. The answer time runs from when the line was sent. The time from schedule runs from
 when it was due: a slow bot keeps later customers waiting before they can send anything, and a measurement
@@ -18,8 +18,7 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import fsum
 from typing import Any, NamedTuple
@@ -30,8 +29,7 @@ from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Results, Utterance, Value
 from simulator.lab.load.settings import LoadSettings
-from simulator.results.figures import Summary, rounded, turn_failure
-from simulator.results.intervals import ends_of, interval_of_mean
+from simulator.results.figures import rounded, turn_failure
 from simulator.storage.run_file import RunFile
 
 NOTE = "load"
@@ -136,10 +134,6 @@ class LineTimer:
             self.file.save_note(NOTE, json.dumps({"sittings": sessions}, ensure_ascii=False))
 
 
-# The confidence interval of the mean of grades, clustered by their cases.
-Interval = Callable[[Sequence[float], Sequence[str]], tuple[float, float] | None]
-
-
 class Times(Value):
     """Percentiles (nearest rank) of `n` times in seconds."""
 
@@ -150,29 +144,11 @@ class Times(Value):
     longest: float
 
 
-class Level(Value):
-    """The turns with `least` to `most` lines in flight: answer times, and mean score (0..1).
-
-    `failed` had no answer in time or at all; `graded` of the `turns` carry the score, and `interval` is that
-    of their mean, clustered by the cases.
-    """
-
-    least: int
-    most: int
-    turns: int
-    failed: int = 0
-    times: Times | None = None
-    score: float | None = None
-    graded: int = 0
-    interval: tuple[float, float] | None = None
-
-
 class Load(Value):
     """The figures of a load rehearsal. Times are in seconds; `failures` are the bot's, by kind.
 
     Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not. `late`
-    is how much later than planned the rehearsal sent lines after the first. `quiet` and `busy` are the turns
-    with fewest and most lines in flight: a third each.
+    is how much later than planned the rehearsal sent lines after the first.
 
     `asked` counts lines, `seconds` is the length of all sessions together, `throughput` lines a second;
     `most_in_flight` is how many waited for an answer at once. `think` is the median pause that was asked for.
@@ -191,39 +167,28 @@ class Load(Value):
     answers: Times | None = None
     scheduled: Times | None = None
     late: Times | None = None
-    quiet: Level | None = None
-    busy: Level | None = None
 
 
 class _TimedLine(NamedTuple):
-    """A line with its answer time, failure, score, and how many were in flight when it was sent."""
+    """A line with its answer time, failure, and how many were in flight when it was sent."""
 
     asked: LineTiming
-    case: str
     seconds: float
     failure: str | None
     in_flight: int
-    value: float | None
-
-    @property
-    def timed(self) -> bool:
-        """Whether its time counts as an answer time: a refused connection is not a quick answer."""
-        return self.failure in (None, "timeout")
 
 
-def load_of(results: Results, summary: Summary) -> Load | None:
+def load_of(results: Results) -> Load | None:
     """The figures of a load rehearsal; None for any other run."""
     sessions = load_sessions(results.notes)
-    every = [_lines(session, results, summary) for session in sessions]
+    every = [_lines(session, results) for session in sessions]
     lines = list(chain.from_iterable(every))
     if not lines:
         return None
     # Sessions follow each other with pauses that nobody measured, so their lengths are added.
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
-    timed = [line for line in lines if line.timed]
-    ends = ends_of(score.scale for score in results.scores.of_judge(summary.scores.primary, "scored"))
-    interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
-    quiet, busy = _thirds(lines, interval)
+    # A refused connection is not a quick answer.
+    timed = [line for line in lines if line.failure in (None, "timeout")]
     return Load(
         customers=max(session.customers for session in sessions),
         arrival=sessions[0].arrival,
@@ -238,8 +203,6 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         answers=times([line.seconds for line in timed]),
         scheduled=times([line.asked.answered - line.asked.due for line in timed]),
         late=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn > 1]),
-        quiet=quiet,
-        busy=busy,
     )
 
 
@@ -256,67 +219,32 @@ def times(seconds: Sequence[float]) -> Times | None:
     return Times(n=len(ranked), p50=p50, p95=p95, p99=p99, longest=ranked[-1])
 
 
-def _lines(session: LoadSession, results: Results, summary: Summary) -> list[_TimedLine]:
+def _lines(session: LoadSession, results: Results) -> list[_TimedLine]:
     """The lines of a session that are in the run, in the order in which they were sent.
 
     How many were in flight at a sending is counted with a heap of answer times: those before it are taken
     off.
     """
     turns = {
-        (conversation.id, turn.index): (conversation.case.id, turn)
+        (conversation.id, turn.index): turn
         for conversation in results.conversations
         for turn in conversation.turns
     }
-    scores = results.scores.of_judge(summary.scores.primary, "scored")
-    values = {(score.conversation, score.turn): score.value for score in scores}
     lines = []
     open_until: list[float] = []  # a heap: when the lines in flight will have been answered
     for asked in sorted(session.asked, key=lambda line: line.sent):
-        at = asked.conversation, asked.turn
         # Superseded, or taken back when the run was resumed.
-        if at not in turns:
+        if (turn := turns.get((asked.conversation, asked.turn))) is None:
             continue
         while open_until and open_until[0] <= asked.sent:
             heapq.heappop(open_until)
         heapq.heappush(open_until, asked.answered)
-        case, turn = turns[at]
         seconds = asked.answered - asked.sent
         # Waiting for a place is not the bot's own time.
         if session.places and turn.answer.seconds is not None:
             seconds = min(seconds, turn.answer.seconds)
-        failure, in_flight = turn_failure(turn), len(open_until)
-        lines.append(_TimedLine(asked, case, seconds, failure, in_flight, values.get(at)))
+        lines.append(_TimedLine(asked, seconds, turn_failure(turn), len(open_until)))
     return lines
-
-
-def _thirds(lines: Sequence[_TimedLine], interval: Interval) -> tuple[Level | None, Level | None]:
-    """The third of the turns with the fewest lines in flight, and with the most; None if all are alike.
-
-    By the numbers in flight, not by rank: turns with as many lines as the third's last one belong to it, so
-    both may be larger than a third.
-    """
-    ranked = sorted(line.in_flight for line in lines if line.timed)
-    third = (len(ranked) - 1) // 3
-    # Without two levels there is nothing to compare.
-    if len(ranked) < 3 or ranked[third] >= ranked[-1 - third]:
-        return None, None
-
-    def level(least: int, most: int) -> Level:
-        matching = [line for line in lines if least <= line.in_flight <= most]
-        graded = [(line.value, line.case) for line in matching if line.value is not None]
-        values = [value for value, _case in graded]
-        return Level(
-            least=least,
-            most=most,
-            turns=len(matching),
-            failed=sum(line.failure is not None for line in matching),
-            times=times([line.seconds for line in matching if line.timed]),
-            score=fsum(values) / len(values) if values else None,
-            graded=len(values),
-            interval=interval(values, [case for _value, case in graded]),
-        )
-
-    return level(ranked[0], ranked[third]), level(ranked[-1 - third], ranked[-1])
 
 
 def as_json(load: Load) -> dict[str, object]:

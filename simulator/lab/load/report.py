@@ -1,8 +1,8 @@
 """What every report says of a load rehearsal.
 
-A headline (how many customers, how they came), percentiles of both times, the quiet and the busy third beside
-each other, throughput and failures; then what to be careful with: fewer lines in flight than customers were
-asked for, a rehearsal that was late itself, several sessions, timeouts.
+A headline (how many customers, how they came), percentiles of both times, throughput and failures; then what
+to be careful with: fewer lines in flight than customers were asked for, a rehearsal that was late itself,
+several sessions, timeouts.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,12 @@ from simulator.core.document import (
     Notes,
     Section,
     Table,
-    Text,
-    points,
 )
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import Results
-from simulator.lab.load.figures import Level, Load, as_json, load_of
+from simulator.lab.load.figures import Load, as_json, load_of
 from simulator.results.figures import Summary
 
 # The rehearsal's own lateness (p95) is reported above this share of the median answer time, and above 0.05 s:
@@ -31,9 +29,9 @@ from simulator.results.figures import Summary
 MUCH = 0.1
 
 
-def section(results: Results, summary: Summary, _settings: Settings) -> Section | None:
+def section(results: Results, _summary: Summary, _settings: Settings) -> Section | None:
     """What reports say about a load rehearsal; None for any other run."""
-    load = load_of(results, summary)
+    load = load_of(results)
     if load is None:
         return None
     note = _(
@@ -44,7 +42,6 @@ def section(results: Results, summary: Summary, _settings: Settings) -> Section 
     blocks: tuple[Block, ...] = (
         Line(headline(load), "strong"),
         _times_table(load),
-        *_levels(load),
         FactList(tuple(_facts(load))),
         Notes.of((*cautions(load), Line(note, "soft")), "alarm"),
     )
@@ -119,34 +116,6 @@ def _facts(load: Load) -> Iterator[Fact]:
     yield Fact(
         _("No answer"), _("{n} ({share} %): {kinds}", n=n, share=share, kinds=kinds) if n else _("none")
     )
-
-
-def _levels(load: Load) -> Iterator[Table]:
-    """What the bot was like with few and with many lines in flight; nothing where all are alike."""
-    if not (load.quiet and load.busy):
-        return
-    rows = [
-        (
-            name,
-            f"{level.least}–{level.most}",
-            _cell(level.times.p95) if level.times else "–",
-            _score(level),
-            level.failed,
-            level.turns,
-        )
-        for name, level in ((_("quiet"), load.quiet), (_("busy"), load.busy))
-    ]
-    columns = (_("Quality under load"), _("in flight"), "p95", _("score"), _("no answer"), _("answers"))
-    yield Table.of("levels", columns, rows)
-
-
-def _score(level: Level) -> Text:
-    if level.score is None:
-        return _("no grades")
-    if level.interval is None:
-        return points(level.score)
-    low, high = map(points, level.interval)
-    return _("{score} ({low} to {high})", score=points(level.score), low=low, high=high)
 
 
 def _cell(seconds: float) -> Cell:

@@ -56,18 +56,6 @@ def test_many_turns_of_one_question_prove_nothing() -> None:
     assert (duel.share.low, duel.lead) == (None, "level")
 
 
-def test_a_judge_of_lengths_is_seen_through() -> None:
-    """The longer one always wins, and the report can say so."""
-    lengths = [("x" * 20, "x" * (24 + 5 * at)) for at in range(24)] + [("x" * 40, "x" * 20)] * 6
-    outcomes = [
-        an_outcome("b" if len(two) > len(one) else "a", at, answers=(one, two))
-        for at, (one, two) in enumerate(lengths)
-    ]
-    result = figures(outcomes)
-
-    assert result.length.longer.value == 1.0
-
-
 @settings(max_examples=examples(30))
 @given(st.lists(st.sampled_from(VERDICTS), min_size=2, max_size=12))
 def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> None:

@@ -1,6 +1,5 @@
 """`grade RUN --batch`: the provider's batch API at half the price, from the command line."""
 
-import io
 import os
 import shutil
 import signal
@@ -14,6 +13,7 @@ import pytest
 
 from simulator import open_run
 from simulator.core.types import Score
+from simulator.models.exchange import AGENT
 from tests.commands import Command, held_once
 from tests.paths import ROOT
 from tests.servers.batches import BatchServer
@@ -203,21 +203,15 @@ def test_a_killed_grading_goes_on_waiting_for_its_batch(
     assert open_run().spending["judge"].calls == 6
 
 
-def interrupt_at(server: BatchServer, name: str, monkeypatch: pytest.MonkeyPatch, typed: str = "") -> None:
-    """Ctrl-C once the batch of this name is looked at; `typed` waits at a terminal, if anything."""
+def interrupt_at(server: BatchServer, name: str) -> None:
+    """Ctrl-C once the batch of this name is looked at."""
     server.looks_of = {name: 10**6}
     server.at_first_look = lambda seen: os.kill(os.getpid(), signal.SIGINT) if seen == name else None
-    if typed:
-        keyboard = io.StringIO(typed)
-        monkeypatch.setattr(keyboard, "isatty", lambda: True)
-        monkeypatch.setattr(sys, "stdin", keyboard)
 
 
-def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(
-    command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None, server: BatchServer) -> None:
     """The line names the batch and both ways on; a second cancelling has nothing to cancel."""
-    interrupt_at(server, "batch_1", monkeypatch)
+    interrupt_at(server, "batch_1")
     said = command(*GRADE, "--batch").err
     assert "interrupted; batch batch_1 goes on at the endpoint (--cancel-batch ends it)" in said
 
@@ -234,7 +228,7 @@ def test_a_batch_of_another_endpoint_is_left_alone(
     command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge elsewhere gets a batch of its own; what goes on here is neither ended nor used there."""
-    interrupt_at(server, "batch_1", monkeypatch)
+    interrupt_at(server, "batch_1")
     command(*GRADE, "--batch")
     with on_thread(BatchServer()) as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.url)
@@ -249,18 +243,19 @@ def test_a_batch_of_another_endpoint_is_left_alone(
 
 
 @pytest.mark.usefixtures("run")
-@pytest.mark.parametrize(("typed", "state"), [("y\n", "cancelled"), ("\n", "in_progress")])
-def test_at_a_terminal_ctrl_c_asks_whether_to_cancel(
-    command: Command, server: BatchServer, monkeypatch: pytest.MonkeyPatch, typed: str, state: str
+def test_files_and_batches_are_asked_for_as_the_endpoint_wants_it(
+    command: Command, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a yes cancels, and only what is under way: the first batch is over."""
-    server.fate = lambda batch, _body: 500 if batch == 1 else 200
-    interrupt_at(server, "batch_2", monkeypatch, typed)
-    seen = command(*GRADE, "--batch").err
+    """With its own headers and query, by our name, and without a key where there is none."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", f"{server.url}?api-version=1")
+    monkeypatch.setenv("REHEARSAL_JUDGE_HEADERS", "X-Team: desk")
 
-    assert "Cancel the batch at the endpoint? [y/N] " in seen
-    assert ("batch batch_2 was cancelled" in seen) == (state == "cancelled")
-    assert [batch["status"] for batch in server.batches.values()] == ["completed", state]
+    assert command(*GRADE, "--batch").code == 0
+    assert {headers["X-Team"] for headers in server.headers} == {"desk"}
+    assert {headers["User-Agent"] for headers in server.headers} == {AGENT}
+    assert not any("Authorization" in headers for headers in server.headers)
+    assert server.queries == {"api-version=1"}
 
 
 def test_what_is_asked_of_red_answers_is_asked_at_once(

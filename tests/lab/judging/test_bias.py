@@ -38,7 +38,6 @@ async def test_a_perfect_judge_holds_every_bound() -> None:
     flipped = row(bias, "flipped_fact", "turn")
     assert (flipped.before, flipped.after, flipped.difference) == (5, 1, -4)
     assert (flipped.fell, flipped.turned, flipped.red_before, flipped.held) == (1, 1, 0, True)
-    assert row(bias, "flipped_fact", "").held is True
     assert row(bias, "padding", "turn.correctness").difference == 0
 
 
@@ -54,9 +53,8 @@ async def test_a_flipped_fact_has_to_fall_and_to_turn_red(
     bias = await measure_bias(MADE, grade)
     flipped = row(bias, "flipped_fact", "turn")
 
-    assert (flipped.fell, flipped.red, flipped.red_before, flipped.turned) == (fell, 1, red_before, turned)
+    assert (flipped.fell, flipped.red_before, flipped.turned) == (fell, red_before, turned)
     assert flipped.held is False
-    assert row(bias, "flipped_fact", "").held is bool(turned)
 
 
 async def test_a_judge_that_likes_thanks_is_flagged() -> None:
@@ -71,30 +69,8 @@ async def test_a_judge_that_likes_thanks_is_flagged() -> None:
     assert (padded.difference or 0) > 0.2
     assert padded.interval is None  # of three questions
     assert {(broken.kind, broken.judge) for broken in bias.broken} == {
-        ("flipped_fact", "turn"), ("flipped_fact", "turn.correctness"), ("flipped_fact", ""),
-        ("padding", "turn.correctness"),
+        ("flipped_fact", "turn"), ("flipped_fact", "turn.correctness"), ("padding", "turn.correctness"),
     }  # fmt: skip
-
-
-async def test_noise_that_averages_out_is_not_sure() -> None:
-    """Grades that jump up and down by turns keep the mean; the interval tells, and the table says so."""
-    padded = [probe.changed.conversation for probe in MADE if probe.kind == "padding"]
-
-    async def grade(context: GradingContext) -> list[Score]:
-        name = context.conversation
-        return [score(context, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
-
-    async def slightly(context: GradingContext) -> list[Score]:
-        return [score(context, 3.1 if context.conversation in padded else 3, "groundedness")]
-
-    probes = [probe for probe in MADE if probe.cluster != "fees-03-"]
-    slight = row(await measure_bias(probes, slightly), "padding", "groundedness")
-    found = row(await measure_bias(probes, grade), "padding", "groundedness")
-
-    assert found.n % 2 == 0
-    assert 0 < (slight.difference or 0) < (slight.bound or 0)
-    assert slight.held is True
-    assert (found.difference, found.held, found.sure) == (0, True, False)
 
 
 async def test_every_exhibit_is_graded_once() -> None:

@@ -133,7 +133,6 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
         (("labels.jsonl", "--judge", "turn"), "--label is missing: calibrate FILE"),
         (("--probes", "--judge", "turns"), "unknown judge: 'turns'. Did you mean turn?"),
         (("--probes", "--judge", " , "), "--judge: name a judge."),
-        (("--probes", "--judge", "turn", "--language", "fr"), "unknown language: 'fr'."),
     ],
 )
 def test_what_is_to_mend_is_one_line(command: Any, arguments: tuple[str, ...], message: str) -> None:

@@ -73,18 +73,6 @@ def test_one_grade_for_most_rows_is_poor_discrimination() -> None:
     assert not seldom.poor
 
 
-def test_a_scorer_is_measured_on_the_rows_that_it_has() -> None:
-    """Its n says how many."""
-    pairs = ((1, 1), (2, 2), (4, 3), (5, 4), (3, 4))
-    whole = [
-        LabelledGrade(str(at), grade, label, scorers={"length": -at} | ({"rouge_l": label} if at else {}))
-        for at, (grade, label) in enumerate(pairs)
-    ]
-
-    scorers = [(scorer.name, scorer.n, scorer.auroc.value) for scorer in measure(whole, BY).scorers]
-    assert scorers == [("length", 5, 0), ("rouge_l", 4, 1)]
-
-
 def test_people_are_compared_with_each_other() -> None:
     """Each vote with the mean of the others; of single votes there is nothing to say."""
     votes = [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (4.0, 3.0)]

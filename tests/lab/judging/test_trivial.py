@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.lab.judging.calibration import answer_length, rouge_l, token_precision, token_recall
+from benchmarks.trivial import answer_length, rouge_l, token_precision, token_recall
 
 
 def test_rouge_l_is_the_f1_with_the_nearest_reference() -> None:

@@ -38,8 +38,8 @@ def a_row(kind: str, judge: str = "turn", **changes: Any) -> BiasRow:
     """A broken bound."""
     known: dict[str, Any] = {
         "language": "ja", "kind": kind, "judge": judge, "n": 31, "failed": 0, "skipped": 0, "before": 4.2,
-        "after": 4.6, "difference": 0.4, "interval": (0.2, 0.6), "fell": None, "red": 0.0, "red_before": 0.0,
-        "turned": 0.0, "expects": "stays", "bound": 0.2, "held": False,
+        "after": 4.6, "difference": 0.4, "interval": (0.2, 0.6), "fell": None, "red_before": 0.0,
+        "turned": 0.0, "bound": 0.2, "held": False,
     }  # fmt: skip
     return BiasRow(**(known | changes))
 
@@ -70,9 +70,7 @@ def everything(language: Language) -> Results:
         "commonest": {"grade": 5, "share": 0.924},
     }  # fmt: skip
     save_record(a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor))
-    flipped = a_row(
-        "flipped_fact", "turn.correctness", expects="falls", bound=2, fell=0.8, turned=0.68, language=language
-    )
+    flipped = a_row("flipped_fact", "turn.correctness", bound=2, fell=0.8, turned=0.68, language=language)
     save_bias(
         a_bias(a_row("padding", language=language), a_row("angry", held=True, language=language), flipped)
     )

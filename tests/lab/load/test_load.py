@@ -9,7 +9,7 @@ import pytest
 
 from simulator import open_run
 from simulator.cli.app import main
-from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.settings import Settings, load_settings
 from simulator.core.types import Results
 from simulator.lab.load.figures import Load, as_json, load_of, load_sessions, times
 from simulator.lab.load.pace import Pace
@@ -65,7 +65,7 @@ def rehearse(*options: str) -> int:
 def latest() -> tuple[Results, Load]:
     """The newest run, and what its load came to."""
     results = open_run()
-    found = load_of(results, figures_of(results, stored_settings(results.run.settings)))
+    found = load_of(results)
     assert found is not None
     return results, found
 
