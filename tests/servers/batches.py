@@ -44,7 +44,7 @@ class BatchServer(OpenAIServer):
         parts = request.path.removeprefix("/v1/").split("/")
         if parts[0] not in {"files", "batches"}:
             return await super()._route(request)
-        self.headers.append(dict(request.headers))
+        self.headers.append({name.lower(): value for name, value in request.headers.items()})
         self.queries.add(request.query_string)
         if not (self.takes_batches and self._admitted(request)):
             return web.json_response({"error": {"message": "No."}}, status=401 if self.takes_batches else 404)

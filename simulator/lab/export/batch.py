@@ -38,7 +38,7 @@ from simulator.models.refusals import Refused
 from simulator.storage.run_file import RunFile
 
 if TYPE_CHECKING:  # half a second, and only where a batch is sent
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, Omit
 
 Result = TypeVar("Result")
 NOTE = "batch"
@@ -149,11 +149,15 @@ class Batches:
 
         async def cancel_all(endpoint: Endpoint) -> list[Submitted]:
             """Cancels those that are not over: of one that is, the answers are there to be used."""
+            headers = _headers(endpoint)
             async with _client(endpoint) as client:
-                states = [(await _sent(endpoint, client.batches.retrieve(noted.id))).status for noted in mine]
+                states = [
+                    (await _sent(endpoint, client.batches.retrieve(noted.id, extra_headers=headers))).status
+                    for noted in mine
+                ]
                 under_way = [noted for noted, state in zip(mine, states, strict=True) if state not in _OVER]
                 for noted in under_way:
-                    await _sent(endpoint, client.batches.cancel(noted.id))
+                    await _sent(endpoint, client.batches.cancel(noted.id, extra_headers=headers))
                 return under_way
 
         cancelled = asyncio.run(cancel_all(endpoint)) if endpoint and mine else []
@@ -207,7 +211,9 @@ class Batches:
             answer
             for id_ in (ended.output_file_id, ended.error_file_id)
             if id_
-            for answer in _lines(await _sent(endpoint, client.files.content(id_)))
+            for answer in _lines(
+                await _sent(endpoint, client.files.content(id_, extra_headers=_headers(endpoint)))
+            )
         ]
         for key, answered in answers:
             # Whatever may pass is asked for again, as long as there are rounds.
@@ -234,12 +240,16 @@ class Batches:
         lines = [_line(key, request.body) for key, request in requests.items()]
         for request in requests.values():
             request.rounds += 1
+        headers = _headers(endpoint)
         upload = ("rehearsal.jsonl", b"\n".join(lines), "application/jsonl")
-        file = await _sent(endpoint, client.files.create(file=upload, purpose="batch"))
+        file = await _sent(endpoint, client.files.create(file=upload, purpose="batch", extra_headers=headers))
         batch = await _sent(
             endpoint,
             client.batches.create(
-                input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+                input_file_id=file.id,
+                endpoint="/v1/chat/completions",
+                completion_window="24h",
+                extra_headers=headers,
             ),
         )
         noted = Submitted(id=batch.id, url=endpoint.url, model=endpoint.model)
@@ -259,7 +269,7 @@ class Batches:
         """The batch once it is over. Raises ModelFailure where nobody can say any more how it is."""
         pause = _FIRST
         while True:
-            batch = await _sent(endpoint, client.batches.retrieve(id_))
+            batch = await _sent(endpoint, client.batches.retrieve(id_, extra_headers=_headers(endpoint)))
             if batch.status in _OVER:
                 return batch
             await asyncio.sleep(pause)
@@ -299,19 +309,23 @@ class BatchModel(Model):
 
 def _client(endpoint: Endpoint) -> "AsyncOpenAI":
     """OpenAI's own client, for the endpoint of a model; it tries again by itself what may pass."""
-    from openai import AsyncOpenAI, Omit
+    from openai import AsyncOpenAI
 
-    # An Omit leaves a header out, whatever the types say.
-    headers: dict[str, str | Omit] = {"User-Agent": AGENT}
-    headers |= {name: Omit() if text is None else text for name, text in endpoint.sent_headers.items()}
     address, _mark, query = endpoint.url.partition("?")
     return AsyncOpenAI(
         api_key=endpoint.key.get_secret_value(),
         base_url=address,
-        default_headers=headers,  # type: ignore[arg-type]
+        default_headers={"User-Agent": AGENT},
         default_query=dict(parse_qsl(query)),
         max_retries=5,
     )
+
+
+def _headers(endpoint: Endpoint) -> "dict[str, str | Omit]":
+    """The headers of each call: only there the client lets one leave out the key."""
+    from openai import Omit
+
+    return {name: Omit() if text is None else text for name, text in endpoint.sent_headers.items()}
 
 
 async def _sent(endpoint: Endpoint, call: Coroutine[Any, Any, Result]) -> Result:

@@ -19,7 +19,6 @@ def test_every_fitting_pair_is_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "offline stand-ins (word overlap); live: untested, no endpoint" in out
     assert out.count("## ") == 2
     assert out.count("> groundedness  ") == 2  # faithfulness and correct, of the set with contexts
-    assert out.count("> groundedness.score ") == 2
     assert out.count("> similarity  ") == 2
     assert "  people (one and the rest)" in out
     assert "2 files in" in out

@@ -252,9 +252,9 @@ def test_files_and_batches_are_asked_for_as_the_endpoint_wants_it(
     monkeypatch.setenv("REHEARSAL_JUDGE_HEADERS", "X-Team: desk")
 
     assert command(*GRADE, "--batch").code == 0
-    assert {headers["X-Team"] for headers in server.headers} == {"desk"}
-    assert {headers["User-Agent"] for headers in server.headers} == {AGENT}
-    assert not any("Authorization" in headers for headers in server.headers)
+    assert {headers["x-team"] for headers in server.headers} == {"desk"}
+    assert {headers["user-agent"] for headers in server.headers} == {AGENT}
+    assert not any("authorization" in headers for headers in server.headers)
     assert server.queries == {"api-version=1"}
 
 
