@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.core.types import Conversation, Results, Turn, Value
+from simulator.core.types import Conversation, Results, Value
 from simulator.results.intervals import interval_of_mean
 from simulator.text.segments import normalise
 
@@ -115,16 +115,10 @@ def first_answers(results: Results) -> dict[str, list[list[Conversation]]]:
     """
     by_words: dict[str, dict[str, list[Conversation]]] = defaultdict(lambda: defaultdict(list))
     for conversation in results.conversations:
-        if turn := first_turn(conversation):
-            words = " ".join(normalise(turn.answer.text).split())
+        answers = (turn.answer for turn in conversation.turns[:1] if not turn.answer.error)
+        if words := " ".join(normalise(next((answer.text for answer in answers), "")).split()):
             by_words[conversation.case.id][words].append(conversation)
     return {case: list(answers.values()) for case, answers in by_words.items()}
-
-
-def first_turn(conversation: Conversation) -> Turn | None:
-    """The first turn; None where it got no answer."""
-    turn = next(iter(conversation.turns), None)
-    return turn if turn and not turn.answer.error and turn.answer.text.strip() else None
 
 
 def judged_of(results: Results) -> tuple[JudgedQuestion, ...]:

@@ -5,13 +5,15 @@ from typing import Any
 
 from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import _, ngettext
+from simulator.core.settings import Settings
 from simulator.core.types import Results
 from simulator.lab.harness.tasks import metric_name
 from simulator.report.tables import figure_cell
+from simulator.results.figures import Summary
 from simulator.storage.run_file import HARNESS_NOTE
 
 
-def section(results: Results) -> Section | None:
+def section(results: Results, _summary: Summary, _settings: Settings) -> Section | None:
     """Tasks and groups with their metrics; None for a run without results of lm_eval."""
     note: Any = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict) or not isinstance(note.get("results"), list):
