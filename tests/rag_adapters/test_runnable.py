@@ -3,10 +3,9 @@
 import pytest
 
 from simulator import Answer, BotFailure, ChatMessage, InputError, Passage, Query, ToolCall, Usage
-from simulator.core import shelves
 from simulator.runner.conversation import ask
 from tests.asking import FIRST, QUERY
-from tests.langchain_bot import MEMORY, PRICES, answer_of, connected, write
+from tests.langchain_bot import MEMORY, PRICES, answer_of, connected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,6 @@ async def test_documents_are_found_where_chains_and_graphs_keep_them(returned: s
     assert (answer.text, answer.passages) == ("a", (PRICES,))
 
 
-@pytest.mark.parametrize("adapter", ["runnable", "function"])
 @pytest.mark.parametrize(
     "returned",
     [
@@ -96,18 +94,15 @@ async def test_documents_are_found_where_chains_and_graphs_keep_them(returned: s
         "Answer(text='a')",
     ],
 )
-async def test_an_empty_retrieval_shows_that_nothing_was_found(adapter: str, returned: str) -> None:
-    """Through both doors: the answer is graded as resting on nothing, not as one that shows nothing."""
-    write(
-        f"""
+async def test_an_empty_retrieval_shows_that_nothing_was_found(returned: str) -> None:
+    """The answer is graded as resting on nothing, not as one that shows nothing."""
+    source = f"""
         from simulator import Answer
 
         def f(question: str): return {returned}
         bot = RunnableLambda(f)
-        """
-    )
-    name = "bot" if adapter == "runnable" else "f"
-    bot = await shelves.connect(adapter, {"target": f"bot.py:{name}"}, {})
+    """
+    bot = await connected(source)
 
     assert (await ask(bot, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
 

@@ -137,7 +137,6 @@ async def test_the_plain_shape(plain: BotServer) -> None:
         ("answer = ", {}, r"template=./t.toml: the file cannot be read \("),
         ("answr = 'a'", {}, "template=./t.toml: answr: not a known key"),
         ("answer = 3", {}, "template=./t.toml: answer: must be text"),
-        ("answer = 'a'\nrequest = {m = '-'}", {}, r"request has no \$question"),
         (
             "[request]\nm = '$question'",
             {},
@@ -148,7 +147,6 @@ async def test_the_plain_shape(plain: BotServer) -> None:
             {},
             r"\$conversation is used: say where the reply names it",
         ),
-        ("answer = 'a'\nheaders = 'A: ${NO_SUCH}'", {}, r"\$NO_SUCH is not set in the environment"),
     ],
 )
 def test_slips_are_found_before_the_start(text: str, settings: dict[str, Any], said: str) -> None:

@@ -134,23 +134,6 @@ async def test_blocking_bots_run_beside_the_loop() -> None:
     assert [answer.text for answer in answers] == ["bot"] * 3
 
 
-async def test_a_hung_thread_does_not_hold_up_the_exit(root: Path) -> None:
-    """A process whose bot never comes back ends by itself."""
-    script = (
-        "import asyncio, threading\n"
-        "from simulator.runner.conversation import ask\n"
-        "from simulator.core.types import Query\n"
-        "hang = lambda query: threading.Event().wait()\n"
-        "print(asyncio.run(ask(hang, Query(text='?'), 0.01)).error.kind)"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", script, cwd=root, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await asyncio.wait_for(process.communicate(), 20)
-
-    assert (out, err, process.returncode) == (b"timeout\n", b"", 0)
-
-
 class Desk:
     """A bot that is an object."""
 

@@ -183,16 +183,6 @@ def test_every_bundled_question_asks_itself(language: Language) -> None:
     assert all(lost(one, other, language) for one in questions for other in questions if one != other)
 
 
-def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
-    """A changed word in the prompt or another persona changes the hash; the same words do not."""
-    other = tmp_path / "_opening.toml"
-    other.write_text(FILE.read_text(encoding="utf-8").replace("短い一文か二文", "一文"), encoding="utf-8")
-    angry, calm = shelves.persona("angry"), shelves.persona("calm")
-
-    assert told().fingerprint(angry) == told().fingerprint(angry)
-    assert len({told().fingerprint(angry), told().fingerprint(calm), told(other).fingerprint(angry)}) == 3
-
-
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_after_the_cases_own_words_the_second_line_is_between_two_tones(
     language: Language, command: Command, server: OpenAIServer
