@@ -48,9 +48,8 @@ PAGE: frozenset[View] = frozenset({"page"})
 class Cell(Value):
     """What one cell shows; `number` is the figure as worded (71 points are 71), `note` explains it.
 
-    A worksheet has the number where other views have the text. Only the table by persona, which is in no
-    worksheet, has scores of 0..1, to be shaded by.
-    `shade` is how good that is (0..1), for views that paint squares.
+    A worksheet has the number where other views have the text. `shade` is how good that is (0..1), for views
+    that paint squares.
     `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
     """
 

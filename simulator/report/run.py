@@ -24,8 +24,8 @@ from simulator.core.document import (
     Section,
     Table,
     Text,
-    local_time,
     points,
+    reader_time,
     target_points,
 )
 from simulator.core.messages import _, ngettext, sentences
@@ -210,7 +210,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     lists: dict[Text, Mapping[Any, Text]] = {
         _("Run"): {
             _("Run"): run.id,
-            _("Started"): local_time(run.created).isoformat(" ", "seconds"),
+            _("Started"): reader_time(run.created, context.language),
             _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
             _("Status"): title("status", run.status),
         },

@@ -100,7 +100,7 @@ def _template(name: str, language: Language, wording: str = "") -> Template:
         "shade": shade,
         "kind": lambda b: type(b).__name__,
     }
-    env.globals |= {"charts": charts, "text": text, "_": _, "ngettext": ngettext, "pgettext": pgettext}
+    env.globals |= {"charts": charts, "_": _, "ngettext": ngettext, "pgettext": pgettext}
     return env.get_template(name)
 
 
