@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Literal
-from unicodedata import normalize
+from unicodedata import combining, normalize
 
 from simulator.core.patterns import LazyPattern
 from simulator.core.templates import read_toml
@@ -50,6 +50,13 @@ _WHEN = LazyPattern(
 )
 # 三月, 二丁目: days and counts that some are called by.
 _COUNT = LazyPattern("[〇一二三四五六七八九十百千万]+(?:丁目|番地|[月日年時分円個人名回度台本枚つ番号階])")
+# Single kanji behind a surname that are no given name: titles, counters, places, parts of words.
+_NO_ONE = frozenset(
+    "様氏君殿宛課部係店駅市県区町村行発着円月日年時分名人家方側的前後上下中内外間通号番点件本"
+)
+_PARTICLES = frozenset(
+    ("から", "まで", "より", "など", "かな", "では", "にも", "とか", "ごろ", "へは", "しか", "たり")
+)
 # How words for companies, departments and products end: somebody by that name is none.
 _ORGANISATION = LazyPattern(
     r"(?:会社|商店|センター|サービス|サポート|窓口|ネット|保険|銀行|電力|病院|担当|係|課|部|店|社|会|局|制度|方式|機能|プラン|割|コース)$"
@@ -245,7 +252,7 @@ def _is_listed_pair(name: str) -> bool:
         is_given = _listed(_katakana(given), "given_kana")
         return is_given and surname not in word_list("doubtful") and not _is_role(surname)
     if _is_surname(surname) and len(given) == 1 and surname not in word_list("no_person"):
-        return True
+        return given not in _NO_ONE
     if not _is_family(surname):
         return len(given) > 1 and _is_given(given) and not _is_role(surname)
     return given not in word_list("no_given") and _is_any_given(given)
@@ -408,7 +415,7 @@ def full_name(match: re.Match[str]) -> Span | bool:
 def _goes_with(surname: str, given: str) -> bool:
     """Whether this can be a given name behind a surname, or is none."""
     if re.fullmatch(r"[ぁ-ん]{2,4}", given):
-        return given[-1] in "こみえかなりきおや"
+        return given[-1] in "こみえかなりきおや" and given not in _PARTICLES
     return not given or (
         _ends_as_given(given) and _can_be_given(given) and surname + given not in word_list("no_given")
     )
@@ -517,23 +524,26 @@ def kana_pair(match: re.Match[str]) -> bool:
 # What people say they are: Catholic, Scottish, tired.
 _DESCRIBES = LazyPattern(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|'s)$")
 _CONTRACTED = LazyPattern("'(?:re|m|ll|ve|d)$")
+# "Hi Mizunara Support": who is greeted is a desk.
+_TEAM = LazyPattern(r" (?i:team|support|customer|service|help|care|bank|desk|everyone)\b")
 # What goes on behind a name that somebody gives: "calling", "here", ". I ...".
 _CALLS = LazyPattern(
     r",? (?:calling|speaking|again|here|from|writing)\b|[,.] (?:[Ii]|[Mm]y|[Cc]an|[Cc]ould)\b"
     r"| and (?:[Ii]|[Mm]y)\b"
 )
-
-
-# Madison Square, Craig St
+# The Taylor guitar, Johnson & Johnson, Madison Square, the corner of Craig and Center
+_THING_BEFORE = LazyPattern(r"(?:\b(?:the|an?|The|An?)|&) $")
 _THING_BEHIND = LazyPattern(
-    r" (?:and )?(?:St|Rd|Ave|Square|Gardens?|Street|Avenue|Park|Stadium|University|College|Hospital|Hotel"
-    r"|Airport|Station|Center|Centre|Museum|Theat(?:re|er)|Bridge|County|Island|Lake|River|Beach|Mall)\b"
+    r" (?:& [A-Z]|(?:and )?(?:St|Rd|Ave|Square|Gardens?|Street|Avenue|Park|Stadium|University|College"
+    r"|Hospital|Hotel|Airport|Station|Center|Centre|Museum|Theat(?:re|er)|Bridge|County|Island|Lake|River|Beach"
+    r"|Mall|Cowboys|guitar|phone|tv)\b)"
 )
 
 
 def _plain(word: str) -> str:
-    """A word as the list has it: with one capital."""
-    return word.capitalize() if word.isupper() else word
+    """A word as the list has it: without accents, with one capital."""
+    bare = "".join(sign for sign in normalize("NFKD", word) if not combining(sign))
+    return bare.capitalize() if bare.isupper() else bare
 
 
 def _is_common_given(word: str) -> bool:
@@ -547,7 +557,8 @@ def _is_known(word: str) -> bool:
         return False
     key = _latin_key(word)
     japanese = key in _latin_forms("family_kana") or key in _latin_forms("given_kana")
-    return _plain(word) in word_list("english_given") or (japanese and len(word) >= _FEWEST_LETTERS)
+    common = _plain(word) in word_list("english_given") | word_list("romaji_surnames")
+    return common or (japanese and len(word) >= _FEWEST_LETTERS)
 
 
 def _is_japanese(word: str, other: str) -> bool:
@@ -568,10 +579,16 @@ def english_name(match: re.Match[str]) -> Span | bool:
     kept = 0
     for word in re.finditer(r"[^ ]+ ?", match.string[start:end]):
         name = word[0].strip(" .,")
-        if _CONTRACTED.search(name) or name.lower() in word_list("no_english"):
+        is_family = kept and name in word_list("family_and_word")
+        if _CONTRACTED.search(name) or (name.lower() in word_list("no_english") and not is_family):
             break
         kept = word.start() + len(word[0].rstrip())
     return (start, start + kept) if kept else False
+
+
+def greeted(match: re.Match[str]) -> Span | bool:
+    """Hi Aditi!: who is greeted; "Hi Mizunara Support" is no person."""
+    return not _TEAM.match(match.string, match.end("v")) and english_name(match)
 
 
 def self_named(match: re.Match[str]) -> Span | bool:
@@ -598,10 +615,13 @@ def known_given_name(match: re.Match[str]) -> bool:
     """
     words = [_plain(word) for word in match["v"].split()]
     first, last = words[0], words[-1]
-    if {first.lower(), last.lower()} & word_list("no_english"):
+    if first.lower() in word_list("no_english"):
+        return False
+    is_name = last in word_list("family_and_word") and _is_common_given(first)
+    if last.lower() in word_list("no_english") and not is_name:
         return False
     given = first in word_list("english_given") and not match["v"].isupper()
-    return given or _is_japanese(first, last)
+    return given or bool({first, last} & word_list("romaji_surnames")) or _is_japanese(first, last)
 
 
 def lower_given(match: re.Match[str]) -> Span | bool:
@@ -635,7 +655,8 @@ def ticket_name(match: re.Match[str]) -> bool:
 
 def bare_given_name(match: re.Match[str]) -> bool:
     """A common given name alone; those that are places or things as well are not taken for one."""
-    is_thing = _THING_BEHIND.match(match.string, match.end())
+    before = match.string[max(0, match.start() - 5) : match.start()]
+    is_thing = _THING_BEFORE.search(before) or _THING_BEHIND.match(match.string, match.end())
     return not is_thing and match["v"].lower() not in word_list("no_english") and _is_common_given(match["v"])
 
 
@@ -645,7 +666,7 @@ NAME_CHECKS: dict[str, Check] = {
     for check in (
         with_title, introduced, labelled_name, full_name, foreign_alone, bare_given, given_alone,
         surname_alone, person_beside, with_surname, called, surname_and_kana,
-        given_name, kana_pair, english_name, self_named, known_given_name,
+        given_name, kana_pair, english_name, greeted, self_named, known_given_name,
         lower_given, latin_beside, ticket_name, bare_given_name,
     )
 }  # fmt: skip

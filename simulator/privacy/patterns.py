@@ -107,6 +107,11 @@ def either(match: re.Match[str]) -> Span:
     return match.span("v") if match["v"] else match.span("w")
 
 
+def abroad(match: re.Match[str]) -> bool:
+    """A telephone number with 00 and the code of a country."""
+    return 10 <= len(re.sub(r"\D", "", match[0])) <= 16
+
+
 def code(match: re.Match[str]) -> bool:
     """A number somebody is known by: three digits at least, or capitals with a digit, or a user name.
 
@@ -152,6 +157,20 @@ _OTHER_DAY = LazyPattern(
 _SINCE = LazyPattern(
     r"に?(?:創業|創立|設立|発売|開業|施行|制定|竣工|購入|契約|加入|製造|入会|改正|から|以降|以前|まで|付|の?地震|の?法)"
 )
+
+
+def spelt_number(match: re.Match[str]) -> bool:
+    """A telephone number in kanji digits, or a number in spelt digits of seven at least."""
+    return 10 <= len(re.sub(r"[^〇零一二三四五六七八九]", "", match["v"])) <= 11
+
+
+def spelt_email(match: re.Match[str]) -> bool:
+    """An address spelt with signs or words for @ and the dot; two plain words around an "at" are none."""
+    return bool(_SPELT.search(match[0]))
+
+
+# What shows that an "at" is the sign @: a dot in words, a bracket around it, or a sign in its place.
+_SPELT = LazyPattern(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
 
 
 _KANJI = "一-鿿㐀-䶿々ヶケノツ之"
@@ -209,6 +228,7 @@ _FLOOR = LazyPattern(
     r"|[〇一二三四五六七八九十]{1,4}号室?)"
 )
 _NAMED_BUILDING = LazyPattern(rf"{_KINDS}|号室|[ァ-ヶー]{{3}}[^、。]{{0,12}}\d")
+_ROOM = LazyPattern(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
 _BLOCK = LazyPattern(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
 _NUMBERED = LazyPattern(r"丁目|番|号|\d[-ーの]\d")
 # A number of people or yen stands behind a place as well: 横浜市人口370万.
@@ -250,7 +270,7 @@ def address_ja(match: re.Match[str]) -> Span | bool:
     if re.search(r"(?:から|まで|では|には|での|にも|とは|ので|です|ます|より)", town):
         return False
     building = _building().match(text, end, end + 40)
-    if building and _NAMED_BUILDING.search(building[0]):
+    if building and (_NAMED_BUILDING.search(building[0]) or _ROOM.fullmatch(building[0])):
         end = building.end()
     floor = _FLOOR.compiled.match(text, end, end + 12)
     return before.start() + where.start(), floor.end() if floor else end
@@ -278,6 +298,11 @@ def labelled_address(match: re.Match[str]) -> Span | bool:
     return (start, start + len(place)) if rest and not is_sentence else False
 
 
+def street(match: re.Match[str]) -> bool:
+    """An English street address; "2 Easy Way" needs its capitals, "24 Hour Drive" is none."""
+    return not _NO_STREET.search(match[0].split(",")[0])
+
+
 def labelled_street(match: re.Match[str]) -> bool:
     """The text behind "I live at", where it has a number and no word for a plan or a product."""
     return not (_NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]))
@@ -296,9 +321,9 @@ _PART = LazyPattern("«([a-z_]+)»")
 _CHECKS = NAME_CHECKS | {
     check.__name__: check
     for check in (
-        luhn, my_number, iban, phone, somebodys, either, code, long_code, labelled_code,
-        past_date, address_ja, labelled_address, labelled_street,
-    )
+        luhn, my_number, iban, phone, somebodys, either, abroad, code, long_code, labelled_code,
+        past_date, spelt_number, spelt_email, address_ja,
+        labelled_address, street, labelled_street,     )
 }  # fmt: skip
 
 
