@@ -20,7 +20,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -42,8 +42,10 @@ from simulator.sheets.merge import (
     replaced_lines,
 )
 from simulator.sheets.model import (
+    EMPTY,
     FILLS,
     HEADINGS,
+    TURN_COLUMNS,
     CellMark,
     Column,
     SheetCell,
@@ -53,6 +55,7 @@ from simulator.sheets.model import (
     day_of,
     decimals_of,
     layouts,
+    turn_of,
     units,
 )
 
@@ -288,7 +291,7 @@ _LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "
 _MOST_NOTE = 3000
 # What is printed: up to these columns, on so many pages of a worksheet at most; whoever reviews on paper
 # reads the gravest. Conversations are laid out as blocks of columns this wide, where there are not too many.
-_PRINTED = {"summary": ("why",), "review": ("status",), "fixes": ("status",)}
+_PRINTED = {"summary": "why", "review": "status", "fixes": "status"}
 _MOST_PAGES, _MOST_BLOCKS, _BLOCK = 6, 400, (38, 60, 52)
 # A4 landscape within its margins (inches), in narrow characters and in points, at full size.
 _MARGINS = {"left": 0.3, "right": 0.3, "top": 0.6, "bottom": 0.5}
@@ -367,7 +370,8 @@ class _WorkbookPainter:
     def _paper(self, sheet: Any, worksheet: Worksheet, heights: Sequence[float]) -> None:
         """Prints the columns that are read first, at a size that can be read, and no more rows than are."""
         keys = [column.key for column in worksheet.columns]
-        last = next((keys.index(key) for key in _PRINTED[worksheet.name] if key in keys), len(keys) - 1)
+        end = _PRINTED[worksheet.name]
+        last = keys.index(end) if end in keys else len(keys) - 1
         width = sum(column.width + 1 for column in worksheet.columns[1 : last + 1])
         room, rows = _MOST_PAGES * _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width), 0
         for high, row in zip(heights, worksheet.rows, strict=True):
@@ -393,29 +397,17 @@ class _WorkbookPainter:
         self._file.set_custom_property(PRINTED, title, "text")
         for place, width in enumerate(_BLOCK):
             sheet.set_column(place, place, width)
-        turns = [c.key.removeprefix("user") for c in worksheet.columns if c.key.startswith("user")]
-        heading, number = self._format(bold=True, bg_color=HEADINGS["program"]), 0
-        for row in worksheet.rows:
-            about = " · ".join(row.cell("config").text.splitlines())
-            ending = " ".join(filter(None, (row.cell("score").text, row.cell("ended").text)))
-            for place, text in enumerate((about, "", ending)):
-                sheet.write_string(number, place, cell_text(text, LONGEST), heading)
-            number += 1
-            for turn in turns:
-                cells = [row.cell(f"{key}{turn}") for key in ("user", "assistant", "check")]
-                if not any(cell.text for cell in cells):
-                    continue
-                texts = [cell_text(cell.text, LONGEST) for cell in cells]
-                lines = zip(texts, _BLOCK, strict=True)
-                high = max(line_count(text, width - 1, _MOST_LINES) for text, width in lines)
-                sheet.set_row(number, high * self.line + 3)
-                for place, (cell, text) in enumerate(zip(cells, texts, strict=True)):
-                    look = {"bg_color": FILLS[cell.mark]} if cell.mark else {}
-                    sheet.write_string(number, place, text, self._format(text_wrap=True, **look))
-                number += 1
-        sheet.set_landscape()
-        sheet.set_paper(_A4)
-        sheet.set_margins(**_MARGINS)
+        heading = {"bold": True, "bg_color": HEADINGS["program"]}
+        for number, (cells, is_heading) in enumerate(_block_rows(worksheet)):
+            texts = [cell_text(cell.text, LONGEST) for cell in cells]
+            lines = zip(texts, _BLOCK, strict=True)
+            high = max(line_count(text, width - 1, _MOST_LINES) for text, width in lines)
+            sheet.set_row(number, (1 if is_heading else high) * self.line + 3)
+            for place, (cell, text) in enumerate(zip(cells, texts, strict=True)):
+                fill = {"bg_color": FILLS[cell.mark]} if cell.mark else {}
+                look = heading if is_heading else {"text_wrap": True, **fill}
+                sheet.write_string(number, place, text, self._format(**look))
+        _landscape(sheet)
         sheet.fit_to_pages(1, 0)
         sheet.set_footer("&L&A&C&P / &N")
 
@@ -586,6 +578,19 @@ class _WorkbookPainter:
             sheet.write_string(*place, str(value), form)
 
 
+def _block_rows(worksheet: Worksheet) -> Iterator[tuple[list[SheetCell], bool]]:
+    """The conversations below each other: a heading (True), then what was said and graded in each turn."""
+    turns = max(turn_of(column.key) for column in worksheet.columns)
+    for row in worksheet.rows:
+        about = " · ".join(row.cell("config").text.splitlines())
+        ending = " ".join(filter(None, (row.cell("score").text, row.cell("ended").text)))
+        yield [SheetCell(about), EMPTY, SheetCell(ending)], True
+        for turn in range(1, turns + 1):
+            cells = [row.cell(f"{key}{turn}") for key in TURN_COLUMNS]
+            if any(cell.text for cell in cells):
+                yield cells, False
+
+
 def text_width(text: str) -> float:
     """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two.
 
@@ -626,9 +631,13 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
     if any(column.owner == "team" for column in worksheet.columns):
         sheet.set_tab_color(HEADINGS["team"])
         sheet.fit_to_pages(1, 0)
-    sheet.set_landscape()
-    sheet.set_paper(_A4)
-    sheet.set_margins(**_MARGINS)
+    _landscape(sheet)
     sheet.repeat_rows(0)
     sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")
     sheet.set_footer("&C&P / &N")
+
+
+def _landscape(sheet: Any) -> None:
+    sheet.set_landscape()
+    sheet.set_paper(_A4)
+    sheet.set_margins(**_MARGINS)

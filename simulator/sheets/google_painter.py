@@ -278,8 +278,8 @@ class Painter:
         values: dict[str, dict[int, str | float]] = {}
         for row in self.sheet.rows:
             index = self._index(row.number)
-            for key in set(row.ours) & self.places.keys() if row.number else ():
-                if key not in row.cells and key not in self.edited.columns:
+            for key in row.ours if row.number else ():
+                if key not in self.places or (key not in row.cells and key not in self.edited.columns):
                     continue
                 want = self._cell(row, key)
                 have = now.get((row.number - 1, self.edited.columns.get(key, 0) - 1), {})

@@ -482,8 +482,9 @@ class _Push:
             tab, before = there[name]
             left = set(map(_said, _edited(tabs[tab.id], layouts()[name]).rows)) if tab.id in tabs else set()
             out = set(map(_said, rows.values()))
-            if left & out:
-                lost = [row for row in before.rows if _said(row) not in left | out]
+            lost = [row for row in before.rows if _said(row) not in left | out]
+            # A row that is still there may be a copy that people made of one that went.
+            if lost and left & out:
                 self.lost[name] = [row.model_copy(update={"number": 0}) for row in lost]
                 line = _(
                     "{tab}: sorted while rows went; {n} others are put back.", tab=tab.title, n=len(lost)
