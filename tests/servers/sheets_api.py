@@ -73,7 +73,8 @@ def answer(store: Store, call: Call) -> Json:
 def _get(edit: Edit, call: Call) -> Json:
     # A mask decides alone whether cells are shown.
     fields = call.query.get("fields", "")
-    return resource(edit.book, None, "data" in fields)
+    cells = "data" in fields if fields else call.query.get("includeGridData", False)
+    return resource(edit.book, None, cells)
 
 
 def _get_by_filter(edit: Edit, call: Call) -> Json:
