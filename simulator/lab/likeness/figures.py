@@ -84,17 +84,6 @@ class Likeness(Value):
     by_line: tuple[float, ...] = ()
     sources: tuple[str, ...] = ()
 
-    @property
-    def largest(self) -> tuple[str, ...]:
-        """The three shares that lie furthest outside those of people; none that lies within."""
-        outside = {
-            name: max(ends[0] - ours, ours - ends[1])
-            for name, (ours, ends) in self.shares.items()
-            if ends and name not in MEDIANS
-        }
-        names = sorted((name for name in outside if outside[name] > 0), key=lambda name: -outside[name])
-        return tuple(names[:3])
-
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
         return {

@@ -48,7 +48,7 @@ _DEFINITION = _(
 
 
 def likeness_section(likeness: Likeness) -> Section:
-    """The figure or why there is none, what others reach, the largest differences, the table, definition."""
+    """The figure or why there is none, what others reach, the table, definition."""
     blocks: list[Block] = [Line(_head(likeness))]
     if likeness.composite is not None and likeness.scale:
         scale = {name: f"{value:.0f}" for name, value in likeness.scale.items()}
@@ -61,8 +61,6 @@ def likeness_section(likeness: Likeness) -> Section:
                 )
             )
         )
-    if apart := tuple(_difference(likeness, name) for name in likeness.largest):
-        blocks.append(Line(_("Largest differences from people: {parts:clauses}.", parts=apart)))
     columns = (_("Figure"), _("These customers"), _("People"))
     rows: list[tuple[Text | Cell, ...]] = []
     for key, (ours, people) in likeness.shares.items():
@@ -99,16 +97,6 @@ def _head(likeness: Likeness) -> Message:
         low=low,
         high=high,
         people=PEOPLE,
-    )
-
-
-def _difference(likeness: Likeness, name: str) -> Message:
-    ours, people = likeness.shares[name]
-    return _(
-        "{name}: {ours}, people {people}",
-        name=_SHARES[name],
-        ours=_cell(name, (ours, ours)).text,
-        people=_cell(name, people).text,
     )
 
 
