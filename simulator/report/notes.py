@@ -42,6 +42,10 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
         *_unanswered(summary),
         *_disagreements(context),
     ]
+    if any(summary.red.lapses.values()):
+        kinds = counts_text({kind: n for kind, n in summary.red.lapses.items() if n}, "lapse")
+        text = _("Lapses between answers: {kinds} (in {n} conversations).", kinds=kinds, n=summary.red.lapsed)
+        alarms.append(text)
     remarks: list[Text] = []
     if outcomes := summary.red.expectations:
         (alarms if outcomes["unmet"] else remarks).append(expectations_text(outcomes))

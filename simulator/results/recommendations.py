@@ -74,6 +74,10 @@ _REMEDIES: Mapping[Cause, Mapping[str, Message]] = {
     },
     "knowledge": {
         "article": _("Add the answer to “{question}” to {article}."),
+        "new": _(
+            "Write the article {id}, which the present material does not have (it answers “{question}” and"
+            " the like)."
+        ),
         "case": _("Write an article that answers “{question}” (the present material has none)."),
     },
     "outdated": {
@@ -420,13 +424,16 @@ def _fix(
     question = questions.get(reds[0].case) or reds[0].question
     title = members[0].cause.title
     article = _("the article “{title}” ({id})") if title else _("the article {id}")
+    # An article that nobody has read is one to write.
+    is_new = kind == "article" and not title and "new" in _REMEDIES[cause]
     return Fix(
         key=f"{cause}/{place}",
         cause=cause,
         standing=max((root.standing for _red, root in members), key=STANDINGS.index),
         severity=worst_severity(mark for red in reds for mark in red.marks),
-        what=_REMEDIES[cause][kind].format(
+        what=_REMEDIES[cause]["new" if is_new else kind].format(
             n=len(reds),
+            id=excerpt(name, _NAME),
             article=article.format(title=title, id=excerpt(name, _NAME)),
             # Within quotation marks, inner ones are others.
             question=excerpt(question, _QUESTION[language_of(question)]).translate(_INNER),

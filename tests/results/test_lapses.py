@@ -192,9 +192,9 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
         said = "".join(shown.split())
         assert "回答どうしの問題：前の回答と矛盾1（1会話）" in said
         assert "▲前の回答と矛盾" in said
-        assert "引用した言葉がその発言にないため数えなかったもの：1件" in said
+        assert "引用がどこにもないため数えなかったもの：1件" in said
     assert any(cell.startswith("▲ 前の回答と矛盾\n") for cell in cells)
-    assert any(f"前の回答と矛盾（2回目）：{WHAT}" in "".join(cell.split()) for cell in cells)
+    assert any(f"前の回答と矛盾（採点役の見立て）：{WHAT}" in "".join(cell.split()) for cell in cells)
     assert re.search(f"前の回答と矛盾（[^）]*2[^）]*）[:：]{WHAT}", "".join(page.split()))  # with both turns
     assert "回答どうしの問題の数" in cells
     assert "前の回答と矛盾" in command("fixes", "latest").out

@@ -89,6 +89,17 @@ def test_turns_of_one_cause_and_article_are_one_fix() -> None:
     assert [example.red.case for example in fix.examples] == ["case-0", "case-1"]
 
 
+def test_an_article_that_nobody_has_read_is_to_be_written() -> None:
+    """One that has a title gets the answer added."""
+    new, known = (
+        found([[2], [5]], [{"cause": "knowledge", "article": "a", "title": title}]).fixes[0]
+        for title in ("", "Fees")
+    )
+
+    assert said(new.what).startswith("Write the article a, which the present material does not have")
+    assert said(known.what).startswith("Add the answer to “解約金はいくらですか0” to the article “Fees” (a).")
+
+
 @pytest.mark.parametrize(("cause", "key", "who"), [
     ({"cause": "retrieval"}, "retrieval/case:case-0", "Search engineer"),
     ({"cause": "knowledge"}, "knowledge/case:case-0", "Article writer"),
