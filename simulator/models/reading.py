@@ -9,6 +9,8 @@ before it, write it as Python would or with the keys of a function call, and bre
     {"reason": "a", "grade": 2} So: {"reason": "a", "grade": 2}  2: the same said twice
     {"reason": "a", "grade": 2, "grade": 3}                      refused
     {'reason': 'ok', 'grade': '4/5',}                            4: Python's quotes, a trailing comma
+    {{"reason": "ok", "grade": 4}}                               4: doubled braces, from a template's example
+    ｛"reason"： "ok"， "grade"： 4｝                               4: full-width signs outside strings
     {"arguments": {"reason": "ok", "Grade": 4}}                  4: the form within another object
     {"reason": "it says "yes"", "grade": 4}                      4: bare quotation marks, in pairs
     {"reason": "costs \$30", "grade": 4}                         4: an escape that JSON does not know
@@ -60,17 +62,24 @@ _CHANNEL = LazyPattern(
     r"\A\s*+<\|channel\|>analysis<\|message\|>.*?<\|channel\|>final<\|message\|>", re.DOTALL
 )
 _REASONED = LazyPattern(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
-# Where an object, or a list of objects, may begin: a brace before a quotation mark, another brace or a Python
-# key. One in a sentence ("the set {a, b}") does not.
-_OPENING = LazyPattern(r"""\{\s*+(?:["{}]|'\w++'\s*+:)|\[\s*+\{""")
+# What stands for a space in a form: wide and zero-width ones, a byte order mark.
+_BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
+# Where an object, or a list of objects, may begin: a brace before a quotation mark, another brace, a comment
+# or a Python key. One in a sentence ("the set {a, b}") does not.
+_OPENING = LazyPattern(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
+# A whole reply that is the text of an object as JSON writes it within a string.
+_ENCODED = LazyPattern(r'\s*+(?:```\w*+\s*+)?"?(\{(?:\s|\\n)*\\".*\})"?\s*+(?:```)?\s*+', re.DOTALL)
 # A whole reply that is an object, perhaps in a fence.
-_LONE = LazyPattern(r"\s*+(?:```\w*+\s*+)?\{.*\}\s*+(?:```)?\s*+", re.DOTALL)
-# Strings by the mark that a form's keys begin with.
+_LONE = LazyPattern(r"\s*+(?:```\w*+\s*+)?[{｛].*[}｝]\s*+(?:```)?\s*+", re.DOTALL)
+# Strings by the mark that a form's keys begin with; and comments, which may hold marks. "//" after a colon is
+# an address (https://...), and no comment.
+_COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
 _QUOTED = {
-    '"': LazyPattern(r'(")((?:[^"\\]++|\\.?)*)("|\Z)', re.DOTALL),
-    "'": LazyPattern(r"""(["'])((?:(?!\1)[^\\]|\\.?)*)(\1|\Z)""", re.DOTALL),
+    '"': LazyPattern(rf'(")((?:[^"\\]++|\\.?)*)("|\Z)|{_COMMENT}', re.DOTALL),
+    "'": LazyPattern(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*)(\1|\Z)|{_COMMENT}""", re.DOTALL),
+    "“": LazyPattern(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
 }
-_MARK = LazyPattern(r"[{\[\s]*+(['\"]?)")
+_MARK = LazyPattern(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
 # Escapes that JSON does not know. Before a letter or digit the backslash is meant: paths of Windows, LaTeX's
 # \\sqrt, the yen sign of Japanese keyboards. Before a sign it is not: \\$30, \\_, \\'.
 _ESCAPE = LazyPattern(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)|"', re.DOTALL)
@@ -78,21 +87,27 @@ _ESCAPES = {'"': '\\"'} | {f"\\{sign}": f"\\{sign}" for sign in '"\\/bfnrt'}
 _STRING = LazyPattern(r'("(?:[^"\\]++|\\.?)*(?:"|\Z))', re.DOTALL)
 _TRAILING_COMMA = LazyPattern(r",(?=\s*+[}\]])")
 _PYTHON = LazyPattern(r"\b(?:True|False|None)\b")
+_SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
+    "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
+)
 # Of text with bare quotation marks (`_escaped`): what is no content, by the mark of the first key; marks with
 # what escapes them; an apostrophe within a word, which is none; a key; what ends a key, a text in an object
 # and one in a list; and what an opening mark stands before.
-_GAP = r"\s*+"
-_TOKENS = {'"': LazyPattern(r'["{}\[\],:]'), "'": LazyPattern(r"""["'{}\[\],:]""")}
+_GAP = rf"[\s{_BLANKS}]*+"
+_TOKENS = {
+    '"': LazyPattern(rf'{_COMMENT}|["{{}}\[\],:｛｝［］，：]'),
+    "'": LazyPattern(rf"""{_COMMENT}|["'{{}}\[\],:｛｝［］，：]"""),
+}
 _MARKS = {mark: LazyPattern(rf"\\.|{mark}", re.DOTALL) for mark in ("'", '"')}
 _APOSTROPHE = LazyPattern(r"(?<=[A-Za-z])'(?=[A-Za-z])")
 _KEY = r"""(?P<mark>["'])(?P<key>[^"'\\\n]{1,60})(?P=mark)""" + rf"{_GAP}[:：]"
 _WRITTEN_KEY = LazyPattern(rf"(?={_KEY})")
 _ENDS = {
-    "key": LazyPattern(rf"{_GAP}:"),
-    "{": LazyPattern(rf"{_GAP}(?:}}|,{_GAP}(?:}}|{_KEY}))"),
-    "[": LazyPattern(rf"""{_GAP}(?:\]|,{_GAP}["'\[{{\]\d.-])"""),
+    "key": LazyPattern(rf"{_GAP}[:：]"),
+    "{": LazyPattern(rf"{_GAP}(?:[}}｝]|[,，]{_GAP}(?:[}}｝]|{_KEY}))"),
+    "[": LazyPattern(rf"""{_GAP}(?:[\]］]|[,，]{_GAP}["'\[{{\]\d.-])"""),
 }
-_INNER = LazyPattern(rf"(?!{_GAP}[}}\],:])\S")
+_INNER = LazyPattern(rf"(?!{_GAP}[}}\],:｝］，：])\S")
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
 
 
@@ -227,8 +242,11 @@ def _objects(text: str, reply_form: type[BaseModel]) -> tuple[list[Any], str, st
     reasoned = _REASONED.match(text) or _CHANNEL.match(text)
     said = text[reasoned.end() :] if reasoned else text
     said = said[_REASONING.match(said).end() :]  # type: ignore[union-attr]
+    # Some gateways encode the reply twice.
+    encoded = _ENCODED.fullmatch(said)
+    decoded = encoded and _decode(f'"{encoded[1]}"')
     keys = _keys(reply_form)
-    objects, rest = _values(said, keys)
+    objects, rest = _values(decoded[0] if decoded else said, keys)
     # Nothing is broken, as nearly always.
     if not rest:
         return objects, "", ""
@@ -281,24 +299,31 @@ def _only(value: Any) -> Any:
 
 
 def _repaired(text: str) -> str:
-    """Without trailing commas, Python's marks and words, and a closing fence outside its strings.
+    """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings.
 
-    Strings are parted from the rest first, so that ", }" within one stays as it is.
+    Strings are parted from the rest first, so that "９,８００円、送料込み" within one stays as it is.
     """
+    # As in the examples of prompts for str.format; a single {{ within would be an object in an object.
+    doubled = text.startswith("{{")
+    # Python's and typographic quotation marks become JSON's, and comments go.
     # The first key tells how strings are marked in all of the object.
     mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
-    parts = _STRING.split(_QUOTED[mark].sub(_as_json, text))
+    requoted = _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
+    parts = _STRING.split(requoted)
     for place, part in enumerate(parts):
         if place % 2:
             parts[place] = part.translate(_CONTROLS)
         else:
-            syntax = part.replace("```", "\n")
+            syntax = part.translate(_SYNTAX).replace("```", "\n")
+            syntax = syntax.replace("{{", "{").replace("}}", "}") if doubled else syntax
             syntax = _PYTHON.sub(lambda word: {"None": "null"}.get(word[0], word[0].lower()), syntax)
             parts[place] = _TRAILING_COMMA.sub("", syntax)
     return "".join(parts)
 
 
 def _as_json(found: re.Match[str]) -> str:
+    if not found[1]:  # what holds an object, or ends the text, is no comment
+        return found[0] if "{" in found[0] or found.end() == len(found.string) else " "
     body = _ESCAPE.sub(_as_escape, found[2])
     return f'"{body}"' if found[3] else f'"{body}'
 
@@ -358,7 +383,7 @@ def _taken(text: str, start: int, keys: frozenset[str]) -> tuple[str, int] | Non
     at, is_key, named = start, False, 0
     while met := token.search(text, at):
         pieces.append(text[at : met.end()])
-        at, sign = met.end(), met[0]
+        at, sign = met.end(), met[0].translate(_SYNTAX)
         if sign in "{[":
             brackets.append(sign)
         elif sign in "}]":
@@ -372,6 +397,7 @@ def _taken(text: str, start: int, keys: frozenset[str]) -> tuple[str, int] | Non
             named += is_key and as_key(string[0]) in keys
             pieces.append(string[0] + sign)
             at = string[1]
+        # Comments change nothing.
         if sign in "{},:[]":
             is_key = brackets[-1] == "{" and sign in "{,"
     return None
@@ -413,8 +439,11 @@ def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> tupl
     if folded and any(f'"{name.casefold()}"' in folded for name in reply_form.model_fields):
         cut = _cut_off(rest)
         if cut is None:
-            attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
-            return "the JSON object in the reply is broken", attempts
+            again = _restarted(rest)
+            if not again:
+                attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
+                return "the JSON object in the reply is broken", attempts
+            objects = [*objects, *again]
     attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
     ending = _whole(cut, reply_form) if cut is not None else None
     if attempts:
@@ -437,6 +466,13 @@ def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:
     forms = [under_keys(part, fields) for part in inner if isinstance(part, dict)]
     whole = [part for part in forms if needed <= part.keys()]
     return whole[0] if len(whole) == 1 else None
+
+
+def _restarted(rest: str) -> list[Any]:
+    """The object that begins a line after a broken one and ends the text."""
+    start = rest.rfind("\n{")
+    decoded = _decode(rest, start + 1) if start >= 0 and not rest.startswith("[") else None
+    return [decoded[0]] if decoded and not rest[decoded[1] :].strip() else []
 
 
 def _cut_off(text: str) -> dict[str, Any] | None:
