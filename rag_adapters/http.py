@@ -25,10 +25,10 @@ import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from simulator.extending import (
     MOST_PASSAGES,
@@ -89,7 +89,7 @@ class HttpBot:
         """Raises InputError for what could not work."""
         body, headers = settings.body, headers_of(settings.headers)
         environment = _environment(settings, body, headers)
-        self.request = RequestTemplate(settings.url, body, headers, environment)
+        self.request = RequestTemplate(settings.method, settings.url, body, headers, environment)
         self.wire = Wire(self.request.address(_NOBODY), environment)
         self.paths = ReplyPaths(settings)
         self.streaming = Streaming(settings, self.paths.says) if settings.stream else None
@@ -161,6 +161,7 @@ class HttpSettings(BaseModel):
     passage_id: str = "id"
     tools: str = ""
     headers: str = ""
+    method: Annotated[Literal["POST", "GET"], BeforeValidator(lambda name: str(name).upper())] = "POST"
     conversation: str = ""
     stream: Literal["", "sse", "lines"] = ""
     until: str = ""
@@ -268,11 +269,17 @@ def _environment(settings: HttpSettings, body: Any, headers: Mapping[str, str]) 
 class RequestTemplate:
     """The request to the bot; `conversation` is the bot's own name for the dialogue, "" until it is known."""
 
-    def __init__(self, url: str, body: Any, headers: Mapping[str, str], environment: Environment) -> None:
+    def __init__(
+        self, method: str, url: str, body: Any, headers: Mapping[str, str], environment: Environment
+    ) -> None:
         """Raises InputError for settings with which no question could be sent."""
-        self.url, self.body, self.headers, self.environment = url, body, headers, environment
+        self.method, self.url, self.body, self.headers = method, url, body, headers
+        self.environment = environment
         self.has_history = "history" in variables_in("request", body) or "history" in url
-        self.is_form = _is_form(headers, body)
+        self.is_form = method == "POST" and _is_form(headers, body)
+        if method == "GET" and not isinstance(body, dict):
+            msg = _("request must be an object with method=GET: its fields become the query of the address.")
+            raise InputError(msg)
         checked_address("url", self.address(_NOBODY))
         # A line break would begin another header.
         if not all(map(str.isprintable, self._header_values(_NOBODY).values())):
@@ -294,26 +301,25 @@ class RequestTemplate:
         """The request for this query, as arguments of aiohttp's `request`.
 
         Variables are filled in after the JSON has been parsed, so no quotation mark of a customer can break
-        it. A field that is nothing but $conversation is left out while nobody knows its name.
+        it. A field that is nothing but $conversation is left out while nobody knows its name. With GET the
+        fields become the query of the address, lists and objects as JSON.
         """
         history = self._history(query)
         texts = {**self.environment.values, **self._texts(query, conversation, history)}
         # Left out, not empty: bots take "" for the name of a conversation.
         absent = () if conversation else ("conversation",)
         body = filled(self.body, texts, {"history": history}, absent)
+        address = self.address(query, conversation)
+        sent: dict[str, Any] = {"method": self.method, "url": address, "allow_redirects": False}
         headers = {"Accept": "application/json", **self._header_values(query)}
+        if self.method == "GET":
+            return {**sent, "params": _as_fields(body), "headers": headers}
         # Half of a pair of surrogates, which a fuzzer's customer may say, becomes a question mark.
         text = urlencode(_as_fields(body), errors="replace") if self.is_form else as_json(body)
         data = text.encode("utf-8", "replace")
         if not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = "application/json"
-        return {
-            "method": "POST",
-            "url": self.address(query, conversation),
-            "data": data,
-            "headers": headers,
-            "allow_redirects": False,
-        }
+        return {**sent, "data": data, "headers": headers}
 
     def _history(self, query: Query) -> list[dict[str, Any]]:
         """What was said before, where the request tells the bot; it may be long."""
@@ -360,7 +366,7 @@ def _is_form(headers: Mapping[str, str], body: Any) -> bool:
 
 
 def _as_fields(body: Mapping[str, Any]) -> dict[str, str]:
-    """The fields of a form; lists and objects as JSON."""
+    """The fields of a query or a form; lists and objects as JSON."""
     return {key: part if isinstance(part, str) else as_json(part) for key, part in body.items()}
 
 

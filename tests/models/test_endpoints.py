@@ -320,7 +320,8 @@ def test_what_an_address_lacks_is_known(url: str, told: str | None) -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        "Qwen/Qwen2.5-14B-Instruct", "gemma3n:e4b", "smollm2:360m",
+        "llama3.1:8b-instruct-q4_K_M", "Qwen/Qwen2.5-14B-Instruct", "gemma3n:e4b", "smollm2:360m",
+        "deepseek-r1:1.5b",
     ],
 )  # fmt: skip
 def test_a_model_is_small_by_the_parameters_in_its_name(model: str) -> None:
@@ -331,7 +332,8 @@ def test_a_model_is_small_by_the_parameters_in_its_name(model: str) -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        "gpt-4o-mini", "qwen3:32b", "qwen3-30b-a3b", "mixtral-8x7b-instruct", "gpt-4-32k",
+        "gpt-4o-mini", "phi-4", "llama3.2", "qwen3:32b", "qwen3-30b-a3b", "mixtral-8x7b-instruct",
+        "gpt-4-32k", "Qwen2.5-32B-Instruct-1M",
     ],
 )  # fmt: skip
 def test_a_model_without_a_small_number_is_not_small(model: str) -> None:

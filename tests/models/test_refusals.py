@@ -27,17 +27,22 @@ def sent(**more: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [400, 404, 422, 500, 501])
 @pytest.mark.parametrize(
     "body",
     [
         {"error": {"message": "Unsupported parameter: 'seed'", "param": "seed", "code": "unsupported"}},
+        {"error": {"message": "This is not supported.", "param": "seed", "code": None}},
         {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs"}]},
         {"detail": "unknown field: seed"},
         [{"error": {"code": 400, "message": 'Unknown name "seed": Cannot find field.'}}],
+        {"error": "unrecognized request argument seed"},
+        {"errors": [{"title": "Bad request", "detail": "seed: unexpected property"}]},
         {"error": {"message": "litellm: x does not support parameters: {'seed': 1}, for y"}},
         "seed is not supported",
         {"errors": {"seed": ["The seed field is not allowed."]}, "title": "Unexpected fields."},
+        {"error": {"message": "Invalid", "details": [{"field": "seed", "issue": "unsupported"}]}},
+        {"Fault": {"faultstring": "Unknown parameter seed"}},
         {"error": {"message": "seed パラメータはサポートされていません"}},
         "<Error><Code>Bad</Code><Message>seed is not supported</Message></Error>",
         {"error": {"message": "Unsupported parameter: 'seed'. Supported: temperature, max_tokens."}},
@@ -72,7 +77,7 @@ def test_what_an_endpoint_says_is_on_one_line(body: str, words: str) -> None:
     assert refusal_in(400, body).words == words
 
 
-@pytest.mark.parametrize("status", [401, 408, 429])
+@pytest.mark.parametrize("status", [401, 402, 403, 408, 409, 429])
 def test_what_is_about_the_account_teaches_nothing(status: int) -> None:
     """Keys, money and pace have nothing to do with the form of a request."""
     abilities = Abilities()
@@ -99,6 +104,8 @@ def test_a_quoted_request_teaches_nothing() -> None:
     [
         "System role not supported",
         "Conversation roles must alternate user/assistant/user/assistant/...",
+        "Developer instruction is not enabled for models/gemma-3",
+        "Only user and assistant roles are supported!",
         "Role must be one of: user, assistant",
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
     ],

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from simulator.shelves.rag_adapters.http import connect
@@ -100,11 +101,26 @@ async def test_a_bot_that_repeats_its_key_does_not_spread_it(
     assert "sk-very-secret" not in repr(connect(url=server.url, answer="a", **settings).request)
 
 
-def test_the_address_may_have_variables() -> None:
-    """Percent-encoded: the name of a conversation may hold anything."""
-    bot = connect(url="http://127.0.0.1/$session?lang=$language", answer="a")
+async def test_get_sends_the_fields_in_the_address() -> None:
+    """Fields become the query of the address; the path of the address may have variables too."""
+    seen: list[str] = []
 
-    assert bot.request.address(QUERY) == "http://127.0.0.1/angry%2Fc1%230?lang=ja"
+    class Getting(BotServer):
+        async def handle(self, request: Any) -> Any:
+            seen.append(f"{request.method} {request.rel_url}")
+            request = request.clone(method="POST", rel_url=self.path)
+            return await super().handle(request)
+
+    async with Getting() as server:
+        kind, _ = await failed(
+            server,
+            url=server.url + "/$session?lang=$language",
+            method="get",
+            request='{"q": "$question", "n": 1}',
+        )
+
+    assert kind == "error"
+    assert seen == [f"GET /chat/angry%2Fc1%230?lang=ja&q={quote(QUERY.text)}&n=1"]
 
 
 @pytest.mark.parametrize(
@@ -292,6 +308,8 @@ STREAM = {"stream": "sse"}
         ({"headers": "Authorization: Bearer ${NO_SUCH_TOKEN}"}, r"\$NO_SUCH_TOKEN is not set"),
         ({"headers": "X-Asked: $question"}, r"headers may use \$session and \$language, not \$question"),
         ({"headers": "X-Break: ${BROKEN}"}, "line breaks or control codes"),
+        ({"method": "SAY"}, "method=SAY: must be 'POST' or 'GET'"),
+        ({"method": "GET", "request": '["$question"]'}, "must be an object with method=GET"),
         ({"answer": "a["}, "answer=a"),
         ({**STREAM, "stream": "yes"}, "stream=yes: must be '', 'sse' or 'lines'"),
         ({**STREAM, "stream": "", "until": "event=end"}, "until also needs stream"),

@@ -2,14 +2,17 @@
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from simulator.core.writing import temporary_path
-from tests.crash.endpoint import Watching
+from tests.crash.endpoint import Call, Watching
 from tests.crash.processes import Cold, Warm
+from tests.crash.repeats import Sitting, repeats, uncounted
 from tests.crash.trial import CALLS, CONVERSATIONS, LATENCY, OPTIONS, Trial, Undisturbed, Verdict, chain
 from tests.servers.loopback import on_thread
 
@@ -77,6 +80,25 @@ def test_a_program_started_by_hand_is_killed_and_finished(
 
     assert (verdict.finished, verdict.same, verdict.sound) == (True, True, True), verdict.err
     assert verdict.repeats.paid_twice(CALLS) == 0
+
+
+def test_what_is_paid_twice_is_told_from_what_was_in_flight() -> None:
+    """An answer that a killed process had for long or before others, a call too many, one for no reason."""
+    sittings = [Sitting(0, 10, killed=True), Sitting(11, 20, killed=False)]
+    in_flight = [Call(("a",), 9.9), Call(("a",), 12, 12.1)]
+    had = [Call(("b",), 5, 6), Call(("b",), 12, 12.1)]
+    at_once = [Call(("c",), 12, 12.1), Call(("c",), 13, 13.1)]
+    starved = [Call(("d",), 9, 9.1), Call(("d",), 12, 12.1)]
+    overtaken = [*starved, Call(("e",), 9, 9.9)]
+    once = Counter("abcde")
+
+    assert repeats(in_flight, once, sittings).paid_twice(1) == 0
+    assert uncounted(in_flight, [replace(each, counted=(1, 0)) for each in sittings]) == [-1, 0]
+    assert repeats(in_flight, once, sittings).paid_twice(0) == 1
+    assert repeats(had, once, sittings).paid_twice(1) == 1
+    assert repeats(at_once, once, sittings).paid_twice(1) == 1
+    assert repeats(starved, once, sittings).paid_twice(1) == 0
+    assert repeats(overtaken, once, sittings).paid_twice(1) == 1
 
 
 def test_what_dead_processes_left_is_removed(tmp_path: Path) -> None:
