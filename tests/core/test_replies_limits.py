@@ -1,5 +1,7 @@
 """Replies without measure: deep, long, endless ones are read or refused, in no time."""
 
+import json
+
 import pytest
 
 from tests.core.test_replies import GOOD, outcome
