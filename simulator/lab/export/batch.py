@@ -17,6 +17,7 @@ run file: whatever it asks for again is taken from these, and only the rest is s
 import asyncio
 import contextlib
 import json
+import sys
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -25,7 +26,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, TypeAdapter
 
 from simulator.core.errors import InputError, Outage
-from simulator.core.messages import Message, _, ngettext, say, system_error
+from simulator.core.messages import Message, _, localised, ngettext, say, system_error
 from simulator.core.roles import Endpoint
 from simulator.core.types import Usage
 from simulator.models.cache import request_key
@@ -138,10 +139,18 @@ class Batches:
             self._note([])
 
     def interrupted(self) -> Message:
-        """What becomes of the batches under way."""
+        """What becomes of the batches under way: somebody at a terminal is asked whether to cancel them."""
+        if not self._noted:
+            return _("interrupted")
+        endpoints = [queue.endpoint for queue in self._queues.values()]
+        if endpoints and sys.stdin.isatty():
+            sys.stderr.write(localised(_("Cancel the batch at the endpoint? [y/N] ")))
+            sys.stderr.flush()
+            with contextlib.suppress(KeyboardInterrupt):
+                if sys.stdin.readline().strip().lower() in {"y", "yes", "はい"}:
+                    return self.cancel(endpoints[0])
         ids = ", ".join(noted.id for noted in self._noted)
-        left = _("interrupted; batch {ids} goes on at the endpoint (--cancel-batch ends it)", ids=ids)
-        return left if self._noted else _("interrupted")
+        return _("interrupted; batch {ids} goes on at the endpoint (--cancel-batch ends it)", ids=ids)
 
     def cancel(self, endpoint: Endpoint | None) -> Message:
         """Cancels the batches of the run. Raises InputError where there are none, or at another endpoint."""

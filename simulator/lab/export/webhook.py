@@ -6,7 +6,8 @@
     any other address                             one JSON object
 
 The address is the key: whoever has it can post. It is shown without its path, and stored nowhere. Questions
-and answers stay here. Names of bots and questions are plain text, and become no links, mentions or headings.
+and answers stay here, unless the address ends with `#red`: then the gravest red answers are in the message,
+as plain text, so that nobody's words become links, mentions or headings.
 """
 
 import json
@@ -21,6 +22,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from pydantic import JsonValue
 
+from simulator.core.document import excerpt
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import Message, _, safe_text, system_error
 from simulator.core.roles import is_http_address
@@ -30,6 +32,8 @@ from simulator.report.context import ReportContext, change_text
 from simulator.report.gate import verdict
 
 _SECONDS = 30
+# So many red answers are sent, and so many characters of each text.
+_MOST, _LONGEST = 5, 300
 _SLACK = re.compile(r"hooks\.slack(?:-gov)?\.com")
 _TEAMS = re.compile(r".+\.(?:webhook\.office\.com|logic\.azure\.com|powerplatform\.com)")
 # What may stand in an address: anything else is percent-encoded there.
@@ -43,11 +47,12 @@ _JOBS = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL")
 
 
 class Notice(NamedTuple):
-    """What is posted: lines of ours, and a link or a path."""
+    """What is posted: lines of ours, a link or a path, and red answers, none where nobody asked for them."""
 
     head: str
     lines: tuple[str, ...]
     link: str
+    red: tuple[str, ...] = ()
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -66,8 +71,9 @@ def check(name: str) -> None:
 def send(name: str, context: ReportContext, settings: Settings) -> str:
     """Posts the verdict; returns the host. Raises InputError and RehearsalError without the address."""
     check(name)
-    body = json.dumps(payload(name, notice(context), context)).encode()
-    request = Request(name, body, {"Content-Type": "application/json", "User-Agent": AGENT})  # noqa: S310 - checked
+    address, _mark, wanted = name.partition("#")
+    body = json.dumps(payload(address, notice(context, red=wanted == "red"), context)).encode()
+    request = Request(address, body, {"Content-Type": "application/json", "User-Agent": AGENT})  # noqa: S310 - checked
     try:
         with build_opener(_NoRedirect).open(request, timeout=_SECONDS):
             return _shown(name)
@@ -87,7 +93,7 @@ def send(name: str, context: ReportContext, settings: Settings) -> str:
     raise (RehearsalError if is_passing else InputError)(msg)
 
 
-def notice(context: ReportContext) -> Notice:
+def notice(context: ReportContext, *, red: bool) -> Notice:
     """What is said of a run, in the language of its report."""
     summary = context.summary
     shown = context.text(verdict(context.gate, trial=summary.trial))
@@ -95,8 +101,14 @@ def notice(context: ReportContext) -> Notice:
     lines.append(
         context.text(_("Answers that need review: {n} of {turns}", n=summary.red.count, turns=summary.turns))
     )
+    answers = (
+        " / ".join(
+            safe_text(excerpt(text, _LONGEST)) for text in (turn.question, turn.answer, turn.reason) if text
+        )
+        for turn in summary.red.answers[:_MOST]
+    )
     head = context.text(_("Rehearsal {run}: {verdict}", run=summary.run, verdict=shown))
-    return Notice(safe_text(head), tuple(lines), link(context))
+    return Notice(safe_text(head), tuple(lines), link(context), tuple(answers) if red else ())
 
 
 def link(context: ReportContext) -> str:
@@ -110,7 +122,7 @@ def link(context: ReportContext) -> str:
 
 def payload(address: str, said: Notice, context: ReportContext) -> dict[str, JsonValue]:
     """The body that the receiver at this address takes."""
-    host, parts = urlsplit(address).hostname or "", [*said.lines, said.link]
+    host, parts = urlsplit(address).hostname or "", [*said.lines, said.link, *said.red]
     if _SLACK.fullmatch(host):
         escaped = said.head.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         blocks: list[JsonValue] = [
@@ -127,7 +139,7 @@ def payload(address: str, said: Notice, context: ReportContext) -> dict[str, Jso
         card: dict[str, JsonValue] = {"type": "AdaptiveCard", "version": "1.4", "body": runs}
         kind = "application/vnd.microsoft.card.adaptive"
         return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
-    return {
+    shown: dict[str, JsonValue] = {
         "run": context.summary.run,
         "verdict": said.head,
         "passed": context.gate.passed,
@@ -138,6 +150,7 @@ def payload(address: str, said: Notice, context: ReportContext) -> dict[str, Jso
         "lines": list(said.lines),
         "link": said.link,
     }
+    return shown | ({"red_answers": list(said.red)} if said.red else {})
 
 
 def _shown(name: str) -> str:

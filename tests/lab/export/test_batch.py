@@ -1,5 +1,6 @@
 """`grade RUN --batch`: the provider's batch API at half the price, from the command line."""
 
+import io
 import os
 import shutil
 import signal
@@ -203,15 +204,21 @@ def test_a_killed_grading_goes_on_waiting_for_its_batch(
     assert open_run().spending["judge"].calls == 6
 
 
-def interrupt_at(server: BatchServer, name: str) -> None:
-    """Ctrl-C once the batch of this name is looked at."""
+def interrupt_at(server: BatchServer, name: str, monkeypatch: pytest.MonkeyPatch, typed: str = "") -> None:
+    """Ctrl-C once the batch of this name is looked at; `typed` waits at a terminal, if anything."""
     server.looks_of = {name: 10**6}
     server.at_first_look = lambda seen: os.kill(os.getpid(), signal.SIGINT) if seen == name else None
+    if typed:
+        keyboard = io.StringIO(typed)
+        monkeypatch.setattr(keyboard, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", keyboard)
 
 
-def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(command: Command, run: None, server: BatchServer) -> None:
+def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(
+    command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The line names the batch and both ways on; a second cancelling has nothing to cancel."""
-    interrupt_at(server, "batch_1")
+    interrupt_at(server, "batch_1", monkeypatch)
     said = command(*GRADE, "--batch").err
     assert "interrupted; batch batch_1 goes on at the endpoint (--cancel-batch ends it)" in said
 
@@ -228,7 +235,7 @@ def test_a_batch_of_another_endpoint_is_left_alone(
     command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge elsewhere gets a batch of its own; what goes on here is neither ended nor used there."""
-    interrupt_at(server, "batch_1")
+    interrupt_at(server, "batch_1", monkeypatch)
     command(*GRADE, "--batch")
     with on_thread(BatchServer()) as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.url)
@@ -256,6 +263,21 @@ def test_files_and_batches_are_asked_for_as_the_endpoint_wants_it(
     assert {headers["user-agent"] for headers in server.headers} == {AGENT}
     assert not any("authorization" in headers for headers in server.headers)
     assert server.queries == {"api-version=1"}
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(("typed", "state"), [("y\n", "cancelled"), ("\n", "in_progress")])
+def test_at_a_terminal_ctrl_c_asks_whether_to_cancel(
+    command: Command, server: BatchServer, monkeypatch: pytest.MonkeyPatch, typed: str, state: str
+) -> None:
+    """Only a yes cancels, and only what is under way: the first batch is over."""
+    server.fate = lambda batch, _body: 500 if batch == 1 else 200
+    interrupt_at(server, "batch_2", monkeypatch, typed)
+    seen = command(*GRADE, "--batch").err
+
+    assert "Cancel the batch at the endpoint? [y/N] " in seen
+    assert ("batch batch_2 was cancelled" in seen) == (state == "cancelled")
+    assert [batch["status"] for batch in server.batches.values()] == ["completed", state]
 
 
 def test_what_is_asked_of_red_answers_is_asked_at_once(

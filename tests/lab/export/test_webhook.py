@@ -58,7 +58,7 @@ def hook() -> Iterator[Hook]:
 def test_the_verdict_and_a_link_are_posted(
     command: Command, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No question and no answer; the link is that of the job."""
+    """No question and no answer, unless the address ends with #red; the link is that of the job."""
     done = command(*RUN, "--target", "90", "--to", hook.url)
     run = open_run()
     (posted,) = (request.body for request in hook.requests)
@@ -71,9 +71,10 @@ def test_the_verdict_and_a_link_are_posted(
     assert f"http://127.0.0.1:{hook.port}/***\n" in done.err
 
     monkeypatch.setenv("CI_JOB_URL", "https://ci.example.com/jobs/7")
-    command("report", "--to", hook.url)
+    command("report", "--to", f"{hook.url}#red")
     posted = hook.requests[-1].body
     assert posted["link"] == "https://ci.example.com/jobs/7"
+    assert len(posted["red_answers"]) == posted["red"]
     assert hook.requests[-1].path == SECRET
 
 
@@ -168,10 +169,10 @@ def texts(value: Any) -> list[str]:
 def test_slack_and_teams_have_their_own_forms(run: None, address: str, kind: str) -> None:
     """Known by the address; what bot and customers said is plain text there, and no link or mention."""
     context = RunOutputs(find_run("latest", Path("runs")), Settings()).context
-    said = notice(context)._replace(link="<!channel> *bold* [a](http://x)")
+    said = notice(context, red=True)._replace(red=("<!channel> *bold* [a](http://x)",))
     body = payload(address, said, context)
 
-    assert json.dumps(body).count(kind) >= 3
+    assert json.dumps(body).count(kind) >= 4
     assert "<!channel> *bold* [a](http://x)" in texts(body)
     assert any("Answers that need review: " in text for text in texts(body))
     if kind == "plain_text":
