@@ -34,7 +34,7 @@ _ATTRIBUTES = re.compile(r"""(<[a-zA-Z][^\s/<>]*)\s(?>[^<>"']+|"[^"]*"|'[^']*')*
 
 def web_document(html: str) -> Document:
     """The text of an HTML page without scripts and styles; the title is <title> or the first heading."""
-    page = _Page()
+    page = _VisibleText()
     page.feed(_ATTRIBUTES.sub(r"\1>", _COMMENT.sub("", html)))
     page.close()
     # A row of a table begins with the bar of its first cell, which is stripped.
@@ -44,7 +44,7 @@ def web_document(html: str) -> Document:
     return Document(title, re.sub(r"\n{3,}", "\n\n", text).strip())
 
 
-class _Page(HTMLParser):
+class _VisibleText(HTMLParser):
     """Collects the visible text of a page."""
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ def command_page(path: str, command: Command, *, everything: bool) -> str:
         if not (hides and option.rare):
             lists.setdefault((option.title or "Options") if option.flags else "Arguments", []).append(option)
     lists.setdefault("Options", []).append(_HELP_OPTION)
-    page = _Page(path, "[OPTIONS]", *(option.typed for option in lists.get("Arguments", ())))
+    page = _HelpPage(path, "[OPTIONS]", *(option.typed for option in lists.get("Arguments", ())))
     page.paragraphs(command.help)
     page.lists({title: _explained(options) for title, options in lists.items()})
     if hides:
@@ -64,7 +64,7 @@ def command_page(path: str, command: Command, *, everything: bool) -> str:
 
 def group_page(path: str, about: str, words: Mapping[str, str]) -> str:
     """The page of a command that has commands, each with the first line of its help."""
-    page = _Page(path, *_GROUP)
+    page = _HelpPage(path, *_GROUP)
     page.paragraphs(about)
     page.lists({"Options": _explained([_HELP_OPTION]), "Commands": _lines_of(words)})
     return page.text()
@@ -72,7 +72,7 @@ def group_page(path: str, about: str, words: Mapping[str, str]) -> str:
 
 def program_page(about: str, words: Mapping[str, str], more: Iterable[str], closing: str) -> str:
     """The page of the program: `words`, each with its first line, the names of `more`, and paragraphs."""
-    page = _Page(CHECKOUT, *_GROUP)
+    page = _HelpPage(CHECKOUT, *_GROUP)
     page.paragraphs(about)
     page.lists({"Options": _explained([_VERSION, _HELP_OPTION]), "Commands": _lines_of(words)})
     if names := ", ".join(more):
@@ -106,7 +106,7 @@ def _explained(options: Iterable[Option]) -> Rows:
     return [(option.typed, localised(meaning(option))) for option in options]
 
 
-class _Page:
+class _HelpPage:
     """A page that is written line by line, for the width of this terminal."""
 
     def __init__(self, path: str, *words: str) -> None:

@@ -41,7 +41,7 @@ def tool_calls_of(value: Any) -> tuple[ToolCall, ...]:
 
     A call that comes again under the same id goes on: streams send it once more with its result.
     """
-    calls = _Calls()
+    calls = _OpenCalls()
     for entry in value if isinstance(value, (list, tuple)) else [value]:
         # What agents of LangChain call a step: what was done, and what came of it.
         if isinstance(entry, (list, tuple)) and len(entry) == 2:
@@ -57,11 +57,11 @@ def tool_calls_in(messages: Any, *, all_turns: bool = False) -> tuple[ToolCall, 
     An empty tuple says that tools are called in this dialogue, and none was this time. With `all_turns`
     those before count as well.
     """
-    calls, is_used = _Calls(), False
+    calls, is_used = _OpenCalls(), False
     for message in messages if isinstance(messages, Sequence) and not isinstance(messages, str) else ():
         if speaks_for_customer(message) and not all_turns:
             is_used = is_used or bool(calls)
-            calls = _Calls()
+            calls = _OpenCalls()
         else:
             calls.message(message)
     return calls.told() if calls or is_used else None
@@ -102,7 +102,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + CUT_MARK
 
 
-class _Calls:
+class _OpenCalls:
     """Calls in their order; a result finds its call by id, else by name, else takes the first open."""
 
     def __init__(self) -> None:

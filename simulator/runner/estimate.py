@@ -103,7 +103,7 @@ RoleModel = tuple[Role, str]
 ByModel = Mapping[RoleModel, Spending]
 
 
-class _Calls(NamedTuple):
+class _ForecastCalls(NamedTuple):
     """Calls to one model, and the tokens in and out of all of them; means need not be whole."""
 
     model: RoleModel
@@ -111,9 +111,9 @@ class _Calls(NamedTuple):
     tokens_in: float
     tokens_out: float
 
-    def times(self, factor: float) -> "_Calls":
+    def times(self, factor: float) -> "_ForecastCalls":
         """So many times as many."""
-        return _Calls(self.model, *(factor * size for size in self[1:]))
+        return _ForecastCalls(self.model, *(factor * size for size in self[1:]))
 
 
 @lru_cache(maxsize=256)  # the rules of a judge are counted with every turn
@@ -190,7 +190,7 @@ def forecast(context: RunContext, plan: Sequence[Conversation], disputed: Iterab
     )
 
 
-def _priced(context: Grades, calls: Iterable[_Calls]) -> ByModel:
+def _priced(context: Grades, calls: Iterable[_ForecastCalls]) -> ByModel:
     sums: dict[RoleModel, tuple[float, float, float]] = {}
     for model, number, tokens_in, tokens_out in calls:
         before = sums.get(model, (0.0, 0.0, 0.0))
@@ -261,7 +261,7 @@ def grading_estimate(context: Grades, judges: AbstractSet[str], turns: Iterable[
     return total_spending(_priced(context, calls).values())
 
 
-def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterator[_Calls]:
+def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterator[_ForecastCalls]:
     """All calls of one conversation."""
     case, models = conversation.case, context.endpoints
     turns, plays = context.turns(conversation)
@@ -275,7 +275,7 @@ def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterato
             prompts.append(context.openings.messages(case, customer.persona))
         for messages in prompts:
             # A line, and the fields before it (`NextLine`).
-            yield _Calls(user, 1, prompt_tokens(messages), line + LEAVING * end.length)
+            yield _ForecastCalls(user, 1, prompt_tokens(messages), line + LEAVING * end.length)
     if context.settings.adapter == "demo" and (demo := models["demo"]):
         texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[case.language]
         framing = tokens(texts["system"]) + tokens(texts["user"])
@@ -284,7 +284,7 @@ def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterato
         for turn in held.turns:
             answer, shown = turn.answer, sum(tokens(passage.text) for passage in turn.answer.passages)
             said += tokens(turn.user)
-            yield _Calls(("demo", demo.model), 1, framing + shown + said, tokens(answer.text))
+            yield _ForecastCalls(("demo", demo.model), 1, framing + shown + said, tokens(answer.text))
             said += tokens(answer.text)
     for seen in grading_contexts(held):
         if judge := models["judge"]:
@@ -292,7 +292,7 @@ def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterato
         embedding = models["embed"] if seen.closing is None else None
         for _unused, grader in context.grading.judges_per_turn if embedding else ():
             if embedding and embeds(grader) and (size := _embedded(grader, seen, line)):
-                yield _Calls(("embed", embedding.model), 1, size, 0)
+                yield _ForecastCalls(("embed", embedding.model), 1, size, 0)
 
 
 def _red_calls(
@@ -300,7 +300,7 @@ def _red_calls(
     plan: Sequence[Conversation],
     sample: Sequence[tuple[Conversation, float]],
     disputed: Iterable[str],
-) -> Iterator[_Calls]:
+) -> Iterator[_ForecastCalls]:
     """Calls for the cause of every answer and for pairs of them, as if each were red and no two alike."""
     judge, settings = context.endpoints["judge"], context.settings
     if judge is None or settings.causes != "model" or not context.is_played("judge"):
@@ -310,13 +310,13 @@ def _red_calls(
         for seen in grading_contexts(_held(context, conversation, context.turns(conversation)[0], MOST)):
             # Where rows are asked and nothing is retrieved, there is no search to blame.
             if seen.closing is None and (context.has_customers or seen.turn.answer.passages):
-                yield _Calls(model, 1, _cause_tokens(seen), CAUSE).times(times)
+                yield _ForecastCalls(model, 1, _cause_tokens(seen), CAUSE).times(times)
     if pairs := _pairs(context, plan, disputed):
         language = _language(settings.language, sample)
         text = _filler(language, ANSWER, MOST)
         answer = FaultyAnswer(text[: len(text) // 2], text, text)
         messages = _same_fault_prompt().messages(answer, answer, language)
-        yield _Calls(model, 1, prompt_tokens(messages), SAME_FAULT).times(pairs)
+        yield _ForecastCalls(model, 1, prompt_tokens(messages), SAME_FAULT).times(pairs)
 
 
 def _pairs(context: RunContext, plan: Sequence[Conversation], disputed: Iterable[str]) -> int:
@@ -374,7 +374,7 @@ def _grades(
     seen: GradingContext,
     end: End,
     judges: AbstractSet[str] | None = None,
-) -> Iterator[_Calls]:
+) -> Iterator[_ForecastCalls]:
     """The calls that grade a turn, or the whole: of rubrics by every model, of functions by one.
 
     `judges` are those that are asked; with None, all. A call that judges share is made for any of them.
@@ -400,7 +400,7 @@ def _grades(
         size = prompt_tokens(grading.frame.prompt(seen, group, alone=alone))
         reply = GRADES if whole or len(group) > 1 or group[0].name == "turn" else GRADE
         reply += GRADE * (len(group) - 1)
-        yield _Calls(("judge", model), 1, size, reply * end.length).times(times)
+        yield _ForecastCalls(("judge", model), 1, size, reply * end.length).times(times)
 
 
 def _cause_tokens(seen: GradingContext) -> int:
