@@ -8,8 +8,8 @@ machine had held.
 A merge reads all parts, checks that none is missing and that they were held under the same conditions, and
 copies rows from file to file.
 
-    machine 1: run.py ... --shard 1/2   a run whose note "shard" is {"shard": "1/2", "planned": 8,
-                                        "plan": "5f0c...", "places": [0, 1, 4, 5]}
+    machine 1: run.py ... --shard 1/2   a run whose note "shard" is {"shard": "1/2", "plan": "5f0c...",
+                                        "places": [0, 1, 4, 5]}
     machine 2: run.py ... --shard 2/2   another one, with the other four places
     run.py merge RUN RUN                a new run with all 8 conversations in the order of the plan
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Value
@@ -17,7 +17,6 @@ class ShardPosition(Value):
     """The positions (from 0) of a shard's conversations in the plan; `plan` is the digest of the whole."""
 
     shard: str
-    planned: int
     plan: str
     places: tuple[int, ...]
 
@@ -27,35 +26,24 @@ def shard_of_plan(settings: Settings, plan: Sequence[Conversation]) -> Division 
     part = DaskSettings.of(settings).shard
     if not part:
         return None
-    shard = read_shard(part)
-    note = shard_position(plan, shard).model_dump_json()
-    return Division(shard_conversations(plan, shard), {SHARD_NOTE: note})
+    position = shard_position(plan, read_shard(part))
+    conversations = tuple(plan[place] for place in position.places)
+    return Division(conversations, {SHARD_NOTE: position.model_dump_json()})
 
 
-def shard_conversations(plan: Sequence[Conversation], shard: Shard) -> tuple[Conversation, ...]:
-    """The conversations of one shard, in the plan's order; all conversations of a case are in one shard.
+def shard_position(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
+    """Which conversations are of a shard: all of a case are in one, in the plan's order.
 
     Cases are dealt out in the order of a hash of their ids, so that shards differ by at most one case,
     however the file is sorted: one sorted by language would otherwise make a slow shard and a quick one.
     """
-    cases = _shard_cases(plan, shard)
-    return tuple(conversation for conversation in plan if conversation.case.id in cases)
-
-
-def _shard_cases(plan: Iterable[Conversation], shard: Shard) -> frozenset[str]:
     ids = {conversation.case.id for conversation in plan}
     ranked = sorted(ids, key=lambda case: hashlib.sha256(case.encode()).digest())
-    return frozenset(ranked[shard.number - 1 :: shard.parts])
-
-
-def shard_position(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
-    """The note that a shard keeps, by which it is merged later."""
-    cases = _shard_cases(plan, shard)
+    cases = frozenset(ranked[shard.number - 1 :: shard.parts])
     places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in cases)
     # With all fields of the cases: parts with other references under the same ids are of different runs.
     digest = hashlib.sha256()
     for conversation in plan:
         digest.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
         digest.update(conversation.case.model_dump_json().encode())
-    whole = digest.hexdigest()[:16]
-    return ShardPosition(shard=shard.text, planned=len(plan), plan=whole, places=places)
+    return ShardPosition(shard=shard.text, plan=digest.hexdigest()[:16], places=places)

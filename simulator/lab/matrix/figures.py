@@ -109,7 +109,6 @@ class CellFigures(Value):
     graded_usd: float | None = None
     answers_usd: float | None = None
     answer_seconds: float | None = None
-    offline: bool = False
     trial: bool = False
 
 
@@ -313,7 +312,6 @@ def _cell(cell_run: CellRun, runs: Path) -> _GradedCell:
         graded_usd=summary.money.cost_usd,
         answers_usd=total_spending(used).cost_usd if used else None,
         answer_seconds=median(seconds) if seconds else None,
-        offline=summary.offline,
         trial=summary.trial,
     )
     return _GradedCell(figures, _graded(results, summary, cases), summary.scores.primary)

@@ -12,7 +12,7 @@ from simulator.cli.app import main
 from simulator.core.types import Conversation
 from simulator.lab.dask.merge import merged_notes, read_part
 from simulator.lab.dask.settings import Shard, read_shard
-from simulator.lab.dask.shard import shard_conversations
+from simulator.lab.dask.shard import shard_position
 from simulator.storage.run_file import add_note, find_run, read_run
 from tests.run_helpers import a_case
 
@@ -73,7 +73,8 @@ def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:
         for n in range(23)
         for who in ("angry", "calm")
     ]
-    shards = [shard_conversations(plan, Shard(number, 4)) for number in range(1, 5)]
+    positions = [shard_position(plan, Shard(number, 4)) for number in range(1, 5)]
+    shards = [[plan[place] for place in position.places] for position in positions]
 
     assert sorted(conversation.id for shard in shards for conversation in shard) == sorted(
         conversation.id for conversation in plan
