@@ -6,7 +6,7 @@ from typing import Any
 from simulator import plugins
 from simulator.cli.options import Option
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import Message, _, as_called, sentences
 
 
 def values_of(options: Sequence[Option], words: Sequence[str], path: str) -> Mapping[str, Any]:
@@ -15,7 +15,7 @@ def values_of(options: Sequence[Option], words: Sequence[str], path: str) -> Map
     `--turns 3` and `--turns=3` are the same. What stands behind `--` is no option. Raises InputError for
     words that fit no option, and for one that is missing.
     """
-    see = _("See: {path} --help", path=path)
+    see = _("See: {path} --help", path=as_called(path))
     given: dict[str, list[str]] = {}
     arguments: list[str] = []
     by_flag = {flag: option for option in options for flag in option.flags}

@@ -231,8 +231,10 @@ def _customers(summary: Summary) -> Iterator[Message]:
 
 
 def _record(context: ReportContext) -> Iterator[Message]:
-    """What its record says of a run: rules that were learned, a replay, and what is masked."""
+    """What its record says of a run: how it was judged, what it replays, and what is masked."""
     results = context.results
+    if results.run.settings.get("judging") == "small" and not results.run.offline:
+        yield _("Graded with the short prompts for small models (--judging small).")
     if digits := results.run.prompts.get(DESK):
         yield _("Judges graded by the rules of desk.toml, too ({digits}).", digits=digits)
     if origin := replay_of(results.run):

@@ -58,12 +58,9 @@ def test_help_is_as_it_is_meant_to_look(run: Any, word: str) -> None:
 
 def test_an_option_that_means_something_else_here_says_so(run: Any) -> None:
     """Of a run that is over no judge is checked before, and its bot is known."""
-    for word, said in (
-        ("history", "Only the runs of this bot."),
-        ("report", "Your desk's logs"),
-    ):  # fmt: skip
+    assert "Only the runs of this bot." in run("history", "--help").out
+    for word in ("history", "report"):
         shown = run(word, "--help").out
-        assert said in shown
         assert not any(foreign in shown for foreign in ("Before the run", "Needed with your questions"))
 
 

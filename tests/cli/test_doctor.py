@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.roles import DEFAULT_MODELS
+from simulator.core.settings import DEFAULT_MODELS
 from simulator.models.cache import cache_folder
 from tests.servers.openai import FAULTS, OpenAIServer, Reply, play
 

@@ -6,7 +6,6 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.roles import (
-    DEFAULT_MODELS,
     OPENAI,
     Endpoint,
     endpoints,
@@ -15,7 +14,7 @@ from simulator.core.roles import (
     with_judging_for,
 )
 from simulator.core.secrets import known_secrets, used_secrets
-from simulator.core.settings import SMALL_JUDGES, Settings
+from simulator.core.settings import DEFAULT_MODELS, SMALL_JUDGES, Settings
 
 LOCAL, OTHER = "http://localhost:11434/v1", "https://models.example.com/v1"
 

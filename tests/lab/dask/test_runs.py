@@ -163,7 +163,9 @@ def test_workers_fill_in_the_prompt_of_each_row(
 async def test_a_killed_worker_costs_only_its_batch(machines: Machines) -> None:
     """Another one plays that; nothing that was written is asked again, the grades are the same."""
     write("bot.py", SLOW)
-    progress = Acting(3, lambda: kill(machines.workers[0]))
+    # Not as it returns a batch, but while it plays the next.
+    worker = machines.workers[0]
+    progress = Acting(3, lambda: asyncio.get_running_loop().call_later(0.2, kill, worker))
     settings = offline(limit=12, concurrency=4, **LIGHT)
     spread = offline(limit=12, concurrency=4, scheduler=machines.address, workers=2, **LIGHT)
     results, stopped = await rehearsed(spread, progress)
