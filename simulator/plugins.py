@@ -127,14 +127,10 @@ Comparing: TypeAlias = "Callable[[Sequence[str], Settings], dict[str, Any]]"
 
 
 class Printed(NamedTuple):
-    """What a run prints instead of its summary: `text` to standard output, `remarks` to standard error.
-
-    `is_ungraded` means that there was nothing to grade yet, which without a target is no failure.
-    """
+    """What a run prints instead of its summary: `text` to standard output, `remarks` to standard error."""
 
     text: str
     remarks: Sequence[Message] = ()
-    is_ungraded: bool = False
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,8 @@ def json_object(context: ReportContext, path: Path) -> dict[str, Any]:
     for name, places in {"answerability": answerability(run), "handover": handovers(run)}.items():
         # A key of its own, and only where something is missing.
         why = unjudged_reason(places.unjudged, run)
+        if why and context.ungraded:
+            why = context.ungraded
         shown[name] = places.as_json() | ({"why": context.text(why)} if why else {})
     return shown
 

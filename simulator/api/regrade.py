@@ -76,8 +76,10 @@ class _Grades(NamedTuple):
     ledger: Ledger
 
 
-def most_spent(name: str, flags: Mapping[str, Any], *, again: bool, share: float = 1.0) -> Spending:
-    """What grading a run takes at most, without causes; `share` is the part of the usual price that is asked.
+def most_spent(
+    name: str, flags: Mapping[str, Any], *, again: bool, make_batch: Batching | None = None
+) -> Spending:
+    """What grading a run takes at most, without causes; at the share of the price that a batch takes.
 
     Raises InputError for what grading it would refuse.
     """
@@ -85,6 +87,10 @@ def most_spent(name: str, flags: Mapping[str, Any], *, again: bool, share: float
     results = read_run(find_run(name, today.runs))
     settings = settings_of_run(results.run.settings, flags, today, TODAYS)
     ledger, by_role = Ledger.of(settings, results), endpoints(settings)
+    share = 1.0
+    if make_batch:
+        _check_batch(by_role)
+        share = make_batch.share
     grading = Grading(settings, Models(by_role, settings, ledger))
     names = {*grading.names, *grading.conversation_names}
     ungraded = (
@@ -96,6 +102,12 @@ def most_spent(name: str, flags: Mapping[str, Any], *, again: bool, share: float
     most = total_spending(grading_estimate(made, judges, [context]) for context, judges in ungraded)
     cost = None if most.cost_usd is None else share * most.cost_usd
     return replace(most, cost_usd=cost, known_usd=share * most.known_usd)
+
+
+def _check_batch(by_role: Mapping[Role, Endpoint | None]) -> None:
+    """Raises InputError where no model grades, so that nothing can be submitted."""
+    if by_role["judge"] is None:
+        raise InputError(_("--batch is for grading by a model, and none is set: leave it out, or set a key."))
 
 
 def _done(scores: Mapping[str, Score], *, again: bool) -> Collection[str]:
@@ -114,8 +126,8 @@ def _grade(
     ledger = Ledger.of(settings, results)
     ledger.record = file.save_call
     by_role = endpoints(settings)
-    if batch and by_role["judge"] is None:
-        raise InputError(_("--batch is for grading by a model, and none is set: leave it out, or set a key."))
+    if batch:
+        _check_batch(by_role)
     grading = Grading(settings, Models(by_role, settings, ledger, batch))
     at_once = batch.at_once if batch else settings.calls
     asked_at_once = Models(by_role, settings, ledger) if batch else grading.models

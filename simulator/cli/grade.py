@@ -43,8 +43,7 @@ def command(
             print_json({"run": find_run(run, today.runs).parent.name, "message": message})
         return ExitCode.DONE
     if today.dry_run:
-        share = make_batch.share if make_batch else 1.0
-        show_calls({"judge": most_spent(run, flags, again=again, share=share)}, today)
+        show_calls({"judge": most_spent(run, flags, again=again, make_batch=make_batch)}, today)
     graded = grade_run(run, flags, again=again, make_batch=make_batch)
     settings = graded.settings
     judges = ",".join(name for name in graded.judges if name != PASSED)

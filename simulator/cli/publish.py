@@ -94,7 +94,7 @@ def _publish(path: Path, settings: Settings) -> int:
     if settings.to:
         write_reports(outputs.files)
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
-    is_ungraded = summary.offline or (printed is not None and printed.is_ungraded)
+    is_ungraded = summary.offline or context.ungraded is not None
     is_uncounted = is_ungraded and context.gate.asked is None and summary.scores.score is None
     return (ExitCode.DONE if is_uncounted else _exit_code(context.gate)) or (
         ExitCode.INCOMPLETE if is_silent else ExitCode.DONE

@@ -14,6 +14,7 @@ from simulator.core.messages import Message, _, listed, safe_text, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.titles import Titles, title
 from simulator.core.types import (
+    LEXICAL,
     HumanVerdict,
     Language,
     Results,
@@ -133,6 +134,17 @@ class ReportContext:
         """The earlier run and this one, compared; None without an earlier one."""
         after = RunFigures(self.results, self.summary)
         return RunComparison(self.earlier, after) if self.earlier else None
+
+    @property
+    def ungraded(self) -> Message | None:
+        """How to grade a run with `--grade later`; None for any other, and once it is graded."""
+        run = self.results.run
+        if run.settings.get("grade") != "later" or self.results.scores.judges:
+            return None
+        # A batch is for a model.
+        if run.models.get("judge") in (None, LEXICAL):
+            return _("Not graded yet: python run.py grade {run}.", run=run.id)
+        return _("Not graded yet: python run.py grade {run} --batch.", run=run.id)
 
     @property
     def reasons(self) -> list[str]:

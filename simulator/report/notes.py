@@ -31,9 +31,12 @@ _DETAILS_ONLY = 4
 def notes(context: ReportContext) -> tuple[Line, ...]:
     """Everything that is missing from the figures or shaped them, alarms first.
 
-    That the target was missed is not among them: it is the verdict itself.
+    That the target was missed is not among them: it is the verdict itself. Of a run that is graded later
+    there is only that, and what the bot left out.
     """
     summary = context.summary
+    if context.ungraded:
+        return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(summary)))
     alarms: list[Text] = [
         *_shared_reason(summary),
         *doubts(context.gate, summary.scores.interval),

@@ -100,7 +100,8 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if not summary.rows:
         yield felt_section(summary, context.titles)
         yield _endings(context)
-    yield answerable_section(summary.record)
+    if not context.ungraded:
+        yield answerable_section(summary.record)
     if context.improvements:
         run = run_argument(context.page, results.run.id)
         yield from brief_sections(context.improvements, run, summary, context.language)

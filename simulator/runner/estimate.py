@@ -286,13 +286,18 @@ def _calls(context: RunContext, conversation: Conversation, end: End) -> Iterato
             said += tokens(turn.user)
             yield _ForecastCalls(("demo", demo.model), 1, framing + shown + said, tokens(answer.text))
             said += tokens(answer.text)
-    for seen in grading_contexts(held):
+    for seen in () if _is_graded_later(context) else grading_contexts(held):
         if judge := models["judge"]:
             yield from _grades(context, judge.model, seen, end)
         embedding = models["embed"] if seen.closing is None else None
         for _unused, grader in context.grading.judges_per_turn if embedding else ():
             if embedding and embeds(grader) and (size := _embedded(grader, seen, line)):
                 yield _ForecastCalls(("embed", embedding.model), 1, size, 0)
+
+
+def _is_graded_later(context: RunContext) -> bool:
+    """Whether the run only holds its conversations: `--grade later`."""
+    return context.settings.added.get("grade") == "later"
 
 
 def _red_calls(
@@ -303,6 +308,8 @@ def _red_calls(
 ) -> Iterator[_ForecastCalls]:
     """Calls for the cause of every answer and for pairs of them, as if each were red and no two alike."""
     judge, settings = context.endpoints["judge"], context.settings
+    if _is_graded_later(context):
+        return
     if judge is None or settings.causes != "model" or not context.is_played("judge"):
         return
     model: RoleModel = ("judge", judge.model)

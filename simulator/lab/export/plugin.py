@@ -2,7 +2,7 @@
 
 from simulator.lab.export import otlp, webhook
 from simulator.lab.export.batch import Batches
-from simulator.lab.export.later import printed, runner
+from simulator.lab.export.later import runner
 from simulator.lab.export.settings import ExportSettings
 from simulator.plugins import Destination, Plugin
 
@@ -15,5 +15,4 @@ PLUGIN = Plugin(
     },
     batching=Batches,
     runner=runner,
-    printed=printed,
 )

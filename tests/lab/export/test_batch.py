@@ -292,16 +292,32 @@ def test_what_is_asked_of_red_answers_is_asked_at_once(
 
 def test_a_run_is_held_now_and_graded_later(command: Command, server: BatchServer) -> None:
     """No judge is asked while customers talk; `grade --batch` asks those of the run, and says its verdict."""
-    held = command(*HELD[1:-2], "--judges", "turn,fluency", "--user-model", "lexical", "--grade", "later")
+    line = (*HELD[1:-2], "--judges", "turn,fluency", "--user-model", "lexical", "--grade", "later")
+    held = command(*line)
     run = open_run()
     assert (held.code, len(run.scores)) == (0, 0)
-    assert (
-        f"3 conversations were held. Grade them at half the price: python run.py grade {run.run.id}"
-        in held.out
-    )
-    assert "score" in command(*HELD[:-2], "--grade", "later", "--json").json
+    assert [words for words in held.out.splitlines() if words.startswith("! ")] == [
+        f"! Not graded yet: python run.py grade {run.run.id} --batch."
+    ]
+    assert "Not judged" not in held.out
+    forecast = command(*line, "--dry-run", "--json").json
+    assert "judge" not in forecast["forecast"]
+    assert forecast["cost_usd"] < command(*line[:-2], "--dry-run", "--json").json["cost_usd"]
 
     server.requests.clear()  # of the bundled bot
     assert command("grade", run.run.id, "--batch", "--causes", "ids").code == 0
     assert {score.judge for score in open_run(run.run.id).scores} == {"turn", "fluency"}
+    assert "Not graded yet" not in command("report", run.run.id).out
     assert not [request for request in server.requests if "chat" in request.path]
+
+
+def test_without_a_model_nothing_is_graded_in_a_batch(command: Command) -> None:
+    """The run names `grade` alone, and a dry run refuses --batch as grading does."""
+    held = command(*HELD[:-2], "--grade", "later")
+    run = open_run().run.id
+    assert f"Not graded yet: python run.py grade {run}.\n" in held.out
+    assert (held.code, "score" in command(*HELD[:-2], "--grade", "later", "--json").json) == (0, True)
+
+    refused = [command("grade", "latest", "--batch", *more) for more in ([], ["--dry-run"])]
+    assert [done.code for done in refused] == [2, 2]
+    assert refused[0].err == refused[1].err
