@@ -344,7 +344,6 @@ def _without_base64(text: str, part: str) -> str:
             at -= 1
         while end < len(text) and text[end] in _IN_BASE64:
             end += 1
-        end += len(text[end : end + 2]) - len(text[end : end + 2].lstrip("="))
-        text = text[:at] + MASK + text[end:]
+        text = text[:at] + MASK + text[end:].lstrip("=")
         at = text.find(part, at + len(MASK))
     return text
