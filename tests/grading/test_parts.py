@@ -250,10 +250,11 @@ def test_complete_parts_are_read_out_of_a_broken_object(text: str) -> None:
     assert isinstance(parts["two"], MalformedReply)
 
 
-def test_an_earlier_part_does_not_stand_in_for_a_broken_later_one() -> None:
-    """What is said last is binding."""
+@pytest.mark.parametrize("between", [", ", "}\n{"])
+def test_an_earlier_part_does_not_stand_in_for_a_broken_later_one(between: str) -> None:
+    """What is said last is binding, in the same object or in another."""
     draft, final = '"one": {"reason": "draft", "grade": 1}', '"one": {"reason": "final", "grade": '
-    text = f'{{{draft}, {final}, "two": {{"reason": "b", "grade": 2}}'
+    text = f'{{{draft}{between}{final}, "two": {{"reason": "b", "grade": 2}}'
     parts = parse_parts(text, PARTS)
 
     assert isinstance(parts["one"], MalformedReply)

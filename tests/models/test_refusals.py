@@ -199,6 +199,15 @@ def test_a_key_or_an_account_that_is_refused_at_any_status(status: int, body: An
     assert error.is_transient is (status == 429 and not is_denied)
 
 
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 408, 409, 410, 413, 422, 429, 500, 501])
+def test_a_status_says_whether_there_are_embeddings_and_whether_another_form_may_help(status: int) -> None:
+    """Another form changes nothing about a key, an address, a delay, a conflict, the length or the pace."""
+    refusal = Refusal(status, "no")
+
+    assert refusal.has_no_embeddings is (status in {403, 404, 405, 410, 501})
+    assert refusal.may_be_of_form is (status in {400, 410, 422, 500, 501})
+
+
 @pytest.mark.parametrize(
     ("body", "is_filtered"),
     [

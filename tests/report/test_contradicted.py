@@ -56,6 +56,7 @@ def test_who_left_with_an_invention_is_counted_under_that_name(command: Command,
         ((), 0.5, 0.5, "satisfied_unresolved"),
         # Whether or not that makes a turn red.
         ((), 0.5, 0, "satisfied_unresolved"),
+        ((), 0.6, 0, "satisfied"),
         ((), 0.6, 0.7, "satisfied_unresolved"),
         (("groundedness",), 0.5, 0.5, "satisfied_wrong"),
         (("claims",), None, 0.5, "satisfied_wrong"),

@@ -236,6 +236,25 @@ def test_what_turned_has_both_answers_and_the_reason() -> None:
     assert [(turn["case"], turn["why"]) for turn in found["turned_green"]] == [("case-2", "before 0.4")]
 
 
+def test_what_turned_begins_with_what_must_not_break_then_with_what_changed_most() -> None:
+    """An answer without a grade, before or now, changed by nothing: it comes after those that did."""
+    high = {"none": 1.0, "little": 0.8, "much": 1.0, "guarded": 0.8}
+    low = {"none": 0.2, "little": 0.4, "much": 0.2, "guarded": 0.6}
+    tags = {"guarded": ("必須",)}
+    good, bad = (a_result(grades_of(values), tags=tags) for values in (high, low))
+    unanswered, *others = bad.conversations
+    silent = unanswered.turns[0].model_copy(
+        update={"answer": Answer(text="", error=Failure(kind="timeout", message="late"))}
+    )
+    talks = (unanswered.model_copy(update={"turns": (silent,)}), *others)
+    bad = bad.model_copy(update={"conversations": talks, "scores": bad.scores[1:]})
+    fell, rose = compare(side_of(good), side_of(bad)), compare(side_of(bad), side_of(good))
+    order = ["guarded", "much", "little", "none"]
+
+    assert [turn.later.case.id for turn in fell.turned_red] == order
+    assert [turn.later.case.id for turn in rose.turned_green] == order
+
+
 def test_the_same_question_with_the_same_answers_counts_once() -> None:
     """However many customers open with it; other answers and later turns count for themselves."""
     keys = [("a", persona, repeat) for persona in ("calm", "angry") for repeat in (1, 2)]

@@ -17,7 +17,7 @@ from simulator.core.types import (
     StoredArticle,
     Turn,
 )
-from simulator.results.article_changes import article_changes
+from simulator.results.article_changes import article_changes, fact_changes
 from simulator.results.comparison import RunComparison
 from simulator.results.update import Fate, Update
 from tests.diff_runs import a_result, side_of
@@ -278,6 +278,37 @@ def test_articles_are_followed_by_their_content() -> None:
     assert update
     assert update.unknown == {"a": ("parcels",)}
     assert update.questions == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("Fees are due.", "Fees are due. Closed on holidays.", ["Closed on holidays."]),
+        # Eight signs tell something, fewer stand in many texts; a figure tells whatever stands around it.
+        ("Fees are due.", "Fees are due. Open now.", ["Open now."]),
+        ("Fees are due.", "Fees are due. Open it.", []),
+        ("Fees are due.", "Fees are due. At 9:30.", ["At 9:30."]),
+        # Other sentences went and came: they may say the same.
+        ("Ink is sold in blue here.", "Our pens are made of cherry wood.", []),
+        ("Ink is sold in blue here.", "Our pens weigh 20 g.", ["Our pens weigh 20 g."]),
+    ],
+)
+def test_a_sentence_that_only_one_text_has_is_told_where_it_says_something(
+    one: str, other: str, told: Sequence[str]
+) -> None:
+    """Whether it came or went."""
+    assert [change.new for change in fact_changes(one, other) if not change.old] == told
+    assert [change.old for change in fact_changes(other, one) if not change.new] == told
+
+
+def test_of_an_article_that_only_came_or_went_its_telling_sentences_are_named() -> None:
+    """With the facts of each; what is shorter than eight signs stands in many texts."""
+    article = StoredArticle.of("pens", "Pens", "Hello. Open now. Open now. Pens cost 300 yen.")
+    (added,), (withdrawn,) = article_changes([], [article]), article_changes([article], [])
+    sentences = [("Open now.", frozenset[str]()), ("Pens cost 300 yen.", frozenset({"300円"}))]
+
+    assert [(fact.old, fact.new, fact.came) for fact in added.facts] == [("", s, f) for s, f in sentences]
+    assert [(fact.old, fact.gone, fact.new) for fact in withdrawn.facts] == [(s, f, "") for s, f in sentences]
 
 
 def test_a_withdrawn_article_is_a_finding_where_it_is_quoted_and_not_where_it_only_came() -> None:
