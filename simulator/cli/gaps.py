@@ -62,7 +62,10 @@ def _lines(result: Gaps, run: str) -> Iterator[Message | str]:
         _("No question has these words of customers: {n}", n=len(result.uncovered)), result.uncovered
     )
     if result.unanswered is None:
-        yield _("The texts of the articles are not known: make the run with --knowledge.")
+        yield _(
+            "The texts of the articles are not known: rehearse again with --knowledge FOLDER, and then ask"
+            " for the gaps again."
+        )
     else:
         title = _("No article has these words of customers: {n}", n=len(result.unanswered))
         yield from _listed(title, result.unanswered)

@@ -41,6 +41,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "off_topic": _("Strays"),
         "regular": _("Regular"),
         "demands_person": _("Wants a person"),
+        "attackers": _("Attackers"),
     },
     "judge": {
         "turn": _("Overall"),

@@ -28,6 +28,7 @@ from simulator.core.loading import describe_error
 from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
+from simulator.core.titles import title
 from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
 from simulator.grading.rubric import PromptFrame, Rubric, grades_whole
 from simulator.models.pricing import JUDGE, BudgetSpent
@@ -165,7 +166,8 @@ class LexicalStandIn:
             return []
         ruled = by_rule(self.rubric, context, self.frame)
         if ruled is None and self.stand_in is None:
-            reason = self.frame.text(context.case.language, "no_stand_in", judge=name)
+            language = context.case.language
+            reason = self.frame.text(language, "no_stand_in", judge=shown(title("judge", name), language))
             ruled = bare(name, context, "skipped", reason)
         return [ruled or await counting(self.stand_in, context)]  # type: ignore[arg-type]
 

@@ -19,7 +19,7 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, pgettext
-from simulator.core.types import Language
+from simulator.core.types import LEXICAL, Language
 from simulator.report.gate import verdict, verdict_tone
 from simulator.report.people import decision_text
 from simulator.results.history import History, PastRun
@@ -43,11 +43,11 @@ def history_report(history: History, language: Language, page: str = "", *, comm
         reversed(history.runs),
         {
             _("Date"): _date,
-            _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.1f}",
-            _("95 % interval"): lambda run: "–".join(map(points, run.interval)) if run.interval else None,
+            _("Score"): lambda run: None if run.score is None else points(run.score),
+            _("95 % interval"): _interval,
             _("To review"): lambda run: f"{run.red:,}/{run.turns:,}",
             _("Conv."): lambda run: run.graded,
-            pgettext("the model that grades", "Judge"): lambda run: run.model,
+            pgettext("the model that grades", "Judge"): _model,
             _("Bot"): lambda run: run.kind.adapter,
             _("Verdict"): run_verdict,
             _("Release decision"): run_decision,
@@ -136,6 +136,19 @@ def _note(run: PastRun, history: History) -> Message:
         (_("unfinished"), run.status != "finished"),
     )
     return _("{parts}", parts=tuple(note for note, holds in notes if holds))
+
+
+def _interval(run: PastRun) -> Message | None:
+    """Between what the score may lie."""
+    if run.interval is None:
+        return None
+    low, high = map(points, run.interval)
+    return _("{low}–{high}", low=low, high=high)
+
+
+def _model(run: PastRun) -> Message | str:
+    """The model that graded."""
+    return _("simple scoring") if run.model == LEXICAL else run.model
 
 
 def _date(run: PastRun) -> str:

@@ -48,7 +48,7 @@ from simulator.report.gate import conditions_table, is_tabled, verdict, verdict_
 from simulator.report.notes import notes
 from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import answerable_section, felt_section
-from simulator.results.certificate import standing_text
+from simulator.results.certificate import standing_line
 from simulator.results.figures import Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
@@ -76,7 +76,7 @@ def run_report(context: ReportContext) -> Report:
             Line(_("{parts:dots}", parts=tuple(score_lines(context))), "strong"),
             Line(_("{first} · {second}", first=line, second=red), verdict_tone(gate, trial=summary.trial)),
             # Of a trial its notice says that nothing is certain.
-            *(() if summary.trial else (Line(standing_text(summary.standing), "soft"),)),
+            *(() if summary.trial else (Line(standing_line(summary.standing), "soft"),)),
             Notes(notes(context)),
         ),
         sections=tuple(filter(None, _sections(context))),
@@ -148,8 +148,8 @@ def _means(context: ReportContext) -> tuple[Block, ...]:
     limit, lowest = summary.red.rules.overall, lowest_score(summary)
     legend = sentences(
         _(
-            "Means on a scale to 100: the score over conversations, the other columns over answers; small"
-            " figures are graded / planned."
+            "Means on a scale to 100: the score over conversations, the other columns over answers; next"
+            " to each: graded / planned."
         ),
         None if limit is None else _("▲ marks a mean below {limit}.", limit=target_points(limit)),
         None

@@ -39,7 +39,7 @@ from simulator.report.painters.html import drawn, render
 from simulator.report.people import decision_text, disputed_count, hit_rate
 from simulator.report.run import run_report
 from simulator.results.articles import heading_of
-from simulator.results.certificate import standing_text
+from simulator.results.certificate import standing_line
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.recommendations import Fix
 from simulator.results.red import RANK, red_marks, red_questions, verdicts_on, worst_severity
@@ -144,7 +144,7 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         red_kinds=reasons if kinds else None,
         red_questions=len(questions),
         # Of stand-ins the notice says it.
-        standing="" if summary.trial else standing_text(summary.standing),
+        standing="" if summary.trial else standing_line(summary.standing),
         sheet_end=next((section.key for section in reversed(ahead) if section.key in _SHEET), ""),
         cards=fixes.cards(context, mends, anchors) if improvements else [],
         cards_shown=CARDS_SHOWN,

@@ -205,9 +205,10 @@ def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[
 def _summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
     """The verdict with the people's decision beside it, then every figure with what it rests on."""
     rows = [_decision_row(context, said)]
-    rows.append(
-        _row(context, "standing", item=_("Judge"), explanation=standing_text(context.summary.standing))
-    )
+    standing = context.summary.standing
+    model = _("Simple scoring (no AI)") if standing and standing.stand_in else None
+    known = standing_text(standing)
+    rows.append(_row(context, "standing", item=_("Judge"), value=model, explanation=known))
     for asked in context.contested:
         wanted = _(
             "Reviewers call the answer to this question good and bad: {question} Write a rule into the"

@@ -171,17 +171,20 @@ def _counts(questions: Sequence[Sequence[tuple[float, bool]]]) -> tuple[int, int
     return hits, ceil(fsum(whole) - fsum(right) - _SAME)
 
 
-def standing_text(standing: Standing | None) -> Message:
+def standing_line(standing: Standing | None) -> Message:
     """How good a judge is known to be, in one line beside every verdict."""
+    return _("Judge: {standing}", standing=standing_text(standing))
+
+
+def standing_text(standing: Standing | None) -> Message:
+    """How good a judge is known to be, beside the word "Judge"."""
     if standing is not None and standing.failed_probes:
         names = standing.failed_probes
-        return _(
-            "Judge: not to be relied on; it failed probes that any judge must pass: {names}.", names=names
-        )
+        return _("not to be relied on; it failed probes that any judge must pass: {names}.", names=names)
     if standing is not None and standing.stand_in:
-        return _("Judge: simple scoring (no AI), which is never certified.")
+        return _("simple scoring (no AI), which is never certified.")
     if standing is None or standing.state == "not_checked":
-        return _("Judge: not checked; none of the answers it graded has a label by people.")
+        return _("not checked; none of the answers it graded has a label by people.")
     bad, good = standing.bad, standing.good
     kinds = (
         (bad.more, ngettext("{n} more bad answer", "{n} more bad answers", n=bad.more or 0)),
@@ -189,16 +192,15 @@ def standing_text(standing: Standing | None) -> Message:
     )
     if standing.certified:
         text = _(
-            "Judge: certified; it marks {marked} of {bad} bad answers, and passes {passed} of {good} good"
-            " ones."
+            "certified; it marks {marked} of {bad} bad answers, and passes {passed} of {good} good ones."
         )
     elif bad.more is None or good.more is None:
         text = _(
-            "Judge: not certified; it agrees with people in {agrees} of {answers} (marks {marked} of {bad}"
+            "not certified; it agrees with people in {agrees} of {answers} (marks {marked} of {bad}"
             " bad answers, passes {passed} of {good} good ones)."
         )
     else:
-        text = _("Judge: agrees with people in {agrees} of {answers}; needed: {needed}.")
+        text = _("agrees with people in {agrees} of {answers}; needed: {needed}.")
     return text.format(
         marked=bad.right,
         bad=bad.answers,

@@ -272,7 +272,7 @@ async def test_a_rubric_without_a_stand_in_is_skipped_offline() -> None:
     [skipped] = await judging(an_exhibit(), ())
     [lowest] = await judging(an_exhibit(turn=failing()), ())
 
-    assert (skipped.state, skipped.reason) == ("skipped", "fluency はモデルなしでは採点できません")
+    assert (skipped.state, skipped.reason) == ("skipped", "自然さは、モデルなしでは採点できません")
     assert lowest.by_rule
     assert await judging(an_exhibit(), {"fluency"}) == []
 

@@ -109,7 +109,7 @@ def test_the_line_says_certified_or_what_is_missing() -> None:
     assert "certified; it marks 21 of 22 bad answers, and passes 45 of 50 good ones" in str(
         standing_text(whole)
     )
-    assert str(standing_text(part)) == "Judge: agrees with people in 53 of 58; needed: 6 more bad answers."
+    assert str(standing_text(part)) == "agrees with people in 53 of 58; needed: 6 more bad answers."
     assert "not certified; it agrees with people in 55 of 150" in str(standing_text(poor))
     assert "not checked" in str(standing_text(Standing(judge="turn")))
     assert "not checked" in str(standing_text(None))
