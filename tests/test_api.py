@@ -64,6 +64,7 @@ def test_a_run_is_returned_with_its_figures(capfd: pytest.CaptureFixture[str], t
     assert {turn.case for turn in result.red} == {"days"}
     assert result.red[0].answer == ANSWER
     assert [conversation.case.id for conversation in result.conversations] == ["fee", "days"]
+    assert open_run(result).conversations == result.conversations
     assert len(result.to_frame()) == sum(len(each.turns) for each in result.conversations)
     assert result.as_dict()["score"] == pytest.approx(result.score, abs=1e-4)
     assert result.reasons == result.as_dict()["reasons"]

@@ -260,15 +260,15 @@ def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> d
     return _quietly(work)
 
 
-def open_run(run: str = "latest", runs: str = "runs") -> Results:
+def open_run(run: RunName = "latest", runs: str = "runs") -> Results:
     """Returns the conversations and grades of a stored run.
 
-    `run` is "latest", a path, or an id or its beginning, looked up in the folder `runs`. Raises RunFileError
+    `run` names a run as in `grade`; ids are looked up in the folder `runs`. Raises RunFileError
     if there is none, or if it cannot be read.
     """
     from simulator.storage import run_file
 
-    return run_file.read_run(run_file.find_run(run, Path(runs)))
+    return run_file.read_run(run_file.find_run(_name(run), Path(runs)))
 
 
 def _on_a_thread(function: Callable[Given, Returned]) -> Callable[Given, Coroutine[Any, Any, Returned]]:
