@@ -38,7 +38,7 @@ from simulator.core.settings import Protocol, Settings, foreign_settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.grading.offered import outputs_of
-from simulator.models.pricing import Ledger, money
+from simulator.models.pricing import Ledger, check_prices, money
 from simulator.results.disputes import disputed_in
 from simulator.results.knowledge import stored_articles
 from simulator.results.red import primary_judge, red_marks
@@ -377,7 +377,9 @@ def play(
     preparing = next((plugin.preparation for plugin in added if plugin.preparation), None)
     preparation = preparing(context, notes) if preparing else None
     if settings.dry_run:
-        return forecast(context, unfinished, disputed_in(settings.runs))
+        estimate = forecast(context, unfinished, disputed_in(settings.runs))
+        check_prices(settings, estimate.high)
+        return estimate
     check_folder(settings.runs)
     if settings.to:
         from simulator.api.destinations import read_earlier_words  # the reports

@@ -147,6 +147,8 @@ def test_an_unknown_price_is_refused_before_anything_is_paid(
 
     assert error.startswith("error: --budget needs the price of our-own (judge)")
     assert '[prices."our-own"]' in error
+    assert rehearse(*asked, "--budget", "5", "--dry-run") == 2
+    assert capsys.readouterr().err.splitlines()[-1] == error
     assert (server.requests, Path("runs").exists()) == ([], False)
     Path("own.toml").write_text('[prices."our-own"]\ninput = 60\noutput = 240\ncurrency = "JPY"\n')
     assert rehearse(*asked, "--budget", "800円", "--prices", "own.toml") == 0
