@@ -322,7 +322,9 @@ def adapter_arguments(
     for key in given:
         if key not in settings:
             what = _("--set of adapter {name}", name=name)
-            raise UnknownName(what, key, settings, listed=_("All names: docs/bots.md."))
+            # All are listed where none is like it.
+            page = _("All names: docs/bots.md.") if did_you_mean(key, settings) else None
+            raise UnknownName(what, key, settings, listed=page)
     for key, parameter in settings.items():
         if parameter.default is parameter.empty and key not in given:
             msg = _(

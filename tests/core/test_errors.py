@@ -42,7 +42,13 @@ def test_an_unknown_name_is_answered_with_the_known(
         (("--judges", "turm"), "unknown judge: 'turm'. Did you mean turn? All names: python run.py list."),
         (
             ("--adapter", "http", "--set", "ulr=x"),
-            "unknown --set of adapter http: 'ulr'. Did you mean url, until? All names: docs/bots.md.",
+            "unknown --set of adapter http: 'ulr'. Did you mean url? All names: docs/bots.md.",
+        ),
+        (
+            ("--adapter", "http", "--set", "foo=1"),
+            "unknown --set of adapter http: 'foo'. There are: answer, concurrency, conversation, headers,"
+            " method, passage_id, passage_text, passages, request, restart, retries, stream, template,"
+            " timeout, tools, until, url.",
         ),
         (("simulat",), "unknown command: 'simulat'. Did you mean simulate? All names: python run.py --help."),
         (
