@@ -11,6 +11,7 @@ run would make it, past the cache and without a second attempt, so that what is 
 import asyncio
 import inspect
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -19,7 +20,7 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.destinations import check_destinations
-from simulator.api.probes import probe_judge
+from simulator.api.probes import probe_contexts, probe_judge
 from simulator.api.progress import stdout_to_stderr
 from simulator.api.run import check_folder, check_target, run_settings
 from simulator.cli.options import option, takes_settings
@@ -27,7 +28,7 @@ from simulator.cli.terminal import ExitCode, padded, print_json
 from simulator.core.errors import BotFailure, BoundaryFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text, sentences
 from simulator.core.replies import NextLine, create_form
-from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, endpoints, with_judging_for
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import Settings, load_settings, own_settings
 from simulator.core.templates import request
@@ -72,7 +73,7 @@ def command(
     """
     settings = load_settings(flags)
     check_destinations(settings)
-    settings = run_settings(settings, "dialogue")
+    settings = with_judging_for(run_settings(settings, "dialogue"))
     if judge:
         return asyncio.run(_try_judge(settings))
     return asyncio.run(plugins.reacting()(settings) if customers else _examine(settings))
@@ -87,10 +88,12 @@ async def _try_judge(settings: Settings) -> int:
     else:
         passed = _("{n} of {of} probes passed", n=probed.n - len(probed.failed), of=probed.n)
         _print("NOT OK" if probed.failed else "ok", probed.judge, passed)
+        right = {name for name, bad, _probe in probe_contexts() if not bad}
         for name in probed.failed:
-            _print("NOT OK", _("probe"), name)
+            _print("NOT OK", _("probe"), _PASSED.format(name=name) if name in right else name)
         if probed.failed:
-            sys.stdout.write(f"{localised(_PROBED)}\n")
+            advice = _CRITERION if right & {*probed.failed} else _PROBED
+            sys.stdout.write(f"{localised(advice)}\n")
     return ExitCode.MISSED if probed.failed else ExitCode.DONE
 
 
@@ -155,6 +158,8 @@ async def _examine(settings: Settings) -> int:
 _CONCEALED = ("KEY", "_HEADERS", "_EXTRA")
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
 _PROBED = _("Name a stronger model with --judge-model, or make its criterion stricter (docs/judges.md).")
+_PASSED = _("{name} (a right answer did not pass)")
+_CRITERION = _("Name a stronger model with --judge-model, or change its criterion (docs/judges.md).")
 _BOT = _("bot")
 _MODELS: dict[str, Message] = {
     "user": _("user model"),
@@ -182,6 +187,9 @@ _MODEL_STEPS: Mapping[str, Message] = {
     "refused": _("Name another model in {name}_MODEL: this one refuses."),
 }
 
+# How adapters, and the clients of bots of one's own, tell the status of too many requests.
+_TOO_MANY = re.compile(r"(?:HTTP|Error code:) 429\b")
+
 
 def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | str:
     """What went wrong in the check of this name and, in one sentence, what to do about it."""
@@ -191,6 +199,8 @@ def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | 
     steps = _BOT_STEPS if name == _BOT and adapter != "demo" else _MODEL_STEPS
     # Of settings, files and denied access the message says that itself.
     step = steps.get(error.failure.kind) if isinstance(error, BoundaryFailure) else None
+    if name == _BOT and step and _TOO_MANY.search(str(error)):
+        step = _("The bot takes fewer questions at the same time: try --set concurrency=4.")
     if step is None:
         return error.message
     said = _("{reason:sentence}", reason=error.message)

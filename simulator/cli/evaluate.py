@@ -21,7 +21,8 @@ def command(
     flags: dict[str, Any],
     cases: list[str] | None = argument(
         "CASES",
-        "The rows: CSV, JSONL, Excel (also .gz), or sheet:KEY; or a matrix (TOML). Not needed with --resume.",
+        "The rows: CSV, JSONL, Excel (also .gz), or sheet:KEY; several make a matrix."
+        " Not needed with --resume.",
     ),
 ) -> int:
     """Evaluate a data set: each row is asked once, answers are graded, a report is written.

@@ -247,3 +247,25 @@ def test_each_row_that_is_not_ok_says_what_to_do(
 
     assert not found.ok[row]
     assert step in found.said[row]
+
+
+def test_a_small_judge_is_tried_as_a_run_asks_it(examine: Any, server: OpenAIServer) -> None:
+    """With the short prompts and the three judges of --judging small."""
+    found = examine(*OWN, "--limit", "1", "--judge-model", "llama3.1:8b")
+
+    assert (found.code, found.settings["judging"]) == (0, "small")
+    assert found.settings["judges"].count(",") == 2
+
+
+def test_a_bot_that_is_asked_too_much_gets_fewer_questions_at_a_time(
+    examine: Any, server: OpenAIServer
+) -> None:
+    """HTTP 429 is no fault of the bot's log."""
+    server.reply = lambda _: Reply(status=429)
+    bot = ("--adapter", "openai_chat", "--set", f"url={server.url}", "--set", "model=bot")
+    found = examine("--limit", "1", *bot, "--offline")
+
+    assert not found.ok["bot"]
+    assert found.said["bot"].endswith(
+        "The bot takes fewer questions at the same time: try --set concurrency=4."
+    )
