@@ -48,6 +48,10 @@ WORDS: dict[str, str] = {
     "Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).": (
         "ファイルにだけ書く表：{names}（[採点役](judges.ja.md)、[お客様役](personas.ja.md)）。"
     ),
+    "`-c FILE` reads another file.": "`-c FILE` で、ほかのファイルを読みます。",
+    'A table `[prices."model"]` holds the [price](models.md#what-it-costs) of a model.': (
+        '表 `[prices."モデル"]` には、モデルの[料金](models.ja.md#費用)を書きます。'
+    ),
     "Endpoints and keys are set in the environment:"
     " [models](models.md#any-openai-compatible-endpoint), [your bot](bots.md#openai_chat).": (
         "接続先とキーは環境変数で指定します："
@@ -133,6 +137,7 @@ def page(language: Language) -> str:
         f"{say('Written by `python -m scripts.reference`; do not edit.')}\n",
         f"## {say('Settings')}\n",
         say("The command line overrides the environment, which overrides `rehearsal.toml`."),
+        say("`-c FILE` reads another file."),
         say(
             "`--max-major` is `max_major` in the file and `REHEARSAL_MAX_MAJOR` in the environment;"
             " any other name in the file follows in brackets."
@@ -140,6 +145,7 @@ def page(language: Language) -> str:
         say("Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).").format(
             names=_listed(alone)
         ),
+        say('A table `[prices."model"]` holds the [price](models.md#what-it-costs) of a model.'),
         say(
             "Endpoints and keys are set in the environment:"
             " [models](models.md#any-openai-compatible-endpoint), [your bot](bots.md#openai_chat)."
