@@ -158,7 +158,7 @@ async def _examine(settings: Settings) -> int:
 _CONCEALED = ("KEY", "_HEADERS", "_EXTRA")
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
 _PROBED = _("Name a stronger model with --judge-model, or make its criterion stricter (docs/judges.md).")
-_PASSED = _("{name} (a right answer did not pass)")
+_PASSED = _("{name} (a good answer did not pass)")
 _CRITERION = _("Name a stronger model with --judge-model, or change its criterion (docs/judges.md).")
 _BOT = _("bot")
 _MODELS: dict[str, Message] = {

@@ -56,7 +56,7 @@ def test_one_that_marks_everything_gets_advice_of_its_own(command: Command, serv
     done = command("doctor", "--judge", "--judges", "turn")
 
     assert done.code == 1
-    assert "right-ja (a right answer did not pass)" in done.out
+    assert "right-ja (a good answer did not pass)" in done.out
     assert "or change its criterion" in done.out
     assert "stricter" not in done.out
 
