@@ -113,10 +113,10 @@ def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
 
 
 def test_flags_reach_the_settings(run: Any) -> None:
-    """A 0 is a 0, also over the file's number; repeated and comma-separated names are names."""
+    """A 0 is a 0, also over the file's number; names may be repeated, and of one value the last counts."""
     file = "retest = 0.5\nseed = 7"
     Path(SETTINGS_FILE).write_text(file, encoding="utf-8")
-    flags = "--retest 0 --seed 0 --persona angry --persona calm,beginner --target 85"
+    flags = "--retest 0 --seed 5 --seed 0 --persona angry --persona calm,beginner --target 85"
     done = run("doctor", "--json", *OWN, *flags.split())
     shown = json.loads(done.out)["settings"]
 

@@ -69,6 +69,41 @@ def test_details_without_support_are_counted_unless_they_make_an_answer_red(
     assert any("groundedness 4" in said(note.text) for note in noted(summary)) is is_told
 
 
+@pytest.mark.parametrize(
+    ("graded", "failures", "told"),
+    [
+        (9, {"turn": 10}, "10 of 19 grades failed: no turn"),
+        (10, {"turn": 10}, ""),
+        (0, {"turn": 6, "fluency": 5}, "11 of 11 grades failed: no turn"),
+        (0, {"turn": 5, "fluency": 5}, ""),
+    ],
+)
+def test_what_most_grades_failed_for_is_said_first(graded: int, failures: dict[str, int], told: str) -> None:
+    """Where more failed than did not, and more than half of those for one reason."""
+    some = summed(rehearsed("en"))
+    judges = {
+        name: judge.model_copy(
+            update={
+                "n": graded if name == "turn" else 0,
+                "failed": failures.get(name, 0),
+                "failure_reason": f"no {name}" if name in failures else "",
+            }
+        )
+        for name, judge in some.scores.judges.items()
+    }
+    first, *_others = noted(changed(some, judges=judges))
+
+    assert ("grades failed: " in said(first.text)) is bool(told)
+    assert told in said(first.text)
+
+
+def test_a_run_that_has_not_begun_is_no_log_without_answers() -> None:
+    """It has neither questions nor answers yet."""
+    none = rehearsed("en").model_copy(update={"conversations": (), "scores": ()})
+
+    assert not any("The log has no answer" in said(note.text) for note in noted(summed(none), results=none))
+
+
 def test_a_score_that_may_fall_short_is_told() -> None:
     """The verdict stands; with a confidence the bound itself decides."""
     results = a_result(grades_of([0.9] * 8))

@@ -26,7 +26,7 @@ from simulator.results.conditions import (
 from simulator.results.intervals import cluster_values
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored
-from tests.sample_runs import JUDGES, rehearsed, summed
+from tests.sample_runs import JUDGES, changed, rehearsed, summed
 from tests.texts import said
 
 
@@ -70,6 +70,15 @@ def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
         read_target(given)
 
 
+@pytest.mark.parametrize(("text", "value", "holds"), [
+    ("score >= 0.9", 0.8999999999999999, True), ("score >= 0.9", 0.8999, False),
+    ("red <= 0.1", 0.10000000000000002, True), ("red <= 0.1", 0.1001, False), ("red == 0", 0.0001, False),
+])  # fmt: skip
+def test_only_a_rounding_error_is_forgiven(text: str, value: float, holds: bool) -> None:
+    """A mean of tenths may lie a bit below its number; one answer of ten thousand is none."""
+    assert condition(text).holds(value) is holds
+
+
 def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     """A near one is offered."""
     with pytest.raises(UnknownName, match=r"unknown figure in --target: 'tern'. Did you mean turn\?.*score"):
@@ -81,10 +90,10 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
 
 
 def test_shares_may_be_percentages() -> None:
-    """20 and 20% mean 0.2, 1% is no whole; of a certainty 95 is 0.95, and off is none."""
-    given = (20, "20%", "２０％", "1%", "1", 0, None)
+    """20 and 20% mean 0.2, from 2 a number is a percentage, 1% is no whole; 95 is a certainty of 0.95."""
+    given = (20, "20%", "２０％", 2, "1%", "1", 0, None)
     read = [Settings.model_validate({"max_major": each}).max_major for each in given]
-    assert read == [0.2, 0.2, 0.2, 0.01, 1, 0, None]
+    assert read == [0.2, 0.2, 0.2, 0.02, 0.01, 1, 0, None]
     for wrong in ("1.5", "-1", "200%", "some"):
         with pytest.raises(ValueError, match="max_major"):
             Settings.model_validate({"max_major": wrong})
@@ -192,6 +201,30 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     mean = summary.scores.judges["fluency"].mean if name == "fluency" else summary.scores.score
     assert figure.value == pytest.approx(mean if value is None else value)
     assert figure.failed == (name == "fluency")
+
+
+def test_what_has_no_grade_is_counted_with_the_figure_that_lacks_it() -> None:
+    """Of the score conversations or grades, whichever are more; of expectations also those without proof."""
+    results = rehearsed()
+    summary = summed(results)
+
+    def failed(name: str, missing: int = 0, **counts: int) -> int:
+        judge = summary.scores.primary if name == "score" else name
+        judges = {judge: summary.scores.judges[judge].model_copy(update=counts)}
+        lacking = changed(summary, judges=judges, missing=missing)
+        return measure_condition(condition(f"{name} >= 0.5"), results, lacking).failed
+
+    assert (failed("score", 3), failed("score", failed=2), failed("score", 3, failed=2)) == (3, 2, 3)
+    assert failed("fluency", failed=2, expectations_ignored=1) == 3
+
+
+def test_an_answer_in_just_the_time_that_was_asked_came_in_time() -> None:
+    """Of thirteen answers twelve took 1.2 seconds, and the other 60."""
+    results = rehearsed()
+    figure = measure_condition(condition("p95_seconds <= 1.2"), results, summed(results))
+
+    assert figure.clusters
+    assert figure.clusters.mean == pytest.approx(12 / 13)
 
 
 @pytest.mark.parametrize(("dead", "value", "decision"), [(1, 1.0, "passed"), (2, None, "missed")])
