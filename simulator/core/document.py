@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeVar
-from zoneinfo import ZoneInfo
 
 from simulator.core.messages import Language, Message, _, safe_text, shown
 from simulator.core.types import Value
@@ -327,18 +326,13 @@ def target_points(target: float) -> str:
     return f"{100 * target:.6g}"
 
 
-# What a machine that keeps no local time, as most that run nightly jobs, shows to readers of Japanese.
-JST = ZoneInfo("Asia/Tokyo")
 # The bars of a sparkline, lowest first.
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def reader_time(moment: datetime, language: Language) -> str:
-    """The moment on the clock of whoever reads it, which it names: "2026/11/21 18:04 JST"."""
-    local = moment.astimezone()
-    if language == "ja" and local.tzname() == "UTC":
-        local = moment.astimezone(JST)
-    return f"{local:%Y/%m/%d %H:%M %Z}"
+def zoned_time(moment: datetime) -> str:
+    """The moment on the clock of this machine, which it names: "2026/11/21 18:04 JST"."""
+    return f"{local_time(moment):%Y/%m/%d %H:%M %Z}"
 
 
 def local_time(moment: datetime) -> datetime:

@@ -17,6 +17,7 @@ from simulator.core.document import (
     local_time,
     page_section,
     points,
+    zoned_time,
 )
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import LEXICAL, Language
@@ -42,7 +43,7 @@ def history_report(history: History, language: Language, page: str = "", *, comm
         "runs",
         reversed(history.runs),
         {
-            _("Date"): _date,
+            _("Date"): lambda run: zoned_time(run.created),
             _("Score"): lambda run: None if run.score is None else points(run.score),
             _("95 % interval"): _interval,
             _("To review"): lambda run: f"{run.red:,}/{run.turns:,}",

@@ -25,8 +25,8 @@ from simulator.core.document import (
     Table,
     Text,
     points,
-    reader_time,
     target_points,
+    zoned_time,
 )
 from simulator.core.messages import _, ngettext, sentences
 from simulator.core.settings import Settings
@@ -211,7 +211,7 @@ def _technical(context: ReportContext) -> Iterator[Section]:
     lists: dict[Text, Mapping[Any, Text]] = {
         _("Run"): {
             _("Run"): run.id,
-            _("Started"): reader_time(run.created, context.language),
+            _("Started"): zoned_time(run.created),
             _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
             _("Status"): title("status", run.status),
         },

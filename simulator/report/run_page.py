@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 from pydantic import JsonValue
 
-from simulator.core.document import Chart, Report, Section, Text, excerpt, points, reader_time
+from simulator.core.document import Chart, Report, Section, Text, excerpt, points, zoned_time
 from simulator.core.messages import _, pgettext, safe_text
 from simulator.core.settings import stored_settings
 from simulator.core.titles import TITLES, title
@@ -123,7 +123,7 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
             *([("figures", _("Figures"))] if figures else []),
         ],
         run=results.run,
-        created=reader_time(results.run.created, context.language),
+        created=zoned_time(results.run.created),
         summary=summary,
         gate=gate,
         rows=summary.rows,

@@ -28,9 +28,9 @@ from simulator.core.document import (
     Text,
     excerpt,
     points,
-    reader_time,
     sparkline,
     target_points,
+    zoned_time,
 )
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.titles import TITLES
@@ -332,7 +332,7 @@ def _history_sheet(context: ReportContext, runs: Sequence[PastRun]) -> Worksheet
         return _row(
             context,
             run.run,
-            date=reader_time(run.created, context.language),
+            date=zoned_time(run.created),
             score=None if run.score is None else _rounded(run.score),
             target=None if target is None else _rounded(target),
             verdict=_verdict_cell(context, run.gate, trial=run.trial) if run.gate else None,
@@ -470,7 +470,7 @@ def _about_cell(conversation: Conversation, whole: Score | None, context: Report
         lines.append(details_text(conversation.case))
     if whole and whole.state == "scored":
         lines.append(_grade(CONVERSATION, whole, context))
-    lines.append(reader_time(context.results.run.created, context.language))
+    lines.append(zoned_time(context.results.run.created))
     lines.append(_("Run: {run}", run=context.results.run.id))
     return text_cell("\n".join(map(context.text, lines)), note=whole.reason if whole else "")
 

@@ -42,7 +42,6 @@ from simulator.sheets.merge import (
     replaced_lines,
 )
 from simulator.sheets.model import (
-    EMPTY,
     FILLS,
     HEADINGS,
     TURN_COLUMNS,
@@ -389,24 +388,27 @@ class _WorkbookPainter:
     def _blocks(self, wide: Any, worksheet: Worksheet) -> None:
         """The conversations once more, for paper: below each other, a line for every turn.
 
-        Of the wide worksheet only two headings are printed.
+        Of the wide worksheet only who came with what, and the score, is printed.
         """
-        wide.print_area(0, 1, 0, 2)
+        wide.print_area(0, 1, len(worksheet.rows), 2)
         title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
         sheet = self._file.add_worksheet(title)
         self._file.set_custom_property(PRINTED, title, "text")
         for place, width in enumerate(_BLOCK):
             sheet.set_column(place, place, width)
-        heading = {"bold": True, "bg_color": HEADINGS["program"]}
-        for number, (cells, is_heading) in enumerate(_block_rows(worksheet)):
+        heading = {"bold": True, "text_wrap": True, "bg_color": HEADINGS["program"]}
+        for number, cells in enumerate(_block_rows(worksheet)):
             texts = [cell_text(cell.text, LONGEST) for cell in cells]
-            lines = zip(texts, _BLOCK, strict=True)
+            widths = _BLOCK if len(cells) > 1 else (sum(_BLOCK),)
+            lines = zip(texts, widths, strict=True)
             high = max(line_count(text, width - 1, _MOST_LINES) for text, width in lines)
-            sheet.set_row(number, (1 if is_heading else high) * self.line + 3)
+            sheet.set_row(number, high * self.line + 3)
+            if len(cells) == 1:
+                sheet.merge_range(number, 0, number, len(_BLOCK) - 1, texts[0], self._format(**heading))
+                continue
             for place, (cell, text) in enumerate(zip(cells, texts, strict=True)):
                 fill = {"bg_color": FILLS[cell.mark]} if cell.mark else {}
-                look = heading if is_heading else {"text_wrap": True, **fill}
-                sheet.write_string(number, place, text, self._format(**look))
+                sheet.write_string(number, place, text, self._format(text_wrap=True, **fill))
         _landscape(sheet)
         sheet.fit_to_pages(1, 0)
         sheet.set_footer("&L&A&C&P / &N")
@@ -578,17 +580,16 @@ class _WorkbookPainter:
             sheet.write_string(*place, str(value), form)
 
 
-def _block_rows(worksheet: Worksheet) -> Iterator[tuple[list[SheetCell], bool]]:
-    """The conversations below each other: a heading (True), then what was said and graded in each turn."""
+def _block_rows(worksheet: Worksheet) -> Iterator[list[SheetCell]]:
+    """The conversations below each other: a heading in one cell, then the three cells of each turn."""
     turns = max(turn_of(column.key) for column in worksheet.columns)
     for row in worksheet.rows:
-        about = " · ".join(row.cell("config").text.splitlines())
         ending = " ".join(filter(None, (row.cell("score").text, row.cell("ended").text)))
-        yield [SheetCell(about), EMPTY, SheetCell(ending)], True
+        yield [SheetCell(" · ".join(filter(None, (*row.cell("config").text.splitlines(), ending))))]
         for turn in range(1, turns + 1):
             cells = [row.cell(f"{key}{turn}") for key in TURN_COLUMNS]
             if any(cell.text for cell in cells):
-                yield cells, False
+                yield cells
 
 
 def text_width(text: str) -> float:

@@ -37,7 +37,7 @@ def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("ja", "お客様：怒っているお客様 質問：fees-01-ja 2026/11/21 18:04 JST 実行："),
+        ("ja", "お客様：怒っているお客様 質問：fees-01-ja 2026/11/21 09:04 UTC 実行："),
         ("en", "Customer: Angry customer Question: fees-01-en 2026/11/21 09:04 UTC Run: "),
     ],
 )

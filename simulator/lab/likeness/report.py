@@ -3,13 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from simulator.core.document import (
-    Cell,
     Fact,
     FactList,
     Line,
     Report,
     Section,
-    Table,
 )
 from simulator.core.messages import Language, Message, _, ngettext
 from simulator.core.titles import Titles
@@ -29,12 +27,12 @@ _BOTS: dict[str, Message] = {
 def reactions_report(
     reactions: Sequence[Reacted], wrong: Iterable[tuple[str, Message]], titles: Titles, language: Language
 ) -> Report:
-    """A row for each persona: how they left each bot, after how many turns, with what feelings and grade.
+    """A line for each persona and bot: how they left it, after how many turns, with what feelings and grade.
 
-    A cell: "Gave up · 3 turns · -1 → -2 → -2 · 20 of 100". `wrong` are personas with what is wrong about
-    them, such as one that leaves a useless bot content.
+    A line: "Rude  Gave up · 3 turns · -1 → -2 → -2 · 20 of 100". `wrong` are personas with what is wrong
+    about them, such as one that leaves a useless bot content.
     """
-    rows: dict[str, dict[str, Cell]] = {}
+    lines: dict[str, dict[str, Message]] = {}
     for reaction in reactions:
         parts: list[Message | str] = [
             titles("ended", reaction.conversation.ended.value if reaction.conversation.ended else ""),
@@ -46,13 +44,11 @@ def reactions_report(
             parts.append(_("tells {n} of {of}", n=reaction.told, of=asked))
         if reaction.grade is not None:
             parts.append(_("{n} of 100", n=f"{100 * reaction.grade:.0f}"))
-        rows.setdefault(reaction.persona, {})[reaction.bot] = Cell(text=_("{parts:dots}", parts=tuple(parts)))
-    bots = [bot for bot in BOTS if any(bot in cells for cells in rows.values())]
-    table = Table.of(
-        "reactions",
-        (_("Customer"), *(_BOTS[bot] for bot in bots)),
-        [[Cell(text=titles("persona", who)), *(cells[bot] for bot in bots)] for who, cells in rows.items()],
-    )
+        lines.setdefault(reaction.persona, {})[reaction.bot] = _("{parts:dots}", parts=tuple(parts))
+    customers = [
+        FactList(tuple(Fact(_BOTS[bot], said[bot]) for bot in BOTS if bot in said), titles("persona", who))
+        for who, said in lines.items()
+    ]
     facts = tuple(Fact(titles("persona", who), what) for who, what in wrong)
     verdict = _("Every customer reacts as it should.")
     if facts:
@@ -66,5 +62,5 @@ def reactions_report(
         " bot that asks back got an answer (tells), and the grade where a model judges."
     )
     listed = (FactList(facts),) if facts else ()
-    blocks = (Line(verdict, "alarm" if facts else "good"), *listed, table, Line(note, "soft"))
+    blocks = (Line(verdict, "alarm" if facts else "good"), *listed, *customers, Line(note, "soft"))
     return Report(_("Do the customers react?"), language, sections=(Section("reactions", "", blocks),))

@@ -149,9 +149,6 @@
   window.addEventListener("beforeprint", () => {
     for (const each of document.querySelectorAll(".question, .more, .others")) each.open = true;
   });
-  for (const time of document.querySelectorAll("time")) {
-    time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { year: "numeric", month: "short", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });
-  }
   tools.hidden = false;
   for (const talk of talks) if (talk.open) make(talk);
   if (waiting.length) window.requestIdleCallback?.(makeMore);
