@@ -17,7 +17,7 @@ from typing import Any
 from simulator.api.regrade import TODAYS
 from simulator.api.verdicts import SheetOptions, read_verdicts
 from simulator.cases.files import plain_suffix
-from simulator.cases.headings import field_of
+from simulator.cases.headings import field_of, without_columns
 from simulator.cases.rows import read_rows
 from simulator.cases.tables import WORKBOOKS
 from simulator.core.concurrency import for_each
@@ -274,7 +274,8 @@ def is_labelled_answers(source: str) -> bool:
     path = Path(source)
     if not path.is_file() or plain_suffix(path) in WORKBOOKS:
         return False
-    row = next(read_rows(path, lambda headers: True), None)
+    with without_columns():
+        row = next(read_rows(path, lambda headers: True), None)
     return row is not None and {"question", "answer"} <= set(map(field_of, row.values))
 
 

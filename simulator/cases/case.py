@@ -11,7 +11,15 @@ from pydantic import JsonValue
 from simulator.cases.dialogues import columns_of_turns, is_dialogue
 from simulator.cases.fields import READERS, FileCell, read_cell, text
 from simulator.cases.formats import choice_rows
-from simulator.cases.headings import COLUMNS, field_of, has_choices, has_question, is_empty, is_missing
+from simulator.cases.headings import (
+    COLUMNS,
+    field_of,
+    has_choices,
+    has_question,
+    is_empty,
+    is_missing,
+    takes_columns,
+)
 from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, both, printable, quote
@@ -143,8 +151,12 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
     every = [name for name in COLUMNS["question"] if name != "text"]
     names = both(", ".join(filter(str.isascii, every)), ", ".join(every))
     example = next((column for column in columns if not field_of(column)), "...")
-    what = _(
-        'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.',
+    text = _(
+        'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.'
+    )
+    if not takes_columns():
+        text = _("no question column. Found: {columns}. Rename one of them in the file to one of: {names}.")
+    what = text.format(
         columns=tuple(map(quote, columns[:20])),
         names=names,
         example=printable(f"question={example}"),

@@ -13,7 +13,9 @@ reader in `fields.READERS` and the field of `Case`.
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
@@ -25,6 +27,23 @@ from pydantic import JsonValue
 # The columns by the fields of a case, and the words in them.
 NAMES = tomllib.loads(Path(__file__).with_name("headings.toml").read_text(encoding="utf-8"))
 COLUMNS: dict[str, tuple[str, ...]] = {field: tuple(names) for field, names in NAMES["case"].items()}
+
+_TAKES_COLUMNS = ContextVar("takes_columns", default=True)
+
+
+def takes_columns() -> bool:
+    """Whether --columns can say what a file's columns are, so that advice may name it."""
+    return _TAKES_COLUMNS.get()
+
+
+@contextmanager
+def without_columns() -> Iterator[None]:
+    """Reads a file for a command without --columns: the columns have to be renamed in it."""
+    before = _TAKES_COLUMNS.set(False)
+    try:
+        yield
+    finally:
+        _TAKES_COLUMNS.reset(before)
 
 
 def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:

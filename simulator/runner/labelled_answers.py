@@ -34,7 +34,7 @@ from pydantic import JsonValue
 from simulator.cases.case import case_of
 from simulator.cases.cases import read_cases
 from simulator.cases.files import files_of, read_bytes
-from simulator.cases.headings import field_of, has_question, is_empty, is_extra
+from simulator.cases.headings import field_of, has_question, is_empty, is_extra, without_columns
 from simulator.cases.logs import rated_rows
 from simulator.cases.row import Row, RowFault
 from simulator.cases.rows import read_rows
@@ -102,12 +102,13 @@ def read_labels(path: str | Path) -> LabelFile:
     CaseFileError, with the line, for an invalid row.
     """
     path = Path(path)
-    cases: Sequence[Case] = read_cases(path)
-    rows = list(read_rows(path, has_question))
-    # A log is read as one case per conversation, but people rate answers: each rated answer is a row.
-    if any("recorded" in row.values for row in rows) and (rated := rated_rows(path)):
-        rows = rated
-        cases = [case_of(path, row, str(row.line)) for row in rows]
+    with without_columns():
+        cases: Sequence[Case] = read_cases(path)
+        rows = list(read_rows(path, has_question))
+        # A log is read as one case per conversation, but people rate answers: each rated answer is a row.
+        if any("recorded" in row.values for row in rows) and (rated := rated_rows(path)):
+            rows = rated
+            cases = [case_of(path, row, str(row.line)) for row in rows]
     answers = tuple(_labelled(path, case, row) for case, row in zip(cases, rows, strict=True))
     if not any(answer.labels for answer in answers):
         msg = _('{path}: it has no labels; add "labels": {{"NAME": number}} or a column.', path=path)

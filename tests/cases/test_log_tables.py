@@ -164,7 +164,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "names of the desk": (
         {"会話番": CALLS, "発言者名": ["お客様", "佐藤", "お客様", "鈴木", "お客様", "佐藤"], "本文": TEXTS},
-        '--columns "id=...,role=発言者名,text=本文,agent=佐藤|鈴木"',
+        '--columns "id=会話番,role=発言者名,text=本文,agent=佐藤|鈴木"',
+    ),
+    "dates longer than the texts": (
+        {
+            "case": ["A1", "A1", "A2", "A2"],
+            "who": ["Customer", "Anna", "Customer", "Ben"],
+            "what": ["How much?", "5 yen.", "Can I cancel?", "Yes, you can."],
+            "when": [f"2026/1/5 09:0{minute}:00" for minute in range(4)],
+        },
+        '--columns "id=case,role=who,text=what,time=when,agent=Anna|Ben"',
+    ),
+    "dates by their usual name": (
+        {
+            "case": ["A1", "A1", "A2", "A2"],
+            "who": ["1", "2", "1", "2"],
+            "what": ["How much?", "5 yen.", "Can I cancel?", "Yes, you can."],
+            "time": [f"2026-01-05T09:0{minute}:00.000Z" for minute in range(4)],
+            "logged": [f"Mon, Jan {day} 2026 at half past nine" for day in range(5, 9)],
+        },
+        '--columns "id=case,role=who,text=what,time=time,user=1,assistant=2"',
     ),
     "two texts": (
         {"番": CALLS, "担当区分": SIDES, "原文": TEXTS, "整形文": [f"{text}。" for text in TEXTS]},
@@ -204,6 +223,21 @@ def test_what_cannot_be_told_is_refused_with_what_to_write(kind: str, command: C
         f" for example: {line}"
     )
     assert command("--adapter", "recorded", "--cases", name, "--offline").code == 2
+
+
+def test_where_columns_cannot_be_named_they_are_to_be_renamed(command: Command) -> None:
+    """`calibrate` and `thresholds` have no --columns: what they advise can be done."""
+    columns, _line = REFUSED["codes"]
+    log = written("log.csv", **columns)
+    table = written("table.csv", wording=TEXTS, answer=TEXTS)
+    for name, advice in ((log, "rename the columns in the file to conversation_id, role and text"),
+                         (table, "Rename one of them in the file to one of: ")):  # fmt: skip
+        for line in (("calibrate", name, "--judge", "turn", "--label", "good"),
+                     ("thresholds", "suggest", name, "--judges", "rougeL")):  # fmt: skip
+            done = command(*line, "--offline")
+            assert done.code == 2
+            assert advice in done.err
+            assert "--columns" not in done.err
 
 
 @pytest.mark.parametrize(

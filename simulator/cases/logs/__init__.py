@@ -31,7 +31,7 @@ from typing import Any
 from simulator.cases.dialogues import LogTalk, decoded, objects, row_of
 from simulator.cases.files import files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
-from simulator.cases.headings import MESSAGE_HEADINGS
+from simulator.cases.headings import MESSAGE_HEADINGS, takes_columns
 from simulator.cases.logs import langfuse, messages, table
 from simulator.cases.logs.talks import Skipped, talks_in
 from simulator.cases.row import MAX_CELL, CutOff, LeftOut, Row, RowFault
@@ -184,21 +184,31 @@ def _table(file: Path, head: list[Any], *, is_named: bool, is_alone: bool) -> Fo
     try:
         layout = table.layout_of(rows)
     except table.Unclear as error:
-        what = _(
+        unclear = _(
             "{path}: it looks like a log of conversations, and which column holds what is not clear; say so,"
-            " for example: {columns}",
-            path=file, columns=error.columns,
-        )  # fmt: skip
+            " for example: {columns}"
+        )
+        if not takes_columns():
+            unclear = _(
+                "{path}: it looks like a log of conversations, and which column holds what is not clear;"
+                " rename the columns in the file to conversation_id, role and text, and who speaks to user"
+                " and agent."
+            )
+        what = unclear.format(path=file, columns=table.option(error.columns))
         if is_alone:
             raise CaseFileError(what) from None
         _tell(what)
         return None
     if layout:
-        what = _(
-            "{path}: columns recognized by their contents; if that is wrong, change this: {columns}",
-            path=file, columns=table.option(layout.columns),
-        )  # fmt: skip
-        _tell(what)
+        recognized = _(
+            "{path}: columns recognized by their contents; if that is wrong, change this: {columns}"
+        )
+        if not takes_columns():
+            recognized = _(
+                "{path}: columns recognized by their contents; if that is wrong, rename the columns in the"
+                " file to conversation_id, role and text."
+            )
+        _tell(recognized.format(path=file, columns=table.option(layout.columns)))
         return _table_of(layout, rows)
     return TABLE if is_named else None
 

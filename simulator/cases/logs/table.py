@@ -59,9 +59,9 @@ class LogLayout(NamedTuple):
 
 
 class Unclear(Exception):
-    """A table that looks like a log, but that does not say enough; `columns` is an option to write."""
+    """A table that looks like a log, but that does not say enough; `columns` are those that it may have."""
 
-    def __init__(self, columns: str) -> None:
+    def __init__(self, columns: Mapping[str, str]) -> None:
         super().__init__()
         self.columns = columns
 
@@ -179,7 +179,14 @@ _OF_QUESTIONS = frozenset({
     "references", "answer", "choices", "label", "answerable", "goal", "facts", "script", "recorded",
     "history",
 })  # fmt: skip
-_DATE = re.compile(r"\d{4}[-/年.]\d{1,2}[-/月.]\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}:\d\d")
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+# What dates and times begin with: 2026-01-05, 5/1/2026, 9:05, 1月5日, Mon, Jan 5, 5 January.
+_DATE = re.compile(
+    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
+    r"(?:\d{4}[-/年.]\d{1,2}[-/月.]\d{1,2}|\d{1,2}([/.])\d{1,2}\1\d{2,4}|\d{1,2}:\d\d|\d{1,2}月\d{1,2}日"
+    rf"|{_MONTH}\s+\d{{1,2}}\b|\d{{1,2}}[ -]{_MONTH}(?:\W|$))",
+    re.IGNORECASE,
+)
 # What a name of a conversation looks like, apart from measured values.
 _HAS_DIGIT, _MEASURED = re.compile(r"\d"), re.compile(r"[-+]?\d*[.,]\d+%?|-\d+|\d+%")
 # A text that somebody wrote has kana, or several words.
@@ -280,7 +287,7 @@ def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
         and (len(said) < _FEW_TEXTS or asked <= _MOST_ASKING * len(said))
     )
     if not is_clear:
-        raise Unclear(option(chosen))
+        raise Unclear(chosen | _time(columns, by_name, chosen))
     return LogLayout(_others(columns, by_name, chosen) | chosen)
 
 
@@ -355,21 +362,52 @@ def _others(
     return others
 
 
+def _time(
+    columns: Sequence[_Column], by_name: Mapping[str, str], chosen: Mapping[str, str]
+) -> dict[str, str]:
+    """The column of when a line was said, if there is one."""
+    return {field: name for field, name in _others(columns, by_name, chosen).items() if field == "time"}
+
+
 def _look_for_speakers(columns: Sequence[_Column], by_name: Mapping[str, str]) -> None:
     """Raises Unclear for a table with lines by speakers whose words are not known, or by nobody."""
-    text = by_name.get("text") or max(columns, key=_length, default=_Column("", ())).name
+    text = _likely_text(columns, by_name)
     for column in columns:
         is_hinted = _hints(column.name, _OF_SPEAKERS) or column.field == "role"
         if not is_hinted or not column.is_full or column.name == text:
             continue
         roles, unknown = known_words(column.filled)
-        example = {"id": by_name.get("id", "..."), "role": column.name, "text": text}
         if "user" in roles and unknown:
-            raise Unclear(option(example | {"agent": _words(unknown)}))
-        if 1 < len(unknown) <= _MOST_WORDS and max(map(len, unknown)) <= _LONGEST_WORD:
-            raise Unclear(option(example | {"user": unknown[0], "assistant": _words(unknown[1:])}))
+            codes = {"agent": _words(unknown)}
+            spoken = [speaker(word, {ANYBODY: "agent"}) for word in column.texts]
+        elif 1 < len(unknown) <= _MOST_WORDS and max(map(len, unknown)) <= _LONGEST_WORD:
+            codes = {"user": unknown[0], "assistant": _words(unknown[1:])}
+            spoken = [
+                speaker(word, {unknown[0].casefold(): "user", ANYBODY: "agent"}) for word in column.texts
+            ]
+        else:
+            continue
+        ids = _ids([other for other in columns if other.name not in (column.name, text)], spoken, by_name)
+        finest = max(ids, key=lambda id_: len(set(id_.texts)), default=None)
+        id_ = finest.name if finest else by_name.get("id", "...")
+        chosen = {"id": id_, "role": column.name, "text": text}
+        raise Unclear(chosen | _time(columns, by_name, chosen) | codes)
     if {"id", "text"} <= by_name.keys() and "role" not in by_name:
-        raise Unclear(option({"id": by_name["id"], "text": text, "user": ANYBODY}))
+        raise Unclear({"id": by_name["id"], "text": text, "user": ANYBODY})
+
+
+def _likely_text(columns: Sequence[_Column], by_name: Mapping[str, str]) -> str:
+    """The column with the usual name of a text, else the longest that people wrote; none of dates."""
+    others = [
+        column for column in columns
+        if not column.is_time and column.field != "time" and column.share(str.isdecimal) < 1
+    ]  # fmt: skip
+    likely = max(
+        others,
+        key=lambda column: (column.name == by_name.get("text"), column.is_text, _length(column)),
+        default=None,
+    )
+    return likely.name if likely else "..."
 
 
 def _words(words: Sequence[str]) -> str:
