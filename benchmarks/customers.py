@@ -321,7 +321,10 @@ def main(arguments: Iterable[str] | None = None) -> int:
     if options.prompts:
         return 0
     if not options.run and not DATA.is_dir():
-        print(f"simulator           skipped: no corpora in {DATA.name}/ (set REHEARSAL_BENCH_DATA)")
+        print(
+            f"simulator           skipped: no corpora; put asdc/, mtrag_un/ or tau2_banking/ into {DATA}"
+            " (or set REHEARSAL_BENCH_DATA)."
+        )
         return 0
     with tempfile.TemporaryDirectory() as folder:
         flags = {name: getattr(options, name) for name in ("turns", "user_model", "offline", "timeout")}

@@ -165,14 +165,16 @@ def read(path: Path) -> list[Row]:
 def main(data: Path = DATA) -> None:
     """One line per set: Spearman's rho and AUROC, ours and the plainer count on the same rows."""
     if not data.is_dir():
-        print(f"lexical validity    skipped: no label sets in {data.name}/ (set REHEARSAL_BENCH_DATA)")
+        print(
+            f"lexical validity    skipped: no label sets; put them into {data} (or set REHEARSAL_BENCH_DATA)."
+        )
         return
     print(f"{'lexical validity':26}{'rows':>6}{'rho':>8}{'plain':>8}{'AUROC':>8}{'plain':>8}")
     for each in SETS:
         if (data / each.file).is_file():
             print(line(each, rows_of(each, data)))
         else:
-            print(f"{each.name:26}skipped: the file is not there")
+            print(f"{each.name:26}skipped: not there; put it into {(data / each.file).parent}")
     if (data / EVOUNA.file).is_file():
         print("\n".join(lines_of_text_metrics(rows_of(EVOUNA, data))))
 

@@ -124,7 +124,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     pairs = pairwise_validity.pair_files(options.data, options.set) if options.data.is_dir() else []
     if not files and not pairs:
         print(
-            f"validity            skipped: no label sets in {options.data.name}/ (set REHEARSAL_BENCH_DATA)"
+            "validity            skipped: no label sets; put judge_labels_*.jsonl or pairwise_*.jsonl into"
+            f" {options.data} (or set REHEARSAL_BENCH_DATA)."
         )
         return
     bench, started = Bench(settings, options.limit), time.perf_counter()
