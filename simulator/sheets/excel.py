@@ -397,7 +397,7 @@ class _WorkbookPainter:
         for place, width in enumerate(_BLOCK):
             sheet.set_column(place, place, width)
         heading = {"bold": True, "text_wrap": True, "bg_color": HEADINGS["program"]}
-        for number, cells in enumerate(_block_rows(worksheet)):
+        for number, cells in enumerate(_block_rows(worksheet, self.language)):
             texts = [cell_text(cell.text, LONGEST) for cell in cells]
             widths = _BLOCK if len(cells) > 1 else (sum(_BLOCK),)
             lines = zip(texts, widths, strict=True)
@@ -580,12 +580,14 @@ class _WorkbookPainter:
             sheet.write_string(*place, str(value), form)
 
 
-def _block_rows(worksheet: Worksheet) -> Iterator[list[SheetCell]]:
+def _block_rows(worksheet: Worksheet, language: Language) -> Iterator[list[SheetCell]]:
     """The conversations below each other: a heading in one cell, then the three cells of each turn."""
     turns = max(turn_of(column.key) for column in worksheet.columns)
     for row in worksheet.rows:
-        ending = " ".join(filter(None, (row.cell("score").text, row.cell("ended").text)))
-        yield [SheetCell(" · ".join(filter(None, (*row.cell("config").text.splitlines(), ending))))]
+        score = row.cell("score")
+        points = score.text if score.number is None else shown(_("{n} of 100", n=score.text), language)
+        parts = (*row.cell("config").text.splitlines(), points, row.cell("ended").text)
+        yield [SheetCell(" · ".join(filter(None, parts)))]
         for turn in range(1, turns + 1):
             cells = [row.cell(f"{key}{turn}") for key in TURN_COLUMNS]
             if any(cell.text for cell in cells):

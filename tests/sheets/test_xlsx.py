@@ -203,6 +203,11 @@ def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
     sheet = next(s for s in openpyxl.load_workbook(path).worksheets if s.title.endswith("（印刷用）"))
     turns = next(m for m in made if m.name == "conversations").rows[0]
 
+    # The heading is one cell across the block, wrapped: nothing of it is cut.
+    heading = sheet["A1"]
+    assert "A1:C1" in {merged.coord for merged in sheet.merged_cells.ranges}
+    assert heading.alignment.wrap_text
+    assert str(heading.value).endswith(" · 90点 · 納得して終了")
     assert [cell.value for cell in sheet[2]][:2] == [
         turns.cells["user1"].text,
         turns.cells["assistant1"].text,
