@@ -42,7 +42,8 @@ story: $(READY)
 drill: $(READY)
 	@$(SPOKEN) $(BIN)/python -m benchmarks.drill
 
-# In the order of their folders: a file of one long test would otherwise come last, with one core idle.
+# In the order of their folders: a file of one long test would otherwise come last, with one core idle. Three at
+# once on two cores, because many tests wait for servers and browsers.
 test: $(DEV)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
 	scripts/without-lab

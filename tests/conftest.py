@@ -59,6 +59,7 @@ OF_THE_LAB = {
         "test_lines_that_cannot_be_read_are_counted_and_named[calibrate]",
         "test_a_log_that_was_cut_off_is_refused[calibrate",
     ),
+    "tests/cases/test_log_tables.py": ("test_where_columns_cannot_be_named",),
     "tests/cli/test_dataset_pages.py": ("",),
     "tests/cli/test_evaluate.py": (
         "test_judges_fit_the_data[more5-label]", "test_judges_fit_the_data[more6-choice]",
