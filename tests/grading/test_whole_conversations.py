@@ -253,7 +253,7 @@ async def test_without_a_model_it_is_skipped_and_without_any_answer_it_is_the_lo
     lowest, nothing = await graded(silent)
     partly, asked = await graded(silent.model_copy(update={"turns": (a_turn(1), failing())}))
 
-    assert (skipped.state, "conversation" in skipped.reason) == ("skipped", True)
+    assert (skipped.state, "会話全体" in skipped.reason) == ("skipped", True)
     assert (lowest.value, lowest.by_rule, nothing) == (0, True, None)
     assert (partly.state, "timeout" in asked["messages"][1]["content"]) == ("scored", True)
 
