@@ -705,7 +705,7 @@ def load_settings(
     A flag that is None, False or empty was not given; 0 was. Raises InputError, in one line that calls the
     value as it was given: `--retest 2: must be at most 1.` or `retest in rehearsal.toml: 2: ...`.
     """
-    # click fills every option: None, False and empty mean that it was not typed.
+    # The command line fills every option: None, False and empty mean that it was not typed.
     given = {
         key: value
         for key, value in flags.items()
