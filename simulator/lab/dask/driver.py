@@ -140,8 +140,20 @@ class Cluster:
                 raise InputError(msg)
 
     async def play(self, address: str, batch: Batch) -> Played:
-        """How a batch ended on this worker or, once that is gone, on another one."""
+        """How a batch ended on this worker or, once that is gone, on another one. Raises RehearsalError."""
+        from distributed.client import FutureCancelledError
+        from distributed.comm.core import CommClosedError
 
+        try:
+            return await self._played(address, batch)
+        except (FutureCancelledError, CommClosedError):
+            msg = _(
+                "the scheduler at {address} is lost; any engine can finish the run.",
+                address=DaskSettings.of(self.context.settings).scheduler or LOCAL,
+            )
+            raise RehearsalError(msg) from None
+
+    async def _played(self, address: str, batch: Batch) -> Played:
         def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
             from simulator.lab.dask.worker import play
@@ -150,7 +162,6 @@ class Cluster:
 
         import dask
         from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
 
         # Dask counts workers that died while they had this task; here those that came without the run.
         lost, most = 0, dask.config.get("distributed.scheduler.allowed-failures")
@@ -167,12 +178,6 @@ class Cluster:
                 raise RehearsalError(
                     _("a worker cannot load the program ({why})", why=_brief(error))
                 ) from None
-            except FutureCancelledError:
-                msg = _(
-                    "the scheduler at {address} is lost; any engine can finish the run.",
-                    address=DaskSettings.of(self.context.settings).scheduler or LOCAL,
-                )
-                raise RehearsalError(msg) from None
             finally:  # no worker goes on when nobody waits for it
                 future.release()
             if played is not None:

@@ -1,5 +1,7 @@
 """A scheduler and workers as processes of their own, over loopback; runs here and there to be compared."""
 
+import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -8,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
@@ -93,6 +95,53 @@ class Machines:
         for process in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
             kill(process)
         self.workers, self.scheduler = [], None
+
+
+class FailingProxy:
+    """Stands between a client and a scheduler; drops both at a request after so many such."""
+
+    def __init__(self, scheduler: str, request: bytes, allowed: int) -> None:
+        """Listens once it is entered."""
+        host, port = scheduler.removeprefix("tcp://").split(":")
+        self.scheduler, self.request, self.left = (host, int(port)), request, allowed
+        self.address = ""
+        self._open: list[asyncio.StreamWriter] = []
+
+    async def __aenter__(self) -> Self:
+        """At a free port."""
+        self._server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        self.address = f"tcp://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nobody gets through any more."""
+        self._drop()
+
+    async def _carry(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
+        scheduler, to_scheduler = await asyncio.open_connection(*self.scheduler)
+        self._open += [to_client, to_scheduler]
+        await asyncio.gather(
+            self._copy(client, to_scheduler, self.request), self._copy(scheduler, to_client, None)
+        )
+
+    async def _copy(
+        self, source: asyncio.StreamReader, target: asyncio.StreamWriter, request: bytes | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := await source.read(65536):
+                if request is not None and request in chunk:
+                    self.left -= 1
+                    if self.left < 0:
+                        self._drop()
+                        return
+                target.write(chunk)
+                await target.drain()
+        target.close()
+
+    def _drop(self) -> None:
+        self._server.close()
+        for writer in self._open:
+            writer.transport.abort()
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
