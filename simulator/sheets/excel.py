@@ -465,6 +465,8 @@ class _WorkbookPainter:
             settings["num_format"] = number_format or day
         if column.kind == "date" or (number_format and column.kind != "number"):
             settings["align"] = "left"  # among texts
+        elif number_format:
+            settings |= {"align": "right", "indent": 1}  # apart from the text of the next column
         if text.lstrip(" \u3000").startswith(_FORMULA):
             settings["quote_prefix"] = True
         if is_link:

@@ -196,6 +196,15 @@ def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
     assert pages <= 8
 
 
+def test_a_number_stands_apart_from_the_text_beside_it(tmp_path: Path) -> None:
+    """Of a fix, "1" and "New" are two cells, also to the eye."""
+    book: Any = openpyxl.load_workbook(excel.write(worksheets(report_context("en")), tmp_path / "a.xlsx"))
+    rank, state = (next(c for c in book["Fixes"][1] if c.value == title) for title in ("Rank", "This run"))
+
+    assert state.column == rank.column + 1
+    assert book["Fixes"].cell(2, rank.column).alignment.indent == 1
+
+
 def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
     """Below each other on a worksheet of their own, which is read as nobody's."""
     made = worksheets(report_context("ja"))
