@@ -22,7 +22,7 @@ from simulator.cases.headings import (
 )
 from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, both, printable, quote
+from simulator.core.messages import _, both, printable, quote, sentences
 from simulator.core.types import Answer, Case, ChatMessage, Language
 from simulator.text.typography import language_of
 
@@ -149,18 +149,18 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
         return RowFault(path, row, what)
     columns = list(row.values)
     every = [name for name in COLUMNS["question"] if name != "text"]
-    names = both(", ".join(filter(str.isascii, every)), ", ".join(every))
-    example = next((column for column in columns if not field_of(column)), "...")
-    text = _(
-        'no question column. Found: {columns}. Write --columns "{example}", or name one of them: {names}.'
-    )
-    if not takes_columns():
-        text = _("no question column. Found: {columns}. Rename one of them in the file to one of: {names}.")
-    what = text.format(
+    what = _(
+        "no question column. Found: {columns}. Rename one of them in the file to one of: {names}.",
         columns=tuple(map(quote, columns[:20])),
-        names=names,
-        example=printable(f"question={example}"),
+        names=both(", ".join(filter(str.isascii, every)), ", ".join(every)),
     )
+    if len(columns) == 1 and row.cells:
+        what = sentences(what, _("The first line has to name the columns, with commas between them."))
+    elif takes_columns():
+        # What is a list or an object in JSON is no question.
+        texts = (name for name, value in row.values.items() if isinstance(value, str) and not field_of(name))
+        option = printable(f"question={next(texts, '...')}")
+        what = sentences(what, _('Or write --columns "{columns}".', columns=option))
     return RowFault(path, row._replace(line=row.line if row.heading is None else row.heading), what)
 
 

@@ -41,7 +41,12 @@ def readable_or_error(path: Path, kind: str, package: str = "") -> Iterator[None
             )
             raise InputError(msg) from None
         why = printable(str(error) or type(error).__name__)[:100]
-        msg = _("{path}: not a readable {kind} file ({why}); save it again.", path=path, kind=kind, why=why)
+        msg = _(
+            "{path}: not a readable {kind} file ({why}); export it again from the program that made it.",
+            path=path,
+            kind=kind,
+            why=why,
+        )
         raise CaseFileError(msg) from None
 
 

@@ -209,7 +209,7 @@ def read_columns(value: Any) -> Any:
     for item in pairs:
         ours, equals, theirs = (part.strip() for part in item.partition("="))
         if not (ours and equals and theirs):
-            msg = _("'{item}' is not CASE=FILE; write references=answer, our column first", item=item)
+            msg = _("'{item}' is not OURS=HEADING; write references=answer, our column first", item=item)
             raise ValueError(msg)
         columns[ours] = theirs
     return columns
@@ -381,7 +381,7 @@ class Settings(BaseModel):
     columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = BOT.setting(
         "Which column of your file holds which field: references=answer; repeatable.",
         {},
-        shape="CASE=FILE,...",
+        shape="OURS=HEADING,...",
     )
     repeats: Annotated[int, Field(ge=1, le=100)] = BOT.setting(
         "How often each customer asks each question.", 1

@@ -174,13 +174,14 @@ def test_unused_columns(tmp_path: Path) -> None:
     ("text", "message"),
     [
         (
-            "問,正解\na,b\n",
-            "line 1: no question column. Found: '問', '正解'. Write --columns \"question=問\", or name one"
-            " of them: question, user_input, query",
+            "\n問,正解\n料金は?,4180円\n",
+            "line 2: no question column. Found: '問', '正解'. Rename one of them in the file to one of:"
+            ' question, user_input, query, input, prompt. Or write --columns "question=問".',
         ),
         (
-            "\n問,答\n料金は?,4180円\n",
-            "line 2: no question column. Found: '問', '答'. Write --columns \"question=問\"",
+            "How much?\nWhen?\n",
+            "line 1: no question column. Found: 'How much?'. Rename one of them in the file to one of:"
+            " question, user_input, query, input, prompt. The first line has to name the columns, with",
         ),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),

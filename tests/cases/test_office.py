@@ -107,7 +107,7 @@ def test_broken_files(tmp_path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
     with pytest.raises(
-        CaseFileError, match=r"a\.pdf: not a readable PDF file \(.*\); save it again"
+        CaseFileError, match=r"a\.pdf: not a readable PDF file \(.*\); export it again"
     ) as caught:
         pdf_document(path)
     assert str(caught.value).isprintable()
