@@ -42,9 +42,9 @@ from simulator.core.types import (
     Score,
     Turn,
 )
+from simulator.lab.judging.agreement import auroc
 from simulator.lab.likeness.lines import customer_messages, line_length
 from simulator.models.pricing import Ledger
-from simulator.results.agreement import auroc
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform

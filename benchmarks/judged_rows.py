@@ -28,8 +28,8 @@ from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import form_path
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
+from simulator.lab.judging.agreement import quadratic_kappa
 from simulator.models.pricing import Ledger
-from simulator.results.agreement import quadratic_kappa
 from simulator.results.articles import Shelf
 from simulator.runner.context import RunContext
 

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks import DATA
 from simulator.extending import metrics
 from simulator.grading.lexical import INVENTED, agreement
-from simulator.results.agreement import auroc, spearman
+from simulator.lab.judging.agreement import auroc, spearman
 from simulator.text.figures import differing
 from simulator.text.overlap import coverage
 from simulator.text.segments import tokens

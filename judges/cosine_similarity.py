@@ -3,6 +3,7 @@
 from simulator.extending import Embed, GradingContext, Score
 
 from ._angle import cosine_of
+from ._text_metrics import TEXTS
 
 SCALE = (0, 1)
 
@@ -12,9 +13,9 @@ async def cosine_similarity(context: GradingContext, embed: Embed, references: t
 
     a·b / (|a| |b|), for thresholds per output. Needs a reference of the very turn; skipped without one.
     """
-    wanted = references or context.references
+    language, wanted = context.case.language, references or context.references
     if not wanted:
-        return Score(state="skipped", reason=f"no reference for turn {context.turn.index}")
+        return Score(state="skipped", reason=TEXTS(language, "no_reference", turn=str(context.turn.index)))
     answer, *others = await embed([context.turn.answer.text, *wanted])
     near = max(0.0, *(cosine_of(answer, other) for other in others))
-    return Score(state="scored", value=near, raw=near, reason=f"cosine {near:.2f}")
+    return Score(state="scored", value=near, raw=near, reason=TEXTS(language, "cosine", value=f"{near:.2f}"))

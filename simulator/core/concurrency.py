@@ -148,10 +148,7 @@ class _Call(NamedTuple):
 
 
 def _work_off(loop: asyncio.AbstractEventLoop, calls: list[_Call]) -> None:
-    """Makes the calls for which somebody waits still, and settles them back in their loop.
-
-    The context of the caller goes with each call, so that `JUDGE` says who spends what there, too.
-    """
+    """Makes the calls for which somebody waits still, and settles them back in their loop."""
     # Cancelled meanwhile: nobody waits for it.
     settled = [call.settled() for call in calls if not call.outcome.done()]
 

@@ -1048,7 +1048,6 @@ class Results(Value):
     scores: Annotated[Scores, BeforeValidator(_scores)] = ScoreTuple()
     spending: dict[str, Spending] = {}
     usage: dict[str, dict[str, Spending]] = {}  # the same by role and model
-    judging: dict[str, Spending] = {}  # and of what was spent on grades, by judge
     verdicts: tuple[HumanVerdict, ...] = ()
     disputes: tuple[Dispute, ...] = ()
     notes: dict[str, JsonValue] = {}

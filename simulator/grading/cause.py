@@ -32,11 +32,8 @@ from simulator.core.templates import (
 from simulator.core.types import GradingContext, Language, Passage, Value
 from simulator.grading.rubric import LONGEST_MATERIAL, earlier_lines, within
 from simulator.models.client import Model
-from simulator.models.pricing import JUDGE
 from simulator.text.segments import normalise
 
-# What the calls are counted under, beside the judges: `usage` and the cost of a run have a row of that name.
-NAME = "cause"
 # Articles beside the retrieved ones that a model is shown, and characters of a reason that are kept.
 NEAREST, LONGEST_REASON = 4, 400
 JudgedName = Literal[
@@ -198,7 +195,6 @@ class CauseJudge:
 
         Any other failure of the model costs this answer alone.
         """
-        JUDGE.set(NAME)
         try:
             reply = await self.model.ask(
                 self.prompt.messages(material),

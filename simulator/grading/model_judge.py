@@ -59,7 +59,6 @@ from simulator.grading.rubric import (
     within,
 )
 from simulator.models.client import Messages, Model
-from simulator.models.pricing import JUDGE
 from simulator.models.reading import parse_parts, parse_reply
 from simulator.text.normalise import is_quoted_from
 
@@ -109,7 +108,6 @@ class ModelJudge:
     async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
         # For the ledger: what this task spends from here on is spent on these judges.
-        JUDGE.set(",".join(map(self._name, self.rubrics)))
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
         ruled = {r.name: by_rule(r, context, self.frame, self._name(r)) for r in open_rubrics}
         asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]

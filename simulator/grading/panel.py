@@ -31,7 +31,7 @@ from simulator.core.templates import stable_int
 from simulator.core.titles import title
 from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
 from simulator.grading.rubric import PromptFrame, Rubric, grades_whole
-from simulator.models.pricing import JUDGE, BudgetSpent
+from simulator.models.pricing import BudgetSpent
 
 # Characters of a malformed reply that are stored with the failed score.
 KEPT_REPLY = 2000
@@ -211,7 +211,6 @@ class FunctionJudge:
         """The one score, unless it is done."""
         if self.name in done:
             return []
-        JUDGE.set(self.name)
         material = {"references": context.references, "passages": context.turn.answer.passages}
         evidence = {key: value for key, value in material.items() if key in self.parameters}
         # Asked for and not there: the function is not called, so that it need not check.

@@ -23,12 +23,9 @@ from simulator.core.templates import Prompts, quote, request, seal_of
 from simulator.core.types import GradingContext, Language
 from simulator.grading.desk import LONGEST, MOST_CLAUSES, MOST_EXAMPLES, Clause, DeskExample, DeskRules
 from simulator.models.client import Model
-from simulator.models.pricing import JUDGE
 from simulator.privacy.redactor import Redactor
 from simulator.text.segments import normalise
 
-# What the call is counted under.
-NAME = "learn"
 # As many disagreements and agreements are shown, and so many characters of each text.
 MOST_DIFFERING, MOST_AGREED, LONGEST_TEXT = 40, 12, 1200
 # From this share of common pairs of characters on, two clauses say the same; from this share of common
@@ -187,7 +184,6 @@ async def propose(
     language: Language,
 ) -> Proposed:
     """What the model proposes, checked. Raises ModelFailure."""
-    JUDGE.set(NAME)
     prompt, differing, agreed = ProposalPrompt(), differing[:MOST_DIFFERING], agreed[:MOST_AGREED]
     messages = prompt.messages(differing, agreed, desk, guidelines, language)
     reply = await model.ask(messages, Proposal, prompt.prompts.again(language), seed=seed)

@@ -19,10 +19,7 @@ from simulator.core.replies import Reply, Text
 from simulator.core.templates import LANGUAGES, Prompts, fingerprint, quote, request, seal_of, stable_int
 from simulator.core.types import Language
 from simulator.models.client import Model
-from simulator.models.pricing import JUDGE
 
-# What the calls are counted under, beside the judges.
-NAME = "same_fault"
 # Characters of an answer that are shown: what comes after is rarely what is objected to.
 LONGEST = 4_000
 # With the first answers of so many faults of its question an answer is compared, and each of these with so
@@ -99,7 +96,6 @@ class SameFaultJudge:
 
         Raises AccessDenied, Outage and BudgetSpent.
         """
-        JUDGE.set(NAME)
         try:
             reply = await self.model.ask(
                 self.prompt.messages(first, second, language),

@@ -37,12 +37,8 @@ from simulator.core.messages import Message, _
 from simulator.core.settings import Price, Settings, TokenPrices, dollars, missing_price
 from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
-__all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
+__all__ = ["BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
 
-# The judge that the calls of this task are made for; for several in one call, all: "relevance,fluency". A
-# context variable, since a call passes through five layers that need not know of judges; tasks and threads
-# inherit it.
-JUDGE: ContextVar[str] = ContextVar("judge", default="")
 # What the calls of this task have cost, in a list so that the tasks it starts add to the same sum.
 METER: ContextVar[list[float]] = ContextVar("meter", default=[0.0])  # noqa: B039 - a sum of what nobody asks for
 # The most tokens that a reply is expected to have, or twice the longest one so far if that is more: what a

@@ -13,8 +13,14 @@ and takes the normal approximation only where there are too many to count.
 from collections.abc import Sequence
 from math import comb, sqrt
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-from simulator.results.agreement import average_ranks
+import numpy as np
+
+from simulator.results.intervals import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # What is less likely than this by chance counts as a change.
 ALPHA = 0.05
@@ -26,6 +32,13 @@ _PLACES = 9
 EXACT_DIFFERENCES = 25
 
 
+def average_ranks(values: "ArrayLike") -> Floats:
+    """Ranks from 1 upwards; equal values share the mean of their ranks: 3, 1, 1, 2 are 4, 1.5, 1.5, 3."""
+    _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
+    means: Floats = np.cumsum(sizes) - (sizes - 1) / 2
+    return means[group]
+
+
 def wilcoxon(differences: Sequence[float]) -> float:
     """The two-sided p of Wilcoxon's signed-rank test (1945); 1 when nothing differs.
 
@@ -33,8 +46,6 @@ def wilcoxon(differences: Sequence[float]) -> float:
     ranks. Exact up to 25 differences other than zero, ties included; above, normal without continuity
     correction, its variance from the very ranks, which corrects for ties and zeros.
     """
-    import numpy as np
-
     # 0.6 - 0.4 and 0.8 - 0.6 are the same difference.
     values = np.round(np.asarray(differences, dtype=float), _PLACES)
     signed = values != 0

@@ -110,7 +110,6 @@ def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Result
         scores=scores,
         spending={role: spending for (role,), spending in _spending(file, "role")},
         usage=usage,
-        judging={judge: spending for (judge,), spending in _spending(file, "judge") if judge},
         verdicts=newest_verdicts(file),
         notes={key.removeprefix("note:"): json.loads(body) for key, body in notes},
         articles=tuple(

@@ -57,7 +57,6 @@ from simulator.core.types import (
     Utterance,
     Value,
 )
-from simulator.models.pricing import JUDGE
 from simulator.storage import schema
 from simulator.storage.results import (
     RunReader,
@@ -251,8 +250,8 @@ class RunFile:
     def save_call(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
         """Saves an answered model call, which is committed no later than what it led to."""
         tokens = usage.tokens_in, usage.tokens_out
-        row = (role, usage.model, *tokens, cached, cost_usd, JUDGE.get(), usage.tokens_cached)
-        self._write("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
+        row = (role, usage.model, *tokens, cached, cost_usd, usage.tokens_cached)
+        self._write("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)", [row])
 
     def save_articles(self, articles: Iterable[StoredArticle]) -> None:
         """Saves the bot's articles; their texts only up to `MOST_PACKED` bytes together."""

@@ -5,8 +5,8 @@
                      last answer, the `user_model` where several play, and how it ended
     turns            the customer's line and the answer, both as JSON; an answer that is NULL has not come yet
     scores           one row for each judge of each turn, as JSON; the whole conversation's with its last turn
-    calls            one row for each call of a model: what it was for, for which judge, its tokens (of them
-                     `tokens_cached` that the endpoint had in its cache of prompts) and its cost
+    calls            one row for each call of a model: what it was for, its tokens (of them `tokens_cached`
+                     that the endpoint had in its cache of prompts) and its cost
     articles         the bot's articles when the run was started, each text compressed
     verdicts         what people say of turns: a row each time that they say it; the newest counts
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from simulator.core.errors import RunFileError
 from simulator.core.messages import _
 
-VERSION = 2
+VERSION = 3
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE conversations (
@@ -40,8 +40,7 @@ CREATE TABLE scores (
 ) WITHOUT ROWID;
 CREATE TABLE calls (
   role TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
-  cached INTEGER NOT NULL, cost_usd REAL, judge TEXT NOT NULL DEFAULT '',
-  tokens_cached INTEGER NOT NULL DEFAULT 0
+  cached INTEGER NOT NULL, cost_usd REAL, tokens_cached INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE articles (
   id TEXT PRIMARY KEY, title TEXT NOT NULL, digest TEXT NOT NULL, packed BLOB NOT NULL

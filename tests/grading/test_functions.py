@@ -152,7 +152,7 @@ def test_another_code_is_another_rubric(tmp_path: Path, name: str) -> None:
     ("name", "files"),
     [
         ("rouge_l", {"rouge_l.py", "_text_metrics.py", "_text_metrics.toml"}),
-        ("cosine", {"cosine.py", "_angle.py"}),
+        ("cosine", {"cosine.py", "_angle.py", "_text_metrics.py", "_text_metrics.toml"}),
     ],
 )
 def test_a_judge_of_the_shelf_is_made_of_its_files(name: str, files: set[str]) -> None:

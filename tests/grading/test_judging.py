@@ -89,7 +89,7 @@ async def test_japanese_goes_over_the_wire_as_written() -> None:
 
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize(
-    ("language", "why"), [("ja", "2回目の発言には正解例がありません"), ("en", "no reference for turn 2")]
+    ("language", "why"), [("ja", "回答2には模範回答がありません"), ("en", "no reference for turn 2")]
 )
 async def test_without_a_reference_similarity_is_skipped(alone: bool, language: Language, why: str) -> None:
     """On turn 2 of a case with one reference nobody is asked for it, and the score says why."""

@@ -13,7 +13,7 @@ from simulator.grading.rubric import load_judge
 from tests.run_helpers import a_turn, answered
 
 NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
-COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "recall"}
+COUNTED = {"turn", "value", "matched", "answer", "reference", "chunks", "precision", "recall"}
 
 
 def an_exhibit(
@@ -49,7 +49,7 @@ def test_a_turn_without_a_reference_is_skipped(name: str, context: GradingContex
     score = judge(name)(context)
 
     assert (score.state, score.value, score.raw, score.detail) == ("skipped", None, None, {})
-    assert score.reason == f"ターン{context.turn.index}の正解例がありません"
+    assert score.reason == f"回答{context.turn.index}には模範回答がありません"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,11 +63,11 @@ def test_a_wrong_answer_has_little(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "language", "reason"),
     [
-        ("exact_match", "ja", "正解例と一致しない"),
-        ("contains", "ja", "回答に正解例がそのまま含まれる"),
-        ("token_f1", "ja", "順序を問わず一致した字・語：3（回答5、正解例3）"),
-        ("rouge_l", "ja", "正解例と同じ順に並ぶ字・語：3（回答5、正解例3）"),
-        ("meteor", "ja", "正解例と対応する字・語：3（回答5、正解例3）、続きの数：1"),
+        ("exact_match", "ja", "模範回答と一致しない"),
+        ("contains", "ja", "回答に模範回答がそのまま含まれる"),
+        ("token_f1", "ja", "順序を問わず一致した字・語：3（回答5、模範回答3）"),
+        ("rouge_l", "ja", "模範回答と同じ順に並ぶ字・語：3（回答5、模範回答3）"),
+        ("meteor", "ja", "模範回答と対応する字・語：3（回答5、模範回答3）、続きの数：1"),
         ("chrf", "ja", "1〜6文字の並びの一致：適合率0.38、再現率1.00"),
         ("rouge_l", "en", "3 tokens in the order of the reference (answer 5, reference 3)"),
         ("meteor", "en", "3 tokens paired with the reference (answer 5, reference 3), pieces: 1"),
@@ -76,6 +76,20 @@ def test_a_wrong_answer_has_little(name: str) -> None:
 def test_the_reason_says_what_was_counted(name: str, language: Language, reason: str) -> None:
     """One line in the language of the case."""
     assert judge(name)(an_exhibit("富士山", language=language)).reason == reason
+
+
+@pytest.mark.parametrize("name", ["cosine", "cosine_similarity"])
+async def test_the_cosine_is_said_in_the_language_of_the_case(name: str) -> None:
+    """No English in a Japanese run, neither of a grade nor of what is skipped."""
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] for _text in texts]
+
+    called: Any = judge(name)
+    graded, skipped = await called(an_exhibit("富士山"), embed), await called(an_exhibit(), embed)
+
+    assert graded.reason == "模範回答とのコサイン類似度：1.00"
+    assert skipped.reason == "回答1には模範回答がありません"
 
 
 def test_the_reasons_are_there_in_both_languages() -> None:

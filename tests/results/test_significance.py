@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.results.agreement import average_ranks
 from simulator.results.draws import student
-from simulator.results.significance import mcnemar, wilcoxon
+from simulator.results.significance import average_ranks, mcnemar, wilcoxon
 from tests.paths import FIXTURES
 
 KEPT: dict[str, Any] = json.loads((FIXTURES / "paired_tests.json").read_text(encoding="utf-8"))

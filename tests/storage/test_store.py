@@ -277,7 +277,7 @@ def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Pat
     (tmp_path / "a.txt-wal").mkdir()  # SQLite has no place for what it needs beside the file
     assert "unable to open database file). Is the disk full, or the folder read-only?" in why(text)
     assert why(file.path).endswith(
-        "a run of another version of the program (schema 7, not 2); start a new run."
+        "a run of another version of the program (schema 7, not 3); start a new run."
     )
 
 

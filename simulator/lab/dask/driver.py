@@ -46,7 +46,6 @@ from simulator.core.types import Conversation, Ended, Query, Usage
 from simulator.lab.dask import worker
 from simulator.lab.dask.settings import DaskSettings
 from simulator.lab.dask.worker import Batch, Played, Setup
-from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.run import (
@@ -269,8 +268,7 @@ class BatchRunner(Runner):
         """Does here what a batch did there, in order, and shows it; RehearsalError where it stopped."""
         for method, arguments in json.loads(played.calls):
             if method == "charge":
-                judge, role, usage, cached = arguments
-                JUDGE.set(judge)
+                role, usage, cached = arguments
                 self.context.ledger.charge(role, Usage.model_validate(usage), cached=cached)
             else:
                 self._method(method)(*arguments)

@@ -44,7 +44,7 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.models.pricing import JUDGE, Allowance, Ledger
+from simulator.models.pricing import Allowance, Ledger
 from simulator.runner.context import PACKAGES, RunContext
 from simulator.runner.prompts import AppliedPrompt
 from simulator.runner.run import Progress, Runner
@@ -242,7 +242,7 @@ class WorkerSession:
         record: Any = BatchRecord(batch)
 
         def charge(role: Role, usage: Usage, cached: bool, _cost: float | None) -> None:
-            record.charge(JUDGE.get(), role, usage, cached)
+            record.charge(role, usage, cached)
 
         self.ledger.grant(batch.budget)
         self.ledger.record = charge

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.core.types import Value
-from simulator.results.agreement import (
+from simulator.lab.judging.agreement import (
     auroc,
     best_cut,
     divided,

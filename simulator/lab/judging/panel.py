@@ -7,7 +7,7 @@ from simulator.core.document import Line
 from simulator.core.messages import _
 from simulator.core.titles import title
 from simulator.core.types import Results, Score, Value
-from simulator.results.agreement import quadratic_kappa
+from simulator.lab.judging.agreement import quadratic_kappa
 
 
 class PanelAgreement(Value):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from simulator.lab.judging.agreement import auroc
 from simulator.lab.judging.figures import (
     LabelledGrade,
     Yardstick,
@@ -12,7 +13,6 @@ from simulator.lab.judging.figures import (
     measure,
     nearest_levels,
 )
-from simulator.results.agreement import auroc
 from simulator.results.draws import Draws, interval
 
 BY = Yardstick(scale=(1, 5), levels=(1, 2, 3, 4), good_from=3.5, seed=1)

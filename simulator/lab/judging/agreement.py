@@ -19,16 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simulator.results.intervals import Floats
+from simulator.results.significance import average_ranks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-
-def average_ranks(values: ArrayLike) -> Floats:
-    """Ranks from 1 upwards; equal values share the mean of their ranks: 3, 1, 1, 2 are 4, 1.5, 1.5, 3."""
-    _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
-    means: Floats = np.cumsum(sizes) - (sizes - 1) / 2
-    return means[group]
 
 
 def divided(part: Floats, whole: Floats) -> Floats:

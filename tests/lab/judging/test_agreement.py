@@ -6,17 +6,11 @@ from typing import Any
 
 import pytest
 
-from simulator.results.agreement import (
+from simulator.lab.judging.agreement import (
     auroc,
-    average_ranks,
     quadratic_kappa,
     spearman,
 )
-
-
-def test_equal_values_share_the_mean_of_their_ranks() -> None:
-    """10, 20, 20, 30 rank 1, 2.5, 2.5, 4."""
-    assert average_ranks([10, 20, 20, 30]).tolist() == [1, 2.5, 2.5, 4]
 
 
 @pytest.mark.parametrize(
