@@ -126,7 +126,7 @@ def review(
         Column(key="score", title="点", kind="number"),
     )
     rows = tuple(_row(f"{run}/{key}", columns, texts) for key in keys)
-    return Worksheet(name=name, title=TITLE, columns=columns, rows=rows, frozen_columns=2, help="上から順に")
+    return Worksheet(name=name, title=TITLE, columns=columns, rows=rows, help="上から順に")
 
 
 def _row(key: str, columns: tuple[Column, ...], texts: dict[str, str]) -> SheetRow:

@@ -43,8 +43,10 @@ from simulator.sheets.merge import (
 )
 from simulator.sheets.model import (
     FILLS,
+    FROZEN,
     HEADINGS,
     TURN_COLUMNS,
+    WORKSHEETS,
     CellMark,
     Column,
     SheetCell,
@@ -288,9 +290,7 @@ _MOST_LINES = 14
 _LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "run"}), 4
 # Characters of a note: a judge's conclusion has some hundred.
 _MOST_NOTE = 3000
-# What is printed: up to these columns, on so many pages of a worksheet at most; whoever reviews on paper
-# reads the gravest. Conversations are laid out as blocks of columns this wide, where there are not too many.
-_PRINTED = {"summary": "why", "review": "status", "fixes": "status"}
+# Pages of the review. Conversations are laid out in blocks of so wide columns, where there are not too many.
 _MOST_PAGES, _MOST_BLOCKS, _BLOCK = 6, 400, (38, 60, 52)
 # A4 landscape within its margins (inches), in narrow characters and in points, at full size.
 _MARGINS = {"left": 0.3, "right": 0.3, "top": 0.6, "bottom": 0.5}
@@ -361,21 +361,23 @@ class _WorkbookPainter:
             self._column(sheet, worksheet, number, column)
         heights = [self._row(sheet, worksheet, n, row) for n, row in enumerate(worksheet.rows, start=1)]
         _view(sheet, worksheet)
-        if worksheet.name in _PRINTED:
-            self._paper(sheet, worksheet, heights)
+        self._paper(sheet, worksheet, heights)
         if worksheet.name == "conversations" and 0 < len(worksheet.rows) <= _MOST_BLOCKS:
-            self._blocks(sheet, worksheet)
+            self._blocks(worksheet)
 
     def _paper(self, sheet: Any, worksheet: Worksheet, heights: Sequence[float]) -> None:
-        """Prints the columns that are read first, at a size that can be read, and no more rows than are."""
+        """Prints the columns that are read first, one page across: who fills in a row must see all of it.
+
+        Of the review no more rows are printed than are read on paper: the gravest that need review.
+        """
         keys = [column.key for column in worksheet.columns]
-        end = _PRINTED[worksheet.name]
+        end = WORKSHEETS[worksheet.name].printed
         last = keys.index(end) if end in keys else len(keys) - 1
         width = sum(column.width + 1 for column in worksheet.columns[1 : last + 1])
-        room, rows = _MOST_PAGES * _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width), 0
+        rows, room = 0, _MOST_PAGES * _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width)
         for high, row in zip(heights, worksheet.rows, strict=True):
             room -= high
-            if room < 0 or (worksheet.name == "review" and not row.cell("severity").text):
+            if worksheet.name == "review" and (room < 0 or not row.cell("severity").text):
                 break
             rows += 1
         sheet.print_area(0, 1, max(rows, 1), last)
@@ -385,12 +387,8 @@ class _WorkbookPainter:
             part = _("The first {n} of {all} rows; the others are in the file.", n=rows, all=every)
             sheet.set_header(f"&L&A&R{shown(part, self.language).replace('&', '&&')}")
 
-    def _blocks(self, wide: Any, worksheet: Worksheet) -> None:
-        """The conversations once more, for paper: below each other, a line for every turn.
-
-        Of the wide worksheet only who came with what, and the score, is printed.
-        """
-        wide.print_area(0, 1, len(worksheet.rows), 2)
+    def _blocks(self, worksheet: Worksheet) -> None:
+        """The conversations once more, for paper: below each other, a line for every turn."""
         title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
         sheet = self._file.add_worksheet(title)
         self._file.set_custom_property(PRINTED, title, "text")
@@ -626,16 +624,12 @@ def _number_format(text: str) -> str:
 
 
 def _view(sheet: Any, worksheet: Worksheet) -> None:
-    """On paper landscape, the header on each page.
-
-    What people fill in is one page across: a row that is parted is filled in beside the wrong question.
-    """
+    """On paper landscape, the header on each page."""
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
-    sheet.freeze_panes(1, worksheet.frozen_columns)
+    sheet.freeze_panes(1, FROZEN)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
     if any(column.owner == "team" for column in worksheet.columns):
         sheet.set_tab_color(HEADINGS["team"])
-        sheet.fit_to_pages(1, 0)
     _landscape(sheet)
     sheet.repeat_rows(0)
     sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")

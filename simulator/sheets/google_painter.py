@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from simulator.sheets.merge import EditedSheet, Merged
 from simulator.sheets.model import (
     FILLS,
+    FROZEN,
     HEADINGS,
     OTHER,
     Column,
@@ -213,7 +214,7 @@ class Painter:
             "rowCount": 1 + SPARE_ROWS,
             "columnCount": columns + SPARE_COLUMNS,
             "frozenRowCount": 1,
-            "frozenColumnCount": min(self.sheet.frozen_columns, columns - 1),
+            "frozenColumnCount": min(FROZEN, columns - 1),
         }
         yield {"addSheet": {"properties": {**whole, "title": self.sheet.title, "gridProperties": grid}}}
         yield _tag(new_id(), WORKSHEET, self.name, whole)

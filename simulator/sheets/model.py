@@ -46,6 +46,8 @@ FILLS: dict[CellMark, str] = {
     "disputed": "E7E6E6",
 }
 HEADINGS: dict[Owner, str] = {"program": "EFEFEF", "team": "CFE2F3"}
+# Columns that stay in sight: the key, which is hidden, and what the row is about.
+FROZEN = 2
 # The columns that people added have this and their title for a key.
 OTHER = "other."
 
@@ -70,8 +72,8 @@ class Column(Value):
 
     @property
     def hidden(self) -> bool:
-        """Whether people see it: keys in so narrow a column mean nothing to them."""
-        return self.key in {"key", "rests_on"} and self.width <= 8
+        """Whether people see it: what only the program reads means nothing to them."""
+        return self.key in {"key", "rests_on"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class Worksheet(Value):
     """One worksheet: `name` is its stable id, `title` what people read on its tab.
 
     The first column holds the rows' keys. `help` says above or beside the table what it is for.
-    `frozen_columns` counts from the left, the key among them. `run` is the run that the rows are of; `asked`
+    `run` is the run that the rows are of; `asked`
     are the questions that it asked and graded, `red` those of them that need review, by what their keys begin
     with (`question_key`); `asked` also says of which of them a further turn was graded (`LATER`). `departure`
     is what becomes of a row that is no longer in `rows`.
@@ -164,7 +166,6 @@ class Worksheet(Value):
     title: str = ""
     columns: tuple[Column, ...]
     rows: Rows = ()
-    frozen_columns: int = 1
     help: str = ""
     run: str = ""
     asked: frozenset[str] = frozenset()
@@ -230,9 +231,9 @@ class Layout:
         key = folded(title)
         if key_of_title := self.columns.get(key):
             return key_of_title
-        number = key[len(key.rstrip("0123456789")) :]
-        column = self.columns.get(key.removesuffix(number)) if number else None
-        return f"{column}{int(number)}" if column in TURN_COLUMNS else None
+        name = key.rstrip("0123456789")
+        column, number = self.columns.get(name.rstrip()), key.removeprefix(name)
+        return f"{column}{int(number)}" if number and column in TURN_COLUMNS else None
 
     def choice(self, column: str, text: str) -> str:
         """The id of a choice, also where people say the same otherwise (〇, 👍); any other text as it is."""
@@ -257,15 +258,15 @@ def folded(title: str) -> str:
 class WorksheetKind(NamedTuple):
     """A worksheet: what it is called and for, and its columns in their order.
 
-    What is read first stands left, what is only looked up right. `departure` is what becomes of a row that
-    the next run does not report; `frozen` columns stay in sight, the key among them.
+    What is read first stands left, what is only looked up right: on paper stand the columns up to `printed`.
+    `departure` is what becomes of a row that the next run does not report.
     """
 
     title: Message
     help: Message
     columns: str
+    printed: str
     departure: Departure = "kept"
-    frozen: int = 2
 
 
 # The worksheets, by name, in the order of their tabs. The name is in metadata, defined names and keys, and
@@ -275,6 +276,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         pgettext("a worksheet", "Summary"),
         _("Fill in your release decision, who approved it, when and why, in the row at the top."),
         "key item value explanation decision approver decided why",
+        printed="why",
         departure="replaced",
     ),
     "review": WorksheetKind(
@@ -288,6 +290,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         "key severity state question answer reference reason likely_cause judge_is assignee"
         " status cause correct_answer make_test comment checked disputed persona times conversation scores"
         " expect passages earlier since run",
+        printed="status",
         departure="closed",
     ),
     "fixes": WorksheetKind(
@@ -299,6 +302,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         ),
         "key rank state what where found_cause sure gain assignee status memo turns turns_disputed"
         " customers question answer reason since run rests_on",
+        printed="status",
         departure="closed",
     ),
     "conversations": WorksheetKind(
@@ -308,6 +312,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "is in their note."
         ),
         "key config score ended reference user assistant check",
+        printed="score",
     ),
     "blind": WorksheetKind(
         pgettext("a worksheet", "Blind"),
@@ -315,9 +320,9 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "Grade the answers from 1 to 5 without looking at any score. With two reviewers you see how far"
             " people agree."
         ),
-        "key earlier question passages answer grade_1 comment_1 grade_2 comment_2",
+        "key question earlier passages answer grade_1 comment_1 grade_2 comment_2",
+        printed="comment_1",
         departure="unfilled",
-        frozen=1,
     ),
     "questions": WorksheetKind(
         pgettext("a worksheet", "Questions"),
@@ -325,13 +330,14 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "The questions of the next run: only rows that are in use and approved are asked. Add rows as you"
             " like."
         ),
-        "key question reference expect answerable handover category use approved gold goal facts history",
+        "key question reference expect category use approved answerable handover gold goal facts history",
+        printed="approved",
     ),
     "history": WorksheetKind(
         pgettext("a worksheet", "History"),
         _("One row for each run."),
         "key date score target verdict decision red turns no_answer seconds cost",
-        frozen=1,
+        printed="cost",
     ),
     "trends": WorksheetKind(
         pgettext("a worksheet", "Question by question"),
@@ -340,6 +346,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             " the newest: ▁ is 0 points, █ is 100."
         ),
         "key question trend score change runs run",
+        printed="run",
         departure="replaced",
     ),
     "archive": WorksheetKind(
@@ -347,6 +354,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         _("What is over, with all that your team wrote about it. It comes back if it happens again."),
         "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
         " status comment checked decision approver decided why other since rests_on",
+        printed="cause",
     ),
 }
 TABS: Mapping[str, Message] = {name: kind.title for name, kind in WORKSHEETS.items()}
@@ -370,9 +378,9 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "key": ColumnKind(pgettext("a column", "Key"), 8),
     "run": ColumnKind(pgettext("a column", "Run")),
     "config": ColumnKind(pgettext("a column", "Config"), 24),
-    "user": ColumnKind(_("user{n}", n=""), 34),
-    "assistant": ColumnKind(_("assistant{n}", n=""), 34),
-    "check": ColumnKind(_("check{n}", n=""), 34),
+    "user": ColumnKind(_("Customer {n}", n=""), 34),
+    "assistant": ColumnKind(_("Bot {n}", n=""), 34),
+    "check": ColumnKind(_("Judge {n}", n=""), 34),
     "severity": ColumnKind(pgettext("a column", "Severity"), 10),
     "persona": ColumnKind(pgettext("a column", "Customer"), 22),
     "question": ColumnKind(pgettext("a column", "Question"), 26),
@@ -562,12 +570,10 @@ _MEANT: Mapping[str, Mapping[str, str]] = {
     "status": {"mended": "修正済み 修正済 対応済み 対応済 済 済み 完了 done", "wontfix": "対応不要 不要"},
     "decision": {"go": "○ 〇 👍 ok 可", "no": "× ✕ 👎 ng 不可"},
 }
-# Characters of the narrow kind, where a worksheet's own width differs from that of the column. A key of 8 is
-# hidden, of 30 it is what people read.
+# Characters of the narrow kind, where a worksheet's own width differs from that of the column.
 _WIDTHS = {
     ("questions", "question"): 44,
     ("questions", "reference"): 44,
-    ("history", "key"): 30,
     ("trends", "question"): 60,
 }
 # Columns at least so wide have long texts, which are wrapped.
@@ -600,7 +606,6 @@ def worksheet(
         title=text(kind.title),
         columns=tuple(_column(name, key, n, text) for key, n in (*once, *numbered)),
         rows=rows,
-        frozen_columns=kind.frozen,
         help=text(kind.help),
         departure=kind.departure,
     )

@@ -35,6 +35,7 @@ def test_what_is_not_known() -> None:
     assert layouts()["review"].column("優先度") is None
     assert layouts()["review"].column("回答1") is None
     assert layouts()["conversations"].column("お客様１２") == "user12"
+    assert layouts()["conversations"].column("Judge 3") == "check3"
     assert layouts()["review"].choice("status", "後で") == "後で"
 
 

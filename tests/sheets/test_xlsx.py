@@ -168,7 +168,10 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path) -> None:
 
 
 def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
-    """Of 45 conversations, no two alike, summary and review are eight pages of A4 at most, in 7 points."""
+    """Every worksheet is one page across in 7 points at least, without the columns of keys.
+
+    Of 45 conversations, no two alike, summary and review are eight pages of A4 at most.
+    """
     run = large(45)
     talks = []
     for talk in run.conversations:
@@ -181,19 +184,22 @@ def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
     made = worksheets(report_context("ja", run.model_copy(update={"conversations": tuple(talks)})))
     assert len(made[1].rows) > 90
     book: Any = openpyxl.load_workbook(excel.write(made, tmp_path / "a.xlsx"))
-    pages = 0.0
-    for sheet in book.worksheets[:2]:
+    pages = list[int]()
+    for sheet in (book[worksheet.title] for worksheet in made):
         columns, rows = re.findall(r"\$([A-Z]+)\$(\d+)", sheet.print_area), sheet.row_dimensions
         first, last = (openpyxl.utils.column_index_from_string(letter) for letter, _row in columns)
-        letters = map(openpyxl.utils.get_column_letter, range(first, last + 1))
+        dimensions = sheet.column_dimensions.values()
+        widths = {place: each.width for each in dimensions for place in range(each.min, each.max + 1)}
         # At 96 dots an inch a narrow character takes 7 of them; a page is 277 mm wide and 176 mm high.
-        size = min(1, 277 / 25.4 * 96 / sum(7 * sheet.column_dimensions[letter].width for letter in letters))
+        wide = sum(7 * widths[place] for place in range(first, last + 1))
+        size = min(1, 277 / 25.4 * 96 / wide)
         high = sum(rows[number].height or 15 for number in range(1, int(columns[1][1]) + 1))
-        pages += math.ceil(high * size / (176 / 25.4 * 72))
+        pages.append(math.ceil(high * size / (176 / 25.4 * 72)))
         assert (sheet.page_setup.orientation, sheet.page_setup.paperSize) == ("landscape", 9)
-        assert 10 * size > 7
+        assert (sheet.sheet_properties.pageSetUpPr.fitToPage, sheet.page_setup.fitToHeight) == (True, 0)
+        assert (first, 10 * size > 7) == (2, True), sheet.title
 
-    assert pages <= 8
+    assert sum(pages[:2]) <= 8
 
 
 def test_a_number_stands_apart_from_the_text_beside_it(tmp_path: Path) -> None:
