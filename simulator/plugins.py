@@ -586,10 +586,13 @@ def missing(asked: Message | str, room: str) -> InputError:
     )
 
 
-def missing_setting(name: str) -> InputError | None:
-    """Returns the error for a setting of a room that is not installed; None for any other name."""
+def missing_setting(name: str, shown: Message | str) -> InputError | None:
+    """Returns the error for a setting of a room that is not installed; None for any other name.
+
+    `shown` is how the setting was given: `--shard`, `REHEARSAL_SHARD`.
+    """
     room = next((key for key, room in LAB.items() if name in room.settings), None)
-    return missing(flag(name), room) if room and not _is_there(room) else None
+    return missing(shown, room) if room and not _is_there(room) else None
 
 
 def _part(part: Part | None) -> Part:

@@ -20,7 +20,7 @@ from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.core.types import GradingContext, Role, Score, Spending
 from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
-from simulator.models.pricing import BudgetSpent, Ledger, total_spending
+from simulator.models.pricing import BudgetSpent, Ledger, check_prices, total_spending
 from simulator.plugins import Batching, RequestBatches
 from simulator.results.asking import ask_about_red
 from simulator.runner.conversation import grading_contexts
@@ -100,6 +100,8 @@ def most_spent(
     )
     made = _Grades(by_role, grading, ledger)
     most = total_spending(grading_estimate(made, judges, [context]) for context, judges in ungraded)
+    if most.calls:
+        _check_price(settings, by_role)
     cost = None if most.cost_usd is None else share * most.cost_usd
     return replace(most, cost_usd=cost, known_usd=share * most.known_usd)
 
@@ -108,6 +110,12 @@ def _check_batch(by_role: Mapping[Role, Endpoint | None]) -> None:
     """Raises InputError where no model grades, so that nothing can be submitted."""
     if by_role["judge"] is None:
         raise InputError(_("--batch is for grading by a model, and none is set: leave it out, or set a key."))
+
+
+def _check_price(settings: Settings, by_role: Mapping[Role, Endpoint | None]) -> None:
+    """Raises InputError where there is a budget, and the price of the judge's model is unknown."""
+    judge = by_role["judge"]
+    check_prices(settings, [("judge", judge.model)] if judge else ())
 
 
 def _done(scores: Mapping[str, Score], *, again: bool) -> Collection[str]:
@@ -133,6 +141,7 @@ def _grade(
     asked_at_once = Models(by_role, settings, ledger) if batch else grading.models
     if grading.rubrics:
         check_players(settings, by_role, ["judge"])
+        _check_price(settings, by_role)
     names = ", ".join((*grading.names, *grading.conversation_names))
     say(_("Grading {turns} answers with {names}.", turns=turns, names=names))
 

@@ -159,9 +159,9 @@ def make(  # noqa: PLR0917 - one for each option
         only,
     )
     run = TestSetRun(request, settings)
+    check_prices(settings, run.models.items())
     if settings.dry_run:
         show_calls({"judge": run.forecast()}, settings)
-    check_prices(settings, run.models.items())
     return _make(run, path, Path(personas_out) if personas_out else None)
 
 

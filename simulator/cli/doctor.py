@@ -98,7 +98,7 @@ async def _try_judge(settings: Settings) -> int:
 
 
 async def _examine(settings: Settings) -> int:
-    """Shows the settings that apply, then check by check what works; 0 where all do, else 2."""
+    """Shows check by check what works, with --verbose the settings, too; 0 where all work, else 2."""
     settings = with_bot(settings)
     plan, personas, *_rest = read_plan(settings)
     # A cached answer would say that a model works which cannot be reached.
@@ -107,18 +107,38 @@ async def _examine(settings: Settings) -> int:
         context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
         check_target(context, plan)
     context.connections.attempts = 1  # a failure should show at once
-    shown, as_json = _settings_text(settings), settings.json_output
-    for key, value in () if as_json else shown.items():
-        _print("", key, value)
     outcomes: list[dict[str, Any]] = []
 
     def add(mark: str, name: Message | str, text: Message | str) -> None:
         outcomes.append({"name": name, "ok": mark == "ok", "message": text})
-        if not as_json:
+        if not settings.json_output:
             _print(mark, name, text)
 
     add("ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan)))
     _check_plugins(add)
+    try:
+        for name, check in _checks(context, plan).items():
+            try:
+                with stdout_to_stderr():
+                    result = await check()
+                add("ok", name, result)
+            except RehearsalError as error:
+                add("NOT OK", name, _with_step(error, name, settings.adapter))
+    finally:
+        await context.connections.close()
+    is_fine = all(outcome["ok"] for outcome in outcomes)
+    shown = _settings_text(settings)
+    if settings.json_output:
+        print_json({"settings": shown, "checks": outcomes, "ok": is_fine})
+    elif settings.verbose:
+        for key, value in shown.items():
+            _print("", key, value)
+    return ExitCode.DONE if is_fine else ExitCode.TO_FIX
+
+
+def _checks(context: RunContext, plan: Sequence[Conversation]) -> dict[Message, Check]:
+    """What is tried, in order, each by the name of its row."""
+    settings = context.settings
     checks: dict[Message, Check] = {
         _MODELS[role]: partial(_check_model, context, plan[0], role, endpoint)
         for role, endpoint in context.endpoints.items()
@@ -138,20 +158,7 @@ async def _examine(settings: Settings) -> int:
         checks[_("Google account")] = _check_account
     if settings.sheet:
         checks[_("Google Sheet")] = partial(_check_sheet, settings.sheet, settings.worksheet or "")
-    try:
-        for name, check in checks.items():
-            try:
-                with stdout_to_stderr():
-                    result = await check()
-                add("ok", name, result)
-            except RehearsalError as error:
-                add("NOT OK", name, _with_step(error, name, settings.adapter))
-    finally:
-        await context.connections.close()
-    is_fine = all(outcome["ok"] for outcome in outcomes)
-    if as_json:
-        print_json({"settings": shown, "checks": outcomes, "ok": is_fine})
-    return ExitCode.DONE if is_fine else ExitCode.TO_FIX
+    return checks
 
 
 # What variables are called of which only the name is shown.
@@ -187,8 +194,16 @@ _MODEL_STEPS: Mapping[str, Message] = {
     "refused": _("Name another model in {name}_MODEL: this one refuses."),
 }
 
-# How adapters, and the clients of bots of one's own, tell the status of too many requests.
-_TOO_MANY = re.compile(r"(?:HTTP|Error code:) 429\b")
+# How adapters, and the clients of bots of one's own, tell the status of a reply.
+_STATUS = re.compile(r"(?:HTTP|Error code:) (\d{3})\b")
+# What to do about a bot's status, where its log says nothing about it.
+_REQUEST_STEP = _("Check the path of --set url, and the names of the fields in --set request (docs/bots.md).")
+_STATUS_STEPS: Mapping[str, Message] = {
+    "404": _REQUEST_STEP,
+    "405": _REQUEST_STEP,
+    "422": _REQUEST_STEP,
+    "429": _("The bot takes fewer questions at the same time: try --set concurrency=4."),
+}
 
 
 def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | str:
@@ -199,8 +214,8 @@ def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | 
     steps = _BOT_STEPS if name == _BOT and adapter != "demo" else _MODEL_STEPS
     # Of settings, files and denied access the message says that itself.
     step = steps.get(error.failure.kind) if isinstance(error, BoundaryFailure) else None
-    if name == _BOT and step and _TOO_MANY.search(str(error)):
-        step = _("The bot takes fewer questions at the same time: try --set concurrency=4.")
+    if name == _BOT and step and (status := _STATUS.search(str(error))):
+        step = _STATUS_STEPS.get(status[1], step)
     if step is None:
         return error.message
     said = _("{reason:sentence}", reason=error.message)

@@ -57,11 +57,12 @@ def judged(
 
     `work` is given what it calls for every piece that is done; it takes `most` at most.
     """
+    if most.calls:
+        check_prices(settings, [("judge", model)])
     if settings.dry_run:
         show_calls({"judge": most}, settings)
     by = None  # where functions alone grade, there is nothing to say
     if most.calls:
-        check_prices(settings, [("judge", model)])
         by = _("Model: {model}. At most {total}.", model=model, total=total([most]))
     elif model == LEXICAL:
         by = _("No model configured: simple scoring (no AI, no cost).")

@@ -12,8 +12,8 @@ from simulator.core.messages import Message, _, as_called, sentences
 def values_of(options: Sequence[Option], words: Sequence[str], path: str) -> Mapping[str, Any]:
     """The values of the options by their names; `path` is what was typed before the words.
 
-    `--turns 3` and `--turns=3` are the same. What stands behind `--` is no option. Raises InputError for
-    words that fit no option, and for one that is missing.
+    `--turns 3` and `--turns=3` are the same, as are `-o here` and `-ohere`. What stands behind `--` is no
+    option. Raises InputError for words that fit no option, and for one that is missing.
     """
     see = _("See: {path} --help", path=as_called(path))
     given: dict[str, list[str]] = {}
@@ -43,6 +43,8 @@ def _pairs(
             yield None, word
         else:
             flag, equals, text = word.partition("=")
+            if word[:2] in by_flag and flag not in by_flag:  # -oFOLDER
+                flag, equals, text = word[:2], "=", word[2:]
             if flag not in by_flag:
                 raise _unknown(flag, by_flag, see)
             option = by_flag[flag]
@@ -66,7 +68,7 @@ def _value(option: Option, texts: list[str] | None, see: Message) -> Any:
 
 
 def _unknown(flag: str, flags: Mapping[str, Option], see: Message) -> InputError:
-    missing = plugins.missing_setting(flag.lstrip("-").replace("-", "_"))
+    missing = plugins.missing_setting(flag.lstrip("-").replace("-", "_"), flag)
     return missing or UnknownName(_("option"), flag, flags, listed=see)
 
 

@@ -611,13 +611,17 @@ class AddedSettings(BaseModel):
 
 # The settings of plug-ins, each as a model; and what is said of one whose plug-in is not there.
 AddedModels = Callable[[], Sequence[type[AddedSettings]]]
-Missing = Callable[[str], InputError | None]
+Missing = Callable[[str, Message | str], InputError | None]
 _OFFERED: list[tuple[AddedModels, Missing]] = []
 
 
 def offer_settings(models: AddedModels, missing: Missing) -> None:
     """Makes the settings of plug-ins known; said by whoever starts the program."""
     _OFFERED[:] = [(models, missing)]
+
+
+def _missing(name: str, shown: Message | str) -> InputError | None:
+    return next(filter(None, (missing(name, shown) for _models, missing in _OFFERED)), None)
 
 
 def added_settings() -> Sequence[type[AddedSettings]]:
@@ -748,6 +752,8 @@ def _check_variables(environ: Mapping[str, str]) -> None:
         name = variable.removeprefix(PREFIX)
         if variable == name or name in known:
             continue
+        if error := _missing(name.lower(), variable):
+            raise error
         if not is_secret(name) or did_you_mean(name, known, 0.8):
             names = [PREFIX + name for name in known]
             raise UnknownName(_("variable"), variable, names, listed=SETTINGS_LISTED)
@@ -801,8 +807,7 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
     fields = setting_fields()
     for key in values:
         if key not in fields:
-            error = next(filter(None, (missing(key) for _models, missing in _OFFERED)), None)
-            raise error or UnknownName(_("setting"), key, fields, where, SETTINGS_LISTED)
+            raise _missing(key, flag(key)) or UnknownName(_("setting"), key, fields, where, SETTINGS_LISTED)
     try:
         for model in added_settings():
             values = {**values, **model.implied(values)}

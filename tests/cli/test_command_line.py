@@ -77,6 +77,13 @@ def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     assert max(map(len, shown.splitlines())) <= 100
 
 
+def test_a_short_option_takes_its_value_with_or_without_a_space(run: Any) -> None:
+    """As in any other program."""
+    few = ("--persona", "calm", "--limit", "1", "--turns", "1")
+    assert run(*OWN, *few, "-ohere").code == run(*OWN, *few, "-o", "here").code == 0
+    assert len(list(Path("here").iterdir())) == 2
+
+
 def test_another_file_of_settings(run: Any) -> None:
     """With -c, also before the word, it stands in for rehearsal.toml, for that command alone.
 

@@ -189,14 +189,16 @@ def test_a_model_that_cannot_be_had_is_told_at_once(
 def test_a_wrong_key_is_told_and_no_key_is_shown(
     capsys: pytest.CaptureFixture[str], server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keys are named by their variables; secrets among the adapter's settings are masked."""
+    """With --verbose settings follow the result; keys are named by their variables, secrets masked."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-9876543210")
     headers = "headers=Authorization: Bearer sk-in-a-setting"
-    code = main(["doctor", "--adapter", "http", "--set", f"url={server.url}", "--set", headers])
+    words = ["doctor", "--adapter", "http", "--set", f"url={server.url}", "--set", headers]
+    assert main(words) == 2
+    assert "keys" not in capsys.readouterr().out
+    assert main([*words, "--verbose"]) == 2
     out = capsys.readouterr().out
 
-    assert code == 2
-    assert "       keys               OPENAI_API_KEY=***" in out
+    assert out.index("runs folder") < out.index("       keys               OPENAI_API_KEY=***")
     assert "headers=***" in out
     assert not {"sk-wrong-9876543210", "sk-in-a-setting", KEY} & set(out.replace("=", " ").split())
 
@@ -257,15 +259,22 @@ def test_a_small_judge_is_tried_as_a_run_asks_it(examine: Any, server: OpenAISer
     assert found.settings["judges"].count(",") == 2
 
 
-def test_a_bot_that_is_asked_too_much_gets_fewer_questions_at_a_time(
-    examine: Any, server: OpenAIServer
+@pytest.mark.parametrize(
+    ("status", "step"),
+    [
+        (404, "Check the path of --set url, and the names of the fields in --set request"),
+        (422, "Check the path of --set url, and the names of the fields in --set request"),
+        (429, "The bot takes fewer questions at the same time: try --set concurrency=4."),
+        (500, "Ask the bot a question without this program, and mend what its own log says."),
+    ],
+)
+def test_the_status_of_a_bot_says_what_to_mend(
+    examine: Any, server: OpenAIServer, status: int, step: str
 ) -> None:
-    """HTTP 429 is no fault of the bot's log."""
-    server.reply = lambda _: Reply(status=429)
+    """Of a wrong address or request, or too many questions, the bot's log says nothing."""
+    server.reply = lambda _: Reply(status=status)
     bot = ("--adapter", "openai_chat", "--set", f"url={server.url}", "--set", "model=bot")
     found = examine("--limit", "1", *bot, "--offline")
 
     assert not found.ok["bot"]
-    assert found.said["bot"].endswith(
-        "The bot takes fewer questions at the same time: try --set concurrency=4."
-    )
+    assert step in found.said["bot"]

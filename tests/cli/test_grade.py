@@ -32,6 +32,17 @@ def test_what_is_graded_is_not_paid_again(run: Results, server: OpenAIServer) ->
     assert open_run().spending["judge"].calls == turns
 
 
+def test_an_unknown_price_is_refused_before_anything_is_paid(
+    run: Results, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where there is a budget, in a dry run as in the grading itself."""
+    words = ("grade", "latest", "--judges", "claims", "--judge-model", "our-own", "--budget", "1")
+    for more in ([], ["--dry-run"]):
+        assert main((*words, *more)) == 2
+        assert "--budget needs the price of our-own (judge)" in capsys.readouterr().err
+    assert server.requests == []
+
+
 def test_a_refused_key_stops_at_once(
     run: Results, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

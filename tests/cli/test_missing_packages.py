@@ -1,6 +1,7 @@
 """Packages that are not installed: what a bot imports, and what only some bots need."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +81,34 @@ def without(
         env={**os.environ, "PYTHONPATH": str(site)}, capture_output=True, text=True, encoding="utf-8",
         check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("package", ["pydantic", "rich"])
+def test_an_environment_without_the_programs_packages_is_to_be_installed(
+    tmp_path: Path, package: str
+) -> None:
+    """Whichever package is missed first: one line in each language, from the folder of one's own bot."""
+    done = without(tmp_path, package, *FEW)
+    checkout = os.path.relpath(CHECKOUT)
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 2)
+    assert f"error: No module named '{package}'. Run `make -C {checkout} install` once, then: " in done.stderr
+    assert f"then: {checkout}/.venv/bin/python {checkout}/run.py\n" in done.stderr
+
+
+def test_the_environment_that_is_there_is_named() -> None:
+    """Where it is installed and another Python was called, nothing is to be installed."""
+    checkout = Path("rehearsal")
+    (checkout / ".venv").mkdir(parents=True)
+    shutil.copy(CHECKOUT / "run.py", checkout)
+    Path("shop").mkdir()
+    run = [sys.executable, "-S", "../rehearsal/run.py"]  # without any package
+    world = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(run, cwd="shop", env=world, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 2
+    assert "install" not in done.stderr
+    assert "type: ../rehearsal/.venv/bin/python ../rehearsal/run.py\n" in done.stderr
 
 
 def test_ones_own_bot_is_rehearsed_where_the_demos_packages_are_missing(tmp_path: Path) -> None:

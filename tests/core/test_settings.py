@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scripts import reference
+from simulator import plugins
 from simulator.core.errors import InputError
 from simulator.core.messages import Language
 from simulator.core.settings import (
@@ -15,6 +16,7 @@ from simulator.core.settings import (
     dollars,
     flag,
     load_settings,
+    offer_settings,
     stored_settings,
 )
 from simulator.core.types import RedRules
@@ -154,6 +156,17 @@ def test_a_misspelt_variable_is_one_line_with_the_nearest_name(variable: str, ne
     """As a misspelt key of the file; a secret of the user's that settings name is none."""
     assert f"unknown variable: '{variable}'. Did you mean {near}" in problem(environ={variable: "2"})
     load_settings({}, environ={"REHEARSAL_SHOP_KEY": "x", "REHEARSAL_JUDGE_EXTRA": "{}", "REHEARSALS": "1"})
+
+
+def test_a_variable_of_a_room_that_is_missing_is_said_to_belong_to_it() -> None:
+    """It is not misspelt."""
+    offer_settings(list, lambda name, shown: plugins.missing(shown, "dask") if name == "workers" else None)
+    try:
+        belongs = "belongs to the lab (dask), which is not installed here"
+        assert f"REHEARSAL_WORKERS {belongs}" in problem(environ={"REHEARSAL_WORKERS": "2"})
+        assert f"--workers {belongs}" in problem({"workers": "2"})
+    finally:
+        plugins.offer()
 
 
 @pytest.mark.parametrize(
