@@ -2,7 +2,7 @@
 
 Every dialogue belongs to one part by a hash of its id: half of them `build` the reference, a quarter is
 there to `develop` the measure on, a quarter is `final`: opened once, when the measure is done
-(docs/validation.md says when). Some desks are in no reference (`HELD_OUT`): their people are those of
+(docs/lab/judging.md says when). Some desks are in no reference (`HELD_OUT`): their people are those of
 another desk.
 
     same desks      people of the reference's desks, but dialogues that it does not have
