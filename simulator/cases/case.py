@@ -13,6 +13,8 @@ from simulator.cases.fields import READERS, FileCell, read_cell, text
 from simulator.cases.formats import choice_rows
 from simulator.cases.headings import (
     COLUMNS,
+    MESSAGE_HEADINGS,
+    columns_option,
     field_of,
     has_choices,
     has_question,
@@ -22,12 +24,15 @@ from simulator.cases.headings import (
 )
 from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, both, printable, quote, sentences
+from simulator.core.messages import _, both, quote, sentences
 from simulator.core.types import Answer, Case, ChatMessage, Language
 from simulator.text.typography import language_of
 
 # The question of a case from a data set of graded answers without questions.
 NO_QUESTION = "-"
+_LOG = _(
+    'Of a log with one message a row, write --columns "id=case,role=who,text=what,user=Customer,agent=*".'
+)
 # The fields that a row prepared for later questions may have; with any other one its question was forgotten.
 _OF_PREPARED_ROWS = frozenset({"id", "language", "tags", "answerable", "handover", "error"})
 
@@ -157,10 +162,11 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
     if len(columns) == 1 and row.cells:
         what = sentences(what, _("The first line has to name the columns, with commas between them."))
     elif takes_columns():
+        is_log = bool(MESSAGE_HEADINGS.columns_of(columns))
         # What is a list or an object in JSON is no question.
         texts = (name for name, value in row.values.items() if isinstance(value, str) and not field_of(name))
-        option = printable(f"question={next(texts, '...')}")
-        what = sentences(what, _('Or write --columns "{columns}".', columns=option))
+        option = columns_option({"question": next(texts, "...")})
+        what = sentences(what, _("Or write {option}.", option=option), _LOG if is_log else None)
     return RowFault(path, row._replace(line=row.line if row.heading is None else row.heading), what)
 
 

@@ -11,6 +11,7 @@ reader in `fields.READERS` and the field of `Case`.
 """
 
 import re
+import shlex
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,11 +25,14 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from simulator.core.messages import printable
+
 # The columns by the fields of a case, and the words in them.
 NAMES = tomllib.loads(Path(__file__).with_name("headings.toml").read_text(encoding="utf-8"))
 COLUMNS: dict[str, tuple[str, ...]] = {field: tuple(names) for field, names in NAMES["case"].items()}
 
 _TAKES_COLUMNS = ContextVar("takes_columns", default=True)
+_OF_SHELLS = frozenset('"$`\\!')
 
 
 def takes_columns() -> bool:
@@ -44,6 +48,12 @@ def without_columns() -> Iterator[None]:
         yield
     finally:
         _TAKES_COLUMNS.reset(before)
+
+
+def columns_option(columns: Mapping[str, str]) -> str:
+    """`--columns "id=call,role=spk,text=txt"`, to be copied: a name of a column cannot become a command."""
+    given = printable(",".join(f"{ours}={theirs}" for ours, theirs in columns.items()))
+    return f"--columns {shlex.quote(given)}" if _OF_SHELLS & set(given) else f'--columns "{given}"'
 
 
 def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, plain_suffix
 from simulator.cases.headings import COLUMNS, field_of
 from simulator.cases.logs import rows_of_file
+from simulator.cases.logs.table import SPEAKERS
 from simulator.cases.row import Fits, Row, RowFault, Rows, raise_faults
 from simulator.cases.tables import DELIMITERS, file_rows
 from simulator.core.errors import CaseFileError, UnknownName
@@ -49,7 +50,7 @@ def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
     """
     if plain_suffix(path) in _TEXTS and is_page(path):
         raise CaseFileError(_("{path}: {why}.", path=path, why=AN_HTML_PAGE))
-    if columns and not {"role", "user"}.isdisjoint(columns):  # one message a row
+    if columns and not {"role", *SPEAKERS}.isdisjoint(columns):  # one message a row
         return rows_of_file(path, columns) or iter(())
     return rows_by_field(path, partial(_rows, path), fits, columns)
 

@@ -81,8 +81,9 @@ def test_a_table_is_told_by_its_cells(kind: str, command: Command, capsys: Any) 
     assert said(read(name)) == BOTH
     line = next(each for each in capsys.readouterr().err.splitlines() if "recognized by" in each)
     assert line == (
-        f"{name}: columns recognized by their contents; if that is wrong, change this:"
-        ' --columns "id=問い合わせ番号,role=発言者区分,text=本文"'
+        f"{name}: columns recognized by their contents; if that is wrong, rename the columns in the file to"
+        " conversation_id, role and text."
+        ' Or write --columns "id=問い合わせ番号,role=発言者区分,text=本文".'
     )
     done = command("--adapter", "recorded", "--cases", name, "--offline", "--json")
     assert json.loads(done.out)["conversations"]["finished"] == 2
@@ -153,84 +154,59 @@ def test_a_table_of_questions_is_no_log(columns: dict[str, Any]) -> None:
     assert [case.question for case in read(written("q.csv", **columns))] == QUESTIONS
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "everything is a question": (
-        {"分類番号": CALLS, "対象": SIDES, "中身": QUESTIONS},
-        '--columns "id=分類番号,role=対象,text=中身"',
-    ),
-    "codes": (
-        {"session_id": CALLS, "speaker": [*"121212"], "txt": TEXTS},
-        '--columns "id=session_id,role=speaker,text=txt,user=1,assistant=2"',
-    ),
-    "names of the desk": (
-        {"会話番": CALLS, "発言者名": ["お客様", "佐藤", "お客様", "鈴木", "お客様", "佐藤"], "本文": TEXTS},
-        '--columns "id=会話番,role=発言者名,text=本文,agent=佐藤|鈴木"',
-    ),
-    "dates longer than the texts": (
-        {
-            "case": ["A1", "A1", "A2", "A2"],
-            "who": ["Customer", "Anna", "Customer", "Ben"],
-            "what": ["How much?", "5 yen.", "Can I cancel?", "Yes, you can."],
-            "when": [f"2026/1/5 09:0{minute}:00" for minute in range(4)],
-        },
-        '--columns "id=case,role=who,text=what,time=when,agent=Anna|Ben"',
-    ),
-    "dates by their usual name": (
-        {
-            "case": ["A1", "A1", "A2", "A2"],
-            "who": ["1", "2", "1", "2"],
-            "what": ["How much?", "5 yen.", "Can I cancel?", "Yes, you can."],
-            "time": [f"2026-01-05T09:0{minute}:00.000Z" for minute in range(4)],
-            "logged": [f"Mon, Jan {day} 2026 at half past nine" for day in range(5, 9)],
-        },
-        '--columns "id=case,role=who,text=what,time=time,user=1,assistant=2"',
-    ),
-    "two texts": (
-        {"番": CALLS, "担当区分": SIDES, "原文": TEXTS, "整形文": [f"{text}。" for text in TEXTS]},
-        '--columns "id=番,role=担当区分,text=整形文"',
-    ),
-    "two columns of speakers": (
-        {"会話": CALLS, "発": SIDES, "受": SIDES[1:] + SIDES[:1], "本文": TEXTS},
-        '--columns "id=会話,role=発,text=本文"',
-    ),
-    "two columns of conversations": (
-        {"会話番": CALLS, "案件番": ["m-1"] * 2 + ["m-2"] * 4, "発言者種類": SIDES, "本文": TEXTS},
-        '--columns "id=会話番,role=発言者種類,text=本文"',
-    ),
-    "no conversation": (
-        {"発言者種類": SIDES, "本文": TEXTS},
-        '--columns "id=...,role=発言者種類,text=本文"',
-    ),
-    "a name of a column that is a command": (
-        {"session_id": CALLS, "speaker`id`": [*"121212"], "txt": TEXTS},
-        "--columns 'id=session_id,role=speaker`id`,text=txt,user=1,assistant=2'",
-    ),
-    "nobody speaks": (
-        {"conversation_id": CALLS, "message": TEXTS},
-        '--columns "id=conversation_id,text=message,user=*"',
-    ),
+CODES = {"session_id": CALLS, "speaker": [*"121212"], "text": TEXTS}
+NAMES = {"会話番号": CALLS, "発言者": ["お客様", "佐藤", "お客様", "鈴木", "お客様", "佐藤"], "本文": TEXTS}
+UNCLEAR: dict[str, dict[str, Any]] = {
+    "everything is a question": {"分類番号": CALLS, "対象": SIDES, "中身": QUESTIONS},
+    "two texts": {"番": CALLS, "担当区分": SIDES, "原文": TEXTS, "整形文": [f"{text}。" for text in TEXTS]},
+    "two columns of speakers": {"会話": CALLS, "発": SIDES, "受": SIDES[1:] + SIDES[:1], "中身": TEXTS},
+    "two columns of conversations": {
+        "会話番": CALLS, "案件番": ["m-1"] * 2 + ["m-2"] * 4, "発言者種類": SIDES, "中身": TEXTS,
+    },
+    "no conversation": {"発言者種類": SIDES, "中身": TEXTS},
+    "one side": {"会話番": [*"123456"], "発言者種類": SIDES, "中身": TEXTS},
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_what_cannot_be_told_is_refused_with_what_to_write(kind: str, command: Command) -> None:
-    """In one line, with exit code 2, for a run and for `cases make`."""
-    columns, line = REFUSED[kind]
+@pytest.mark.parametrize("kind", UNCLEAR)
+def test_what_cannot_be_told_is_no_log(kind: str, command: Command) -> None:
+    """It is refused as a question file, in one line that says what to write instead."""
+    name = written("log.csv", **UNCLEAR[kind])
+
+    assert "no question column" in refusal(name)
+    done = command("--adapter", "recorded", "--cases", name, "--offline")
+    assert (done.code, done.err.count("error:")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "words", "option"),
+    [(CODES, "'1', '2'", "user=1,agent=*"), (NAMES, "'佐藤', '鈴木'", "agent=*")],
+)
+def test_words_of_nobody_known_are_named(columns: dict[str, Any], words: str, option: str) -> None:
+    """No line is left out of a log silently; and what is to be written is read."""
     name = written("log.csv", **columns)
 
-    assert refusal(name) == (
-        f"{name}: it looks like a log of conversations, and which column holds what is not clear; say so,"
-        f" for example: {line}"
+    said_so = refusal(name)
+    assert f"{name}: who speaks is not clear: {words}." in said_so
+    assert said_so.endswith(f'Or write --columns "{option}".')
+    assert said(read(name, **dict(part.split("=") for part in option.split(",")))) == BOTH
+
+
+def test_a_log_without_speakers_says_how_its_columns_are_named() -> None:
+    """And a name of a column cannot become a command of the shell."""
+    name = written("log.csv", **{"message`id`": TEXTS, "conversation_id": CALLS, "message": TEXTS})
+
+    assert refusal(name).endswith(
+        "Or write --columns 'question=message`id`'. Of a log with one message a row, write --columns"
+        ' "id=case,role=who,text=what,user=Customer,agent=*".'
     )
-    assert command("--adapter", "recorded", "--cases", name, "--offline").code == 2
 
 
 def test_where_columns_cannot_be_named_they_are_to_be_renamed(command: Command) -> None:
     """`calibrate` and `thresholds` have no --columns: what they advise can be done."""
-    columns, _line = REFUSED["codes"]
-    log = written("log.csv", **columns)
+    log = written("log.csv", **CODES)
     table = written("table.csv", wording=TEXTS, answer=TEXTS)
-    for name, advice in ((log, "rename the columns in the file to conversation_id, role and text"),
+    for name, advice in ((log, "In the file, write user for the customer"),
                          (table, "Rename one of them in the file to one of: ")):  # fmt: skip
         for line in (("calibrate", name, "--judge", "turn", "--label", "good"),
                      ("thresholds", "suggest", name, "--judges", "rougeL")):  # fmt: skip
@@ -241,18 +217,15 @@ def test_where_columns_cannot_be_named_they_are_to_be_renamed(command: Command) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "given"),
+    ("columns", "given"),
     [
-        ("codes", {"id": "session_id", "role": "speaker", "text": "txt", "user": "1", "assistant": "2"}),
-        ("names of the desk", {"id": "会話番", "role": "発言者名", "text": "本文", "agent": "佐藤|鈴木"}),
-        ("names of the desk", {"id": "会話番", "role": "発言者名", "text": "本文", "agent": "*"}),
+        (CODES, {"id": "session_id", "role": "speaker", "text": "text", "user": "1", "assistant": "2"}),
+        (NAMES, {"agent": "佐藤|鈴木"}),
     ],
 )
-def test_codes_are_said_in_columns(kind: str, given: dict[str, str]) -> None:
-    """Each word with who it is; * is everybody else."""
-    name = written("log.csv", **REFUSED[kind][0])
-
-    assert said(read(name, **given)) == BOTH
+def test_codes_are_said_in_columns(columns: dict[str, Any], given: dict[str, str]) -> None:
+    """Each word with who it is."""
+    assert said(read(written("log.csv", **columns), **given)) == BOTH
 
 
 def test_columns_know_the_others_by_their_names(command: Command) -> None:
@@ -301,10 +274,10 @@ def test_lines_that_nobody_answers_stay_one_question_where_the_desk_speaks_elsew
 
 def test_cases_are_made_from_named_columns(command: Command) -> None:
     """`cases make --from-logs` takes --columns, and asks for a log with them."""
-    name = written("log.csv", **REFUSED["codes"][0])
+    name = written("log.csv", **CODES)
 
     refused = command("cases", "make", "--from-logs", name, "--dry-run")
-    assert (refused.code, "user=1,assistant=2" in refused.err) == (2, True)
-    given = ("--columns", "id=session_id,role=speaker,text=txt,user=1,assistant=2")
+    assert (refused.code, "user=1,agent=*" in refused.err) == (2, True)
+    given = ("--columns", "user=1,assistant=2")
     assert command("cases", "make", "--from-logs", name, "--dry-run", *given).code == 0
     assert command("cases", "make", "docs", "--dry-run", *given).code == 2

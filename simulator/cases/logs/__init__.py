@@ -31,13 +31,14 @@ from typing import Any
 from simulator.cases.dialogues import LogTalk, decoded, objects, row_of
 from simulator.cases.files import files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
-from simulator.cases.headings import MESSAGE_HEADINGS, takes_columns
+from simulator.cases.headings import MESSAGE_HEADINGS, columns_option, takes_columns
 from simulator.cases.logs import langfuse, messages, table
+from simulator.cases.logs.table import ANYBODY
 from simulator.cases.logs.talks import Skipped, talks_in
 from simulator.cases.row import MAX_CELL, CutOff, LeftOut, Row, RowFault
 from simulator.cases.tables import file_rows
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import Message, _, printable, say, sentences
+from simulator.core.messages import Message, _, listed, printable, quote, say, sentences
 
 # Says a thing once, however often a file is read.
 _tell = cache(say)
@@ -52,8 +53,8 @@ _WRAPS = (
     "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
     "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
 )  # fmt: skip
-# Of the lines that cannot be read the first ones are named.
-_MOST_NAMED = 10
+# Of the lines that cannot be read, and of words for speakers, the first ones are named.
+_MOST_NAMED, _MOST_WORDS = 10, 5
 # More turns than a conversation has that anybody had: a log of another kind, read as one.
 _MOST_TURNS = 10_000
 
@@ -140,7 +141,7 @@ def opened(path: Path, columns: Mapping[str, str] | None = None) -> Opened:
         if format_ in (None, TABLE) and not cut:
             more, cut = _up_to_a_fault(islice(records, _MOST_SAMPLED))
             head += more
-            format_ = _table(file, head, is_named=format_ is not None, is_alone=len(files) == 1)
+            format_ = _table(file, head, is_named=format_ is not None)
         # Alone, a file that cannot be read as records may still be a table of questions.
         if cut and (format_ or len(files) > 1):
             raise cut
@@ -169,48 +170,43 @@ def _up_to_a_fault(records: Iterable[Any]) -> tuple[list[Any], CaseFileError | N
     return read, None
 
 
-def _table(file: Path, head: list[Any], *, is_named: bool, is_alone: bool) -> Format | None:
+def _table(file: Path, head: list[Any], *, is_named: bool) -> Format | None:
     """The format of a table: as its names say where its cells agree, else as these say; None for no log.
 
-    Says what was taken for what by its cells. Raises CaseFileError where a file that `is_alone` looks like a
-    log and it cannot be told which column holds what.
+    Says what was taken for what by its cells. Raises CaseFileError where nobody knows who speaks.
     """
     rows = [inside for record in head if isinstance(record, dict) for inside in unwrapped(record, TABLE)]
+    roles, unknown = set[str](), list[str]()
     if is_named:
         role = MESSAGE_HEADINGS.columns_of(dict.fromkeys(name for row in rows for name in row))["role"]
-        roles, unknown = table.known_words(row.get(role) for row in rows)
+        words = [row.get(role) for row in rows]
+        roles, unknown = {*map(table.speaker, words)}, table.unknown_words(words)
         if table.has_both(roles) or ("user" in roles and not unknown):
             return TABLE._replace(one_sided=not table.has_both(roles))
-    try:
-        layout = table.layout_of(rows)
-    except table.Unclear as error:
-        unclear = _(
-            "{path}: it looks like a log of conversations, and which column holds what is not clear; say so,"
-            " for example: {columns}"
-        )
-        if not takes_columns():
-            unclear = _(
-                "{path}: it looks like a log of conversations, and which column holds what is not clear;"
-                " rename the columns in the file to conversation_id, role and text, and who speaks to user"
-                " and agent."
-            )
-        what = unclear.format(path=file, columns=table.option(error.columns))
-        if is_alone:
-            raise CaseFileError(what) from None
-        _tell(what)
-        return None
-    if layout:
+    if layout := table.layout_of(rows):
         recognized = _(
-            "{path}: columns recognized by their contents; if that is wrong, change this: {columns}"
+            "{path}: columns recognized by their contents; if that is wrong, rename the columns in the file"
+            " to conversation_id, role and text.",
+            path=file,
         )
-        if not takes_columns():
-            recognized = _(
-                "{path}: columns recognized by their contents; if that is wrong, rename the columns in the"
-                " file to conversation_id, role and text."
-            )
-        _tell(recognized.format(path=file, columns=table.option(layout.columns)))
+        _tell(_or_with(recognized, layout.columns))
         return _table_of(layout, rows)
+    if unknown:
+        unclear = _(
+            "{path}: who speaks is not clear: {words}. In the file, write user for the customer, assistant"
+            " for the bot, agent for people at the desk.",
+            path=file,
+            words=listed([quote(word) for word in unknown], _MOST_WORDS),
+        )
+        codes = {} if "user" in roles else {"user": unknown[0]}
+        raise CaseFileError(_or_with(unclear, codes | {"agent": ANYBODY}))
     return TABLE if is_named else None
+
+
+def _or_with(what: Message, columns: Mapping[str, str]) -> Message:
+    """What to do in the file, and how to say it instead where there is --columns."""
+    option = _("Or write {option}.", option=columns_option(columns)) if takes_columns() else None
+    return sentences(what, option)
 
 
 def _table_of(layout: table.LogLayout, head: list[Any]) -> Format:

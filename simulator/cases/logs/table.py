@@ -12,15 +12,13 @@ counted and left out, by a column such as 内部メモ or is_public.
 
 By their cells columns are told like this: few words for speakers, long texts, and what several rows have in
 common. A table of questions must never be taken for a log, so everything has to fit: both sides speak, by
-words that are known; nearly every conversation has both; one column alone can be the text, one the
-conversation; and no column holds right answers. Whatever falls short of that is `Unclear`.
+words that are known, in most conversations; one column alone can be the text, one the conversation; and no
+column holds right answers.
 """
 
 import re
-import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from simulator.cases.dialogues import LogLine, decoded, seconds, with_besides
@@ -28,7 +26,7 @@ from simulator.cases.fields import role_of, text_of
 from simulator.cases.headings import MESSAGE_HEADINGS, NAMES, field_of, has_question, normalised
 from simulator.cases.logs.values import plain
 from simulator.core.errors import CaseFileError, UnknownName
-from simulator.core.messages import Message, _, printable
+from simulator.core.messages import Message, _
 
 # The columns, by every name that is known for them, in the order in which they are taken.
 COLUMNS: dict[str, list[str]] = NAMES["message"]
@@ -58,14 +56,6 @@ class LogLayout(NamedTuple):
         return (_part(record, self.columns, self.speakers, n) for n, record in enumerate(records, 1))
 
 
-class Unclear(Exception):
-    """A table that looks like a log, but that does not say enough; `columns` are those that it may have."""
-
-    def __init__(self, columns: Mapping[str, str]) -> None:
-        super().__init__()
-        self.columns = columns
-
-
 def speaker(word: Any, codes: Mapping[str, str] = {}) -> str:
     """user, assistant or agent, also with something behind it: オペレーター（佐藤）, Agent 2, 顧客側."""
     text = "" if word is None else str(word).strip()
@@ -92,7 +82,7 @@ def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> LogLay
         else:
             columns[field] = column
     others = MESSAGE_HEADINGS.columns_of(header for header in headers if header not in columns.values())
-    if "role" not in columns and ANYBODY in speakers:
+    if "role" not in columns and speakers.get(ANYBODY) == "user":
         others.pop("role", None)
     layout = LogLayout(others | columns, speakers)
     if "role" not in layout.columns and ANYBODY not in speakers:
@@ -166,10 +156,9 @@ def _is_hidden(columns: Mapping[str, str], value: dict[str, Any]) -> bool:
 
 # Columns told by their cells
 
-# Characters of a value that are looked at; the longest word for a speaker, and how many a message names.
-_MOST_LOOKED_AT, _LONGEST_WORD, _MOST_WORDS = 300, 20, 5
-# Share of the rows in which a column has to have what it is taken for.
-_NEARLY_ALL = 0.95
+# Characters of a value that are looked at, and the share of the rows in which a column has to have what it is
+# taken for.
+_MOST_LOOKED_AT, _NEARLY_ALL = 300, 0.95
 # Of conversations so many have both sides, and of two columns the text is so much longer.
 _BOTH, _LONGER = 0.5, 2.0
 # Of so many texts of the desk not most are questions.
@@ -179,21 +168,10 @@ _OF_QUESTIONS = frozenset({
     "references", "answer", "choices", "label", "answerable", "goal", "facts", "script", "recorded",
     "history",
 })  # fmt: skip
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-# What dates and times begin with: 2026-01-05, 5/1/2026, 9:05, 1月5日, Mon, Jan 5, 5 January.
-_DATE = re.compile(
-    r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
-    r"(?:\d{4}[-/年.]\d{1,2}[-/月.]\d{1,2}|\d{1,2}([/.])\d{1,2}\1\d{2,4}|\d{1,2}:\d\d|\d{1,2}月\d{1,2}日"
-    rf"|{_MONTH}\s+\d{{1,2}}\b|\d{{1,2}}[ -]{_MONTH}(?:\W|$))",
-    re.IGNORECASE,
-)
-# What a name of a conversation looks like, apart from measured values.
-_HAS_DIGIT, _MEASURED = re.compile(r"\d"), re.compile(r"[-+]?\d*[.,]\d+%?|-\d+|\d+%")
+_HAS_DIGIT = re.compile(r"\d")
 # A text that somebody wrote has kana, or several words.
 _WRITTEN = re.compile(r"[\u3041-\u3096\u30a1-\u30fa]|\w\s+\w")
 _ASKS = re.compile(r"(?:[?？]|か。?|ください。?)\s*$")
-_OF_IDS, _OF_SPEAKERS = (tuple(NAMES["hints"][name]) for name in ("id", "role"))
-_OF_SHELLS = frozenset('"$`\\!')
 
 
 class _Column(NamedTuple):
@@ -202,44 +180,31 @@ class _Column(NamedTuple):
     name: str
     texts: tuple[str, ...]
 
-    @property
-    def filled(self) -> list[str]:
-        return [text for text in self.texts if text]
-
-    @property
-    def field(self) -> str | None:
-        """The field of a message that its name means."""
-        return MESSAGE_HEADINGS.field_of(self.name)
-
     def share(self, fits: Callable[[str], Any]) -> float:
-        """The share of the rows with a text for which `fits` says yes."""
-        return sum(bool(fits(text)) for text in self.filled) / (len(self.filled) or 1)
+        """The share of the rows with a text for which `fits` says yes; 0 where too many rows have none."""
+        filled = [text for text in self.texts if text]
+        is_full = len(filled) >= _NEARLY_ALL * len(self.texts)
+        return sum(bool(fits(text)) for text in filled) / len(filled) if filled and is_full else 0
 
     @property
-    def is_full(self) -> bool:
-        return len(self.filled) >= _NEARLY_ALL * len(self.texts)
+    def length(self) -> int:
+        return sum(map(len, self.texts))
 
     @property
     def is_time(self) -> bool:
-        return self.share(lambda text: _DATE.match(text) and len(text) <= 40) >= _NEARLY_ALL
+        return self.share(lambda text: not text.isdecimal() and seconds(text) is not None) >= _NEARLY_ALL
 
     @property
     def is_role(self) -> bool:
         """Whether customers and the desk speak in it, and hardly anybody who is not known."""
-        if field_of(self.name) and self.field != "role":
-            return False
-        roles, _unknown = known_words(self.texts)
         is_known = self.share(lambda word: speaker(word) or normalised(word) in _SILENT) >= _NEARLY_ALL
-        return self.is_full and has_both(roles) and is_known
+        return is_known and has_both(map(speaker, self.texts))
 
     @property
     def is_text(self) -> bool:
-        """Whether people wrote it: hardly ever the same, and no names, addresses or times."""
-        field = field_of(self.name)
-        if (field and self.field != "text" and field != "question") or self.is_time:
-            return False
-        is_written = self.share(_WRITTEN.search) >= (0.3 if self.field == "text" else 0.6)
-        return is_written and len(self.filled) > 1 and len(set(self.filled)) >= 0.5 * len(self.filled)
+        """Whether people wrote it: hardly ever the same, and no names or times."""
+        is_written = self.share(_WRITTEN.search) >= _BOTH and not self.is_time
+        return is_written and len(set(self.texts)) >= _BOTH * len(self.texts)
 
 
 def has_both(roles: Iterable[str]) -> bool:
@@ -248,171 +213,80 @@ def has_both(roles: Iterable[str]) -> bool:
     return "user" in several and bool(several & {"assistant", "agent"})
 
 
-def layout_of(records: Iterable[Mapping[str, Any]]) -> LogLayout | None:
-    """The columns of a table with one message a row; None for a table that is none.
+def unknown_words(values: Iterable[Any]) -> list[str]:
+    """The words in a column of speakers that are of nobody known, commonest first; "system" and メモ are."""
+    words = Counter(" ".join(str(value).split()) for value in values if value not in (None, ""))
+    return [word for word, _n in words.most_common() if not speaker(word) and normalised(word) not in _SILENT]
 
-    Raises Unclear where it is one, or may be, and which column holds what cannot be told for certain.
-    """
-    columns = _columns(records)
+
+def layout_of(rows: Iterable[Mapping[str, Any]]) -> LogLayout | None:
+    """The columns of a table with one message a row; None where it is none, or that cannot be told."""
+    columns = _columns(rows)
+    by_name = MESSAGE_HEADINGS.columns_of(column.name for column in columns)
     # A column "turn" may number the turns, and "text" hold the lines.
-    asking = [column.name for column in columns if column.share(str.isdecimal) < 1 and column.field != "text"]
+    asking = [
+        column.name
+        for column in columns
+        if column.name != by_name.get("text") and column.share(str.isdecimal) < 1
+    ]
     if has_question(asking) or any(field_of(column.name) in _OF_QUESTIONS for column in columns):
         return None
-    by_name = MESSAGE_HEADINGS.columns_of(column.name for column in columns)
     roles = [column for column in columns if column.is_role]
-    if not roles:
-        _look_for_speakers(columns, by_name)
-        return None
     # Of several columns that say the same the one that tells most apart.
-    role = max(roles, key=lambda column: len(known_words(column.texts)[0]))
-    spoken = [*map(speaker, role.texts)]
-    ids = _ids([column for column in columns if column not in roles], spoken, by_name)
-    texts = [column for column in columns if column.is_text and column not in (*roles, *ids)]
-    texts.sort(key=lambda column: (column.name != by_name.get("text"), -_length(column)))
-    if not texts:
+    role = max(roles, key=lambda column: len({*map(speaker, column.texts)}), default=None)
+    if role is None or len({tuple(speaker(word) == "user" for word in each.texts) for each in roles}) > 1:
         return None
-    # A customer has several conversations, a conversation has one customer.
-    finest = max(ids, key=lambda column: len(set(column.texts)), default=None)
-    chosen = {"id": finest.name if finest else "...", "role": role.name, "text": texts[0].name}
-    said = [line for line, who in zip(texts[0].texts, spoken, strict=True) if who in ("assistant", "agent")]
-    asked = sum(bool(_ASKS.search(line)) for line in said)
-    is_clear = (
-        finest is not None
-        and all(len(set(zip(finest.texts, id_.texts, strict=True))) == len(set(finest.texts)) for id_ in ids)
-        and len({tuple(speaker(word) == "user" for word in column.texts) for column in roles}) == 1
-        and (
-            texts[0].name == by_name.get("text")
-            or _length(texts[0]) >= _LONGER * max(map(_length, texts[1:]), default=0)
-        )
-        and (len(said) < _FEW_TEXTS or asked <= _MOST_ASKING * len(said))
-    )
-    if not is_clear:
-        raise Unclear(chosen | _time(columns, by_name, chosen))
-    return LogLayout(_others(columns, by_name, chosen) | chosen)
+    spoken = [*map(speaker, role.texts)]
+    others = [column for column in columns if column not in roles]
+    talk = _conversation(others, spoken, by_name)
+    texts = [column for column in others if column.is_text and column != talk]
+    texts.sort(key=lambda column: (column.name != by_name.get("text"), -column.length))
+    if talk is None or not texts:
+        return None
+    text, *rest = texts
+    if text.name != by_name.get("text") and any(text.length < _LONGER * other.length for other in rest):
+        return None
+    said = [line for line, who in zip(text.texts, spoken, strict=True) if who in ("assistant", "agent")]
+    if len(said) >= _FEW_TEXTS and sum(bool(_ASKS.search(line)) for line in said) > _MOST_ASKING * len(said):
+        return None
+    # Of when the conversation began and when a line was said, the one that changes.
+    times = [column for column in others if column.is_time]
+    time = max(times, key=lambda column: len(set(column.texts)), default=None)
+    named = {"id": talk.name, "role": role.name, "text": text.name}
+    further = ({"time": time.name} if time else {}) | by_name
+    return LogLayout(named | further | named)
 
 
-def _length(column: _Column) -> int:
-    return sum(map(len, column.texts))
-
-
-def _columns(records: Iterable[Mapping[str, Any]]) -> list[_Column]:
+def _columns(rows: Iterable[Mapping[str, Any]]) -> list[_Column]:
     """The columns that hold texts, numbers or nothing, in their order."""
-    rows = list(records)
-    columns = []
-    for name in dict.fromkeys(name for row in rows for name in row):
-        values = [row.get(name) for row in rows]
+    several, columns = list(rows), []
+    for name in dict.fromkeys(name for row in several for name in row):
+        values = [row.get(name) for row in several]
         if not any(isinstance(value, (list, dict)) for value in values):
             texts = ("" if value is None else str(value)[:_MOST_LOOKED_AT].strip() for value in values)
             columns.append(_Column(str(name), tuple(texts)))
     return columns
 
 
-def known_words(values: Iterable[Any]) -> tuple[set[str], list[str]]:
-    """Who speaks in a column of speakers: the roles, and the words that are of nobody known, commonest first.
+def _conversation(columns: list[_Column], spoken: list[str], by_name: Mapping[str, str]) -> _Column | None:
+    """The column that names the conversation: rows that have it in common have both sides.
 
-    Words of the system ("system", メモ) are neither.
+    The one with the usual name, else the finest: a customer has several conversations. None where one of two
+    columns is not within the other.
     """
-    words = Counter(" ".join(str(value).split()) for value in values if value not in (None, ""))
-    roles = {word: speaker(word) for word in words}
-    return {role for role in roles.values() if role}, [
-        word for word, _n in words.most_common() if not roles[word] and normalised(word) not in _SILENT
-    ]
-
-
-def option(columns: Mapping[str, str]) -> str:
-    """`--columns "id=call,role=spk,text=txt"`, to be copied: a name of a column cannot become a command."""
-    given = printable(",".join(f"{ours}={theirs}" for ours, theirs in columns.items()))
-    return f"--columns {shlex.quote(given)}" if _OF_SHELLS & set(given) else f'--columns "{given}"'
-
-
-def _ids(columns: list[_Column], spoken: list[str], by_name: Mapping[str, str]) -> list[_Column]:
-    """The columns that may name the conversation, by rows in common that have both sides.
-
-    The usual name goes first, then those whose rows stand together.
-    """
-    candidates = []
+    names = []
     for column in columns:
         sides: dict[str, set[str]] = {}
         for text, who in zip(column.texts, spoken, strict=True):
             sides.setdefault(text, set()).add(who)
-        is_other = (column.field or field_of(column.name)) not in (None, "id") or column.is_time
-        looks = column.share(lambda text: _HAS_DIGIT.search(text) and not _MEASURED.fullmatch(text))
-        is_name = len(sides) > 1 and (looks >= _NEARLY_ALL or _hints(column.name, _OF_IDS))
-        if not column.is_full or (column.name != by_name.get("id") and (is_other or not is_name)):
-            continue
-        if sum(map(has_both, sides.values())) >= _BOTH * len(sides):
-            candidates.append(column)
-    together = [column for column in candidates if len(set(column.texts)) == len(list(groupby(column.texts)))]
-    return [column for column in candidates if column.name == by_name.get("id")] or together or candidates
-
-
-def _others(
-    columns: Sequence[_Column], by_name: Mapping[str, str], chosen: Mapping[str, str]
-) -> dict[str, str]:
-    """Further columns that are known by their names or, for the time, by their cells."""
-    others = {field: name for field, name in by_name.items() if field not in chosen}
-    times = [
-        column for column in columns
-        if column.name not in chosen.values() and column.is_full and column.is_time
-        and seconds(column.filled[0]) is not None
-    ]  # fmt: skip
-    if times and "time" not in others:
-        # Of when the conversation began and when a line was said, the one that changes.
-        others["time"] = max(times, key=lambda column: len(set(column.texts))).name
-    return others
-
-
-def _time(
-    columns: Sequence[_Column], by_name: Mapping[str, str], chosen: Mapping[str, str]
-) -> dict[str, str]:
-    """The column of when a line was said, if there is one."""
-    return {field: name for field, name in _others(columns, by_name, chosen).items() if field == "time"}
-
-
-def _look_for_speakers(columns: Sequence[_Column], by_name: Mapping[str, str]) -> None:
-    """Raises Unclear for a table with lines by speakers whose words are not known, or by nobody."""
-    text = _likely_text(columns, by_name)
-    for column in columns:
-        is_hinted = _hints(column.name, _OF_SPEAKERS) or column.field == "role"
-        if not is_hinted or not column.is_full or column.name == text:
-            continue
-        roles, unknown = known_words(column.filled)
-        if "user" in roles and unknown:
-            codes = {"agent": _words(unknown)}
-            spoken = [speaker(word, {ANYBODY: "agent"}) for word in column.texts]
-        elif 1 < len(unknown) <= _MOST_WORDS and max(map(len, unknown)) <= _LONGEST_WORD:
-            codes = {"user": unknown[0], "assistant": _words(unknown[1:])}
-            spoken = [
-                speaker(word, {unknown[0].casefold(): "user", ANYBODY: "agent"}) for word in column.texts
-            ]
-        else:
-            continue
-        ids = _ids([other for other in columns if other.name not in (column.name, text)], spoken, by_name)
-        finest = max(ids, key=lambda id_: len(set(id_.texts)), default=None)
-        id_ = finest.name if finest else by_name.get("id", "...")
-        chosen = {"id": id_, "role": column.name, "text": text}
-        raise Unclear(chosen | _time(columns, by_name, chosen) | codes)
-    if {"id", "text"} <= by_name.keys() and "role" not in by_name:
-        raise Unclear({"id": by_name["id"], "text": text, "user": ANYBODY})
-
-
-def _likely_text(columns: Sequence[_Column], by_name: Mapping[str, str]) -> str:
-    """The column with the usual name of a text, else the longest that people wrote; none of dates."""
-    others = [
-        column for column in columns
-        if not column.is_time and column.field != "time" and column.share(str.isdecimal) < 1
-    ]  # fmt: skip
-    likely = max(
-        others,
-        key=lambda column: (column.name == by_name.get("text"), column.is_text, _length(column)),
-        default=None,
+        is_both = sum(map(has_both, sides.values())) >= _BOTH * len(sides)
+        if column.name == by_name.get("id"):
+            return column if is_both else None
+        is_name = len(sides) > 1 and column.share(_HAS_DIGIT.search) >= _NEARLY_ALL and not column.is_time
+        if is_both and is_name and not MESSAGE_HEADINGS.field_of(column.name):
+            names.append(column)
+    finest = max(names, key=lambda column: len(set(column.texts)), default=None)
+    is_within = finest and all(
+        len(set(zip(finest.texts, column.texts, strict=True))) == len(set(finest.texts)) for column in names
     )
-    return likely.name if likely else "..."
-
-
-def _words(words: Sequence[str]) -> str:
-    return ANYBODY if len(words) > _MOST_WORDS else "|".join(words)
-
-
-def _hints(name: str, words: Iterable[str]) -> bool:
-    return any(word in normalised(name) for word in words)
+    return finest if is_within else None
