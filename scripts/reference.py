@@ -20,6 +20,11 @@ LAB_PAGES: dict[Language, Path] = {
 plugins.offer()
 # Settings that have an option, in the groups of help; the others stand in the settings file alone.
 OPTIONS = {name: group for group, names in groups().items() for name in names}
+COMPLETION = (
+    'For the installed `rehearsal`: write `eval "$(_REHEARSAL_COMPLETE=source_bash rehearsal)"` into'
+    " `~/.bashrc`. In zsh write `source_zsh` into `~/.zshrc`, after `compinit`; in fish type"
+    " `_REHEARSAL_COMPLETE=source_fish rehearsal | source`."
+)
 WORDS: dict[str, str] = {
     "Reference": "リファレンス",
     "Reference of the lab": "lab のリファレンス",
@@ -64,6 +69,13 @@ WORDS: dict[str, str] = {
         "何を採点するかは、[採点役](judges.ja.md)と[ほかの採点役](lab/judging.ja.md)にあります。"
     ),
     "By default {names}.": "既定：{names}。",
+    "Tab completion": "コマンドの補完",
+    COMPLETION: (
+        "pip で入れた `rehearsal` で使えます。`~/.bashrc` に"
+        ' `eval "$(_REHEARSAL_COMPLETE=source_bash rehearsal)"` と書きます。zsh では `source_zsh` として'
+        " `~/.zshrc` の `compinit` の後に書き、fish では"
+        " `_REHEARSAL_COMPLETE=source_fish rehearsal | source` と打ちます。"
+    ),
     "Others:": "ほか：",
     "日本語: [reference.ja.md](reference.ja.md)": "English: [reference.md](reference.md)",
 }
@@ -150,6 +162,8 @@ def page(language: Language) -> str:
         f"\n## {say('Judges')}\n",
         say("What they grade: [judges](judges.md), [more judges](lab/judging.md)."),
         text.judges(),
+        f"\n## {say('Tab completion')}\n",
+        say(COMPLETION),
     ]
     return "\n".join(parts) + "\n"
 

@@ -3,7 +3,7 @@
     app.py           from words to a command, from an error to a line and an exit code
     options.py       what an option is; `takes` and `takes_settings` make options of `Settings`
     parsing.py       from words to the values of options
-    help.py          pages of help
+    help.py          pages of help; completion.py: how the line of a shell may go on
     terminal.py      exit codes, lines on stderr, JSON on stdout, early endings
     run_or_resume.py makes a run, or finishes one, for `simulate` and `evaluate`
     publish.py       what follows a run: reports, summary, exit code

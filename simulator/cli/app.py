@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator import plugins
+from simulator.cli.completion import ASKED, LINE, completion
 from simulator.cli.help import command_page, group_page, program_page
 from simulator.cli.options import Command, as_command
 from simulator.cli.parsing import values_of
@@ -103,6 +104,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is not None:
         return _run_command(arguments)
+    if asked := os.environ.get(ASKED):
+        sys.stdout.write(completion(asked, os.environ.get(LINE, ""), all_words(), command_of))
+        return ExitCode.DONE
     call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
     code = _run_command(sys.argv[1:])
     leave_behind(code)

@@ -58,7 +58,7 @@ def command_page(path: str, command: Command, *, everything: bool) -> str:
     page.paragraphs(command.help)
     page.lists({title: _explained(options) for title, options in lists.items()})
     if hides:
-        page.lines += ["", _said("Every other option: --help-all")]
+        page.lines += ["", said("Every other option: --help-all")]
     return page.text()
 
 
@@ -93,13 +93,13 @@ def meaning(option: Option) -> Message:
     return text
 
 
-def _said(english: str) -> str:
+def said(english: str) -> str:
     """A text of help in the reader's language; English where there is no translation."""
     return localised(verbatim(english, HELP))
 
 
 def _lines_of(words: Mapping[str, str]) -> Rows:
-    return [(word, _said(line)) for word, line in words.items()]
+    return [(word, said(line)) for word, line in words.items()]
 
 
 def _explained(options: Iterable[Option]) -> Rows:
@@ -112,7 +112,7 @@ class _HelpPage:
     def __init__(self, path: str, *words: str) -> None:
         """It begins with how the command is typed."""
         self.width = max(_NARROWEST, min(_columns() - 2, _WIDEST))
-        self.lines = [localised(_("Usage: {line}", line=" ".join(map(_said, (path, *words)))))]
+        self.lines = [localised(_("Usage: {line}", line=" ".join(map(said, (path, *words)))))]
 
     def title(self, title: str) -> None:
         """A title, after an empty line."""
@@ -122,9 +122,9 @@ class _HelpPage:
         """Paragraphs, each after an empty line."""
         for paragraph in filter(None, (part.strip("\n") for part in text.split("\n\n"))):
             if paragraph.startswith(_VERBATIM):
-                lines = list(map(_said, paragraph.removeprefix(_VERBATIM).splitlines()))
+                lines = list(map(said, paragraph.removeprefix(_VERBATIM).splitlines()))
             else:
-                lines = _lines(_said(" ".join(paragraph.split())), self.width - 2)
+                lines = _lines(said(" ".join(paragraph.split())), self.width - 2)
             self.lines += ["", *(f"  {line}" for line in lines)]
 
     def lists(self, lists: Mapping[str, Rows]) -> None:
