@@ -17,33 +17,17 @@ The table is shown where several conditions were asked for (`--target "turn >= .
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from simulator.core.document import Cell, Table, Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
-from simulator.core.target import (
-    CERTIFIED,
-    COVERAGE,
-    FIGURES,
-    MAJOR,
-    MAX_FAILED,
-    MIN_GRADED,
-    SECONDS,
-    Condition,
-)
+from simulator.core.target import CERTIFIED, COVERAGE, FIGURES, MAJOR, SECONDS, Condition
 from simulator.core.titles import title
 from simulator.core.types import ATTACKS_HELD
 from simulator.results.conditions import MIN_QUESTIONS, SAME, CheckedCondition, Decision
-from simulator.results.gate import Finding, Gate, Problem
+from simulator.results.gate import DECISIONS, Gate
 from simulator.results.offered import further_title
 
 TRIAL = pgettext("a verdict", "Trial")
-_WORDS: Mapping[Decision | None, Message] = {
-    "passed": pgettext("a verdict", "Passed"),
-    "missed": pgettext("a verdict", "Failed"),
-    "undecided": pgettext("a verdict", "Undecided"),
-    None: _("No target was set"),
-}
 # The figures of a target that are not judges, as people read them; a judge has its own title.
 _FIGURES: Mapping[str, Message] = {
     "score": _("Score"),
@@ -62,35 +46,15 @@ _PHRASES: Mapping[str, Message] = {
     MAJOR: _("{value} of the questions have a serious error ({limit})"),
     CERTIFIED: _("the judge is {value}"),
 }
-_FINDINGS: Mapping[Problem, Message] = {
-    "evidence": _(
-        "nothing to hold the answers against: give the questions a reference, or have the bot return its"
-        " passages"
-    ),
-    "unfinished": _("{finished} of {planned} conversations held (all required)"),
-    "missing": _("{share} % of the grades are missing ({allowed} % allowed)"),
-    "simulator": _("{share} % of the customer's messages failed ({allowed} % allowed)"),
-    "ungraded": _("nothing was graded"),
-    "thin": _(
-        "{n} of {due} grades of {judge} ({why}), on {cases} of {cases_due} questions ({required} % required)"
-    ),
-    "personas": _("customers without a graded conversation: {personas}"),
-    "simulators": _("it depends on the model that plays the customers: {parts}"),
-}
-# Why a judge lacks grades, by the field that counts them.
-_WHY: Mapping[str, Message] = {
-    "undecided": _("undecided because reference and passages contradict each other {n}"),
-    "unanswered": _("not answered in the log {n}"),
-    "failed": _("failed {n}"),
-    "unreached": _("not reached {n}"),
-}
 # So many things are named in the line, others are counted.
 _MOST = 3
 
 
 def verdict_word(gate: Gate, *, trial: bool = False) -> Message:
     """The verdict in a word: Passed, Failed, Undecided, Trial; or that no target was set."""
-    return TRIAL if trial and gate.decision else _WORDS[gate.decision]
+    if gate.decision is None:
+        return _("No target was set")
+    return TRIAL if trial else DECISIONS[gate.decision]
 
 
 def verdict_tone(gate: Gate, *, trial: bool = False) -> Tone:
@@ -106,9 +70,9 @@ def verdict(gate: Gate, *, trial: bool = False) -> Message:
     `trial` says that no model took part.
     """
     word = verdict_word(gate, trial=trial)
-    parts = tuple(_decisive(gate))
-    if not parts:
+    if gate.decision is None:
         return word
+    parts = tuple(_phrases(gate, "passed") if gate.passed else reasons(gate))
     shown, more = parts[:_MOST], len(parts) - _MOST
     what = _("{parts:clauses}", parts=shown)
     if more > 0:
@@ -120,33 +84,24 @@ def verdict(gate: Gate, *, trial: bool = False) -> Message:
     return _("{word}: {what}", word=word, what=what)
 
 
-def _decisive(gate: Gate) -> Iterator[Message]:
-    """What decided, or kept the gate from deciding, most important first; nothing without a target."""
-    if gate.decision == "undecided":
-        yield from map(finding_text, gate.findings)
-    if gate.decision and not gate.incomplete:
-        yield from _phrases(gate, gate.decision)
-
-
 def reasons(gate: Gate) -> list[Message]:
-    """What keeps the run from passing, most serious first; nothing if it passed."""
-    if gate.decision == "passed":
-        return []
-    findings, missed, undecided = (
-        [finding_text(finding) for finding in gate.findings],
-        list(_phrases(gate, "missed")),
-        list(_phrases(gate, "undecided")),
-    )
-    return [*findings, *missed, *undecided] if gate.incomplete else [*missed, *findings, *undecided]
+    """What keeps the run from passing, most serious first; nothing if it passed.
+
+    Of a run that is incomplete only what is missing counts.
+    """
+    findings = [finding.text for finding in gate.findings]
+    if gate.decision == "missed":
+        return [*_phrases(gate, "missed"), *findings, *_phrases(gate, "undecided")]
+    return findings if gate.incomplete else [*findings, *_phrases(gate, "undecided")]
 
 
 def doubts(gate: Gate, interval: tuple[float, float] | None) -> Iterator[Message]:
-    """What to know beside the verdict's line: what it leaves out, and that the score may fall short.
+    """What to know beside the verdict's line: what is missing, or that the score may fall short.
 
     `interval` is that of the score (0..1), which says so where no confidence was asked for.
     """
-    if gate.decision in (None, "missed"):
-        yield from map(finding_text, gate.findings)
+    if gate.decision is None:
+        yield from reasons(gate)
     score = gate.score
     if score is None or score.decision != "passed" or interval is None or gate.confidence is not None:
         return
@@ -156,68 +111,43 @@ def doubts(gate: Gate, interval: tuple[float, float] | None) -> Iterator[Message
             "{score} reaches the target {target}, but the 95 % interval begins at {low}: more questions"
             " would settle it.",
             target=target_points(target),
-            score=points(score.value, against=target),
+            score=points(score.figure.value, against=target),
             low=points(interval[0], against=target),
         )
-
-
-def finding_text(finding: Finding) -> Message:
-    """What was found, in a phrase."""
-    figures = dict[str, Any](finding.figures)
-    if finding.problem == "thin":
-        why = [text.format(n=figures[count]) for count, text in _WHY.items() if figures[count]]
-        figures |= {"judge": title("judge", figures["judge"]), "why": tuple(why)}
-    elif finding.problem == "personas":
-        figures["personas"] = tuple(title("persona", name) for name in figures["personas"])
-    elif finding.problem == "simulators":
-        parts = (
-            _("{model} {score} ({decision})", model=model, score=points(score), decision=_WORDS[decision])
-            for (model, score), decision in zip(
-                figures["scores"].items(), figures["decisions"].values(), strict=True
-            )
-        )
-        figures["parts"] = tuple(parts)
-    elif "share" in figures:
-        figures["share"] = f"{100 * figures['share']:.1f}"
-    allowed, required = f"{100 * MAX_FAILED:g}", f"{100 * MIN_GRADED:g}"
-    return _FINDINGS[finding.problem].format(allowed=allowed, required=required, **figures)
 
 
 def _phrases(gate: Gate, decision: Decision) -> Iterator[Message]:
     """What the conditions of this decision came to, and what was asked: "score 74 (90 required)".
 
-    The limit that goes with every target is named where it was missed or is too close to call, and what
-    lacks questions once.
+    The limit that goes with every target is named where it was missed or is too close to call; what lacks
+    questions is said once, and what lacks grades is among the findings.
     """
     of_decision = [checked for checked in gate.conditions if checked.decision == decision]
     named = [c for c in of_decision if c.condition.name != MAJOR or (decision != "passed" and not c.lack)]
+    few = []
     for checked in named or of_decision:
-        # What lacks grades is among the findings.
-        if checked.lack not in ("few", "thin"):
+        if checked.lack == "few":
+            few.append(_("{name} {n}", name=_subject(checked.condition), n=checked.figure.cases))
+        elif checked.lack != "thin":
             yield _phrase(checked)
-    if few := [checked for checked in named or of_decision if checked.lack == "few"]:
-        parts = tuple(_("{name} {n}", name=_subject(checked.condition), n=checked.cases) for checked in few)
-        yield _("too few questions ({least} required): {parts}", least=MIN_QUESTIONS, parts=parts)
+    if few:
+        yield _("too few questions ({least} required): {parts}", least=MIN_QUESTIONS, parts=tuple(few))
 
 
 def _phrase(checked: CheckedCondition) -> Message:
     """One condition with its result."""
-    name, limit = _subject(checked.condition), _limit(checked.condition)
+    condition, figure = checked.condition, checked.figure
+    name, limit = _subject(condition), _limit(condition)
     if checked.lack == "nothing":
         return _("{name} not known ({limit})", name=name, limit=limit)
     if checked.lack == "missing":
-        of = checked.n + checked.failed
-        return _("{name}: values missing {failed} of {of}", name=name, failed=checked.failed, of=of)
+        of = figure.n + figure.failed
+        return _("{name}: values missing {failed} of {of}", name=name, failed=figure.failed, of=of)
     value, between = value_text(checked), range_text(checked)
     if checked.decision == "undecided" and between:
-        return _(
-            "{name} {value}, perhaps between {range} ({limit})",
-            name=name,
-            value=value,
-            range=between,
-            limit=limit,
-        )
-    text = _PHRASES.get(checked.condition.name, _("{name} {value} ({limit})"))
+        text = _("{name} {value}, perhaps between {range} ({limit})")
+        return text.format(name=name, value=value, range=between, limit=limit)
+    text = _PHRASES.get(condition.name, _("{name} {value} ({limit})"))
     return text.format(name=name, value=value, limit=limit)
 
 
@@ -240,20 +170,19 @@ def is_tabled(gate: Gate) -> bool:
 def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
     """A row for each condition: verdict, figure, range and what it rests on; without verdicts of a trial."""
 
-    def basis(checked: CheckedCondition) -> Text:
-        """'480（120 質問）': the number of values behind a figure, and of their questions."""
-        n, values = checked.cases, checked.n
-        return (
-            ngettext("{values} ({n} question)", "{values} ({n} questions)", n=n, values=values) if n else ""
-        )
-
-    def decision(checked: CheckedCondition) -> Cell:
-        tone: Tone = "good" if checked.decision == "passed" else "alarm"
-        return Cell(text=_WORDS[checked.decision], red=checked.decision == "missed", tone=tone)
-
     def name(checked: CheckedCondition) -> Text:
         condition = checked.condition
         return _("{name} ({how})", name=condition_name(condition), how=_limit(condition))
+
+    def decision(checked: CheckedCondition) -> Cell:
+        tone: Tone = "good" if checked.decision == "passed" else "alarm"
+        return Cell(text=DECISIONS[checked.decision], red=checked.decision == "missed", tone=tone)
+
+    def basis(checked: CheckedCondition) -> Text:
+        """'480（120 質問）': the number of values behind a figure, and of their questions."""
+        n, values = checked.figure.cases, checked.figure.n
+        text = ngettext("{values} ({n} question)", "{values} ({n} questions)", n=n, values=values)
+        return text if n else ""
 
     return Table.listing(
         "conditions",
@@ -289,7 +218,7 @@ def value_text(checked: CheckedCondition) -> Text:
     Seconds and shares of what went wrong have three digits: where 2.97 s were measured and 3 s are allowed,
     "3 s" would puzzle.
     """
-    condition, value = checked.condition, checked.value
+    condition, value = checked.condition, checked.figure.value
     if value is None or math.isinf(value):
         return "–"
     if condition.name == CERTIFIED:
@@ -302,10 +231,10 @@ def value_text(checked: CheckedCondition) -> Text:
 
 def range_text(checked: CheckedCondition) -> Text:
     """Between what a figure may lie; empty where that is not known."""
-    if checked.low is None or checked.high is None:
+    if checked.bounds is None:
         return ""
     against = checked.condition.threshold if checked.condition.rises else None
-    low, high = points(checked.low, against=against), points(checked.high, against=against)
+    low, high = (points(end, against=against) for end in checked.bounds)
     return _share(checked.condition, _("{low} and {high}", low=low, high=high))
 
 

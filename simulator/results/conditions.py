@@ -33,7 +33,7 @@ from simulator.core.target import (
     Condition,
     target_conditions,
 )
-from simulator.core.types import ATTACKS_HELD, EXPECTATIONS, Results, Value
+from simulator.core.types import ATTACKS_HELD, EXPECTATIONS, Results
 from simulator.results.answerability import ANSWER_RATES, HANDOVER_RATES, answer_place, handover_place
 from simulator.results.attacks import attacks_of
 from simulator.results.coverage import coverage_of
@@ -77,34 +77,29 @@ class MeasuredFigure(NamedTuple):
         return 0 if self.clusters is None else len(self.clusters.sizes)
 
 
-class CheckedCondition(Value):
-    """A condition with its figure (`n` values of `cases` questions), its one-sided bounds, and its verdict.
+class CheckedCondition(NamedTuple):
+    """A condition with its figure, its verdict, and its one-sided bounds.
 
-    `value` is None where nothing was measured; `failed` are values that should be there and are not; `lack`
-    says why nothing was decided. Without a confidence, and of seconds, there are no bounds.
+    `lack` says why nothing was decided. Without a confidence, and of seconds, there are no bounds.
     """
 
     condition: Condition
+    figure: MeasuredFigure
     decision: Decision
     lack: Lack = ""
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-    cases: int = 0
-    failed: int = 0
+    bounds: tuple[float, float] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints of it, figures rounded to 4 decimals."""
-        # No answer is slower than any, which JSON has no number for.
-        value = None if self.value is None or math.isinf(self.value) else self.value
+        value = self.figure.value
         return {
             "condition": self.condition.text,
             "decision": self.decision,
-            "value": rounded(value),
-            "bounds": rounded([self.low, self.high]),
-            "n": self.n,
-            "cases": self.cases,
+            # No answer is slower than any, which JSON has no number for.
+            "value": None if value is None or math.isinf(value) else rounded(value),
+            "bounds": rounded(list(self.bounds or (None, None))),
+            "n": self.figure.n,
+            "cases": self.figure.cases,
         }
 
 
@@ -119,17 +114,6 @@ def asked_conditions(settings: Settings) -> tuple[Condition, ...]:
         limit = MAX_MAJOR if settings.confidence is None else 0.0
     major = Condition(name=MAJOR, comparison="<=" if limit else "==", threshold=limit)
     return (*target_conditions(settings.target), *([major] if limit < 1 else []))
-
-
-def checked_condition(
-    condition: Condition, results: Results, summary: Summary, level: float | None, *, thin: bool
-) -> CheckedCondition:
-    """A condition of the target, measured and decided; `thin`: the judges that it takes lack grades."""
-    if condition.name == CERTIFIED:
-        certified = bool(summary.standing and summary.standing.certified)
-        decision: Decision = "passed" if certified else "undecided"
-        return CheckedCondition(condition=condition, decision=decision, value=float(certified))
-    return check_condition(condition, measure_condition(condition, results, summary), level, thin=thin)
 
 
 def measure_condition(condition: Condition, results: Results, summary: Summary) -> MeasuredFigure:
@@ -254,6 +238,11 @@ def _no_figure(_condition: Condition, _results: Results, _summary: Summary) -> M
     return MeasuredFigure(None, None)
 
 
+def _certified_figure(_condition: Condition, _results: Results, summary: Summary) -> MeasuredFigure:
+    """1 where people's labels certify the judge that decides, else 0."""
+    return MeasuredFigure(float(bool(summary.standing and summary.standing.certified)), None)
+
+
 def _seconds_figure(condition: Condition, _results: Results, summary: Summary) -> MeasuredFigure:
     """The share of answers that came in time; its value is how long 95 % of them took at most."""
     turns = list(summary.record.turns)
@@ -276,6 +265,7 @@ def _seconds(turn: GradedTurn) -> float | None:
 _MEASURES: Mapping[str, Callable[[Condition, Results, Summary], MeasuredFigure]] = {
     **dict.fromkeys(_PLACES, _placed_figure),
     ATTACKS_HELD: _attacks_figure,
+    CERTIFIED: _certified_figure,
     COVERAGE: _coverage_figure,
     EXPECTATIONS: _no_figure,
     MAJOR: _major_figure,
@@ -287,35 +277,29 @@ _MEASURES: Mapping[str, Callable[[Condition, Results, Summary], MeasuredFigure]]
 def check_condition(
     condition: Condition, figure: MeasuredFigure, level: float | None, *, thin: bool = False
 ) -> CheckedCondition:
-    """The condition, decided at a one-sided level of confidence; without one the figure itself decides."""
+    """The condition, decided at a one-sided level of confidence; without one the figure itself decides.
+
+    `thin`: the judges that it takes lack grades.
+    """
     decision, lack = _decided(condition, figure, level, thin=thin)
-    low = high = None
+    bounds = None
     if level is not None and figure.clusters is not None and condition.name != SECONDS:
-        low, high = lower_bound(figure.clusters, level), upper_bound(figure.clusters, level)
-    return CheckedCondition(
-        condition=condition,
-        decision=decision,
-        lack=lack,
-        value=figure.value,
-        low=low,
-        high=high,
-        n=figure.n,
-        cases=figure.cases,
-        failed=figure.failed,
-    )
+        bounds = lower_bound(figure.clusters, level), upper_bound(figure.clusters, level)
+    return CheckedCondition(condition, figure, decision, lack, bounds)
 
 
 def _decided(
     condition: Condition, figure: MeasuredFigure, level: float | None, *, thin: bool
 ) -> tuple[Decision, Lack]:
     """The decision, or what it lacks: what can never be mended is missed before anything else is asked."""
-    lack, holds = _lack(condition, figure, thin=thin), False
-    if figure.value is not None:
-        holds = condition.holds(figure.value)
-        # More grades can only add to the questions with a serious error, and to what misses all or none.
-        if not holds and (condition.comparison == "==" or (condition.name == MAJOR and level is None)):
-            return "missed", ""
-    if lack:
+    holds = figure.value is not None and condition.holds(figure.value)
+    if condition.name == CERTIFIED:  # more labels may certify the judge yet
+        return "passed" if holds else "undecided", ""
+    # More grades can only add to the questions with a serious error, and to what misses all or none.
+    is_final = condition.comparison == "==" or (condition.name == MAJOR and level is None)
+    if figure.value is not None and not holds and is_final:
+        return "missed", ""
+    if lack := _lack(condition, figure, thin=thin):
         return "undecided", lack
     if level is None or condition.is_fact:
         return "passed" if holds else "missed", ""

@@ -12,11 +12,11 @@ close to call, or rests on too few of the grades and questions it was to have, i
 nobody may take it for a pass.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field
-
+from simulator.core.document import points
+from simulator.core.messages import Message, _, pgettext
 from simulator.core.settings import Settings
 from simulator.core.target import (
     CERTIFIED,
@@ -27,15 +27,17 @@ from simulator.core.target import (
     check_names,
     target_conditions,
 )
-from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Results, Value
+from simulator.core.titles import title
+from simulator.core.types import CONVERSATION, EXPECTATIONS, RISK, Results
 from simulator.results.conditions import (
     SAME,
     CheckedCondition,
     Decision,
     asked_conditions,
-    checked_condition,
+    check_condition,
+    measure_condition,
 )
-from simulator.results.figures import Summary, rounded
+from simulator.results.figures import JudgeSummary, Summary, rounded
 from simulator.results.offered import further_figures
 from simulator.results.standing import with_standings
 from simulator.results.summary import figures_of
@@ -48,16 +50,21 @@ Problem = Literal[
 _INCOMPLETE: frozenset[Problem] = frozenset({"evidence", "unfinished", "missing", "simulator", "ungraded"})
 # Judges whose low grades make a turn red, whichever decides about the score.
 _REDDENERS = ("groundedness", "claims", "facts", RISK, CONVERSATION, EXPECTATIONS)
+DECISIONS: dict[Decision, Message] = {
+    "passed": pgettext("a verdict", "Passed"),
+    "missed": pgettext("a verdict", "Failed"),
+    "undecided": pgettext("a verdict", "Undecided"),
+}
 
 
-class Finding(Value):
-    """One thing that keeps the gate from deciding, with the figures that its sentence names."""
+class Finding(NamedTuple):
+    """One thing that keeps the gate from deciding, and the phrase that says it."""
 
     problem: Problem
-    figures: dict[str, Any] = Field(default={})
+    text: Message
 
 
-class Gate(Value):
+class Gate(NamedTuple):
     """The verdict on a run: what the user asked for, what the conditions came to, and what else was found.
 
     `asked` is a number, or the text of conditions; `confidence` is how sure the gate had to be. `decision` is
@@ -89,9 +96,7 @@ class Gate(Value):
     @property
     def bounds(self) -> tuple[float, float] | None:
         """The one-sided bounds of the score (0..1) that decided with a confidence; None where none did."""
-        if self.score is None or self.score.low is None or self.score.high is None:
-            return None
-        return self.score.low, self.score.high
+        return self.score.bounds if self.score else None
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints of it beside its words."""
@@ -112,21 +117,29 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """
     if summary.standing is None and any(c.name == CERTIFIED for c in target_conditions(settings.target)):
         summary = with_standings(summary, settings, settings.runs)
-    gate = _gate_of(results, summary, settings)
+    gate, simulators = _gate_of(results, summary, settings), summary.scores.simulators
     # Where the whole run cannot be judged, its parts by simulator cannot either.
-    if gate.decision is None or gate.incomplete or len(summary.scores.simulators) < 2:
+    if gate.decision is None or gate.incomplete or len(simulators) < 2:
         return gate
-    decisions = {
-        model: _gate_of(part, figures, settings).decision
-        for model in summary.scores.simulators
-        for part in [_played_by(model, results)]
-        for figures in [figures_of(part, settings).model_copy(update={"standings": summary.standings})]
-    }
-    if len(set(decisions.values())) == 1:
+    decisions = dict[str, Decision | None]()
+    for model in simulators:
+        part = _played_by(model, results)
+        figures = figures_of(part, settings).model_copy(update={"standings": summary.standings})
+        decisions[model] = _gate_of(part, figures, settings).decision
+    if len({*decisions.values()}) == 1:
         return gate
-    scores = {model: summary.scores.simulators[model].score for model in decisions}
-    finding = Finding(problem="simulators", figures={"scores": scores, "decisions": decisions})
-    return gate.model_copy(update={"decision": "undecided", "findings": (*gate.findings, finding)})
+    parts = tuple(
+        _(
+            "{model} {score} ({decision})",
+            model=model,
+            score=points(simulators[model].score),
+            decision=DECISIONS[decision],
+        )
+        for model, decision in decisions.items()
+        if decision
+    )
+    text = _("it depends on the model that plays the customers: {parts}", parts=parts)
+    return gate._replace(decision="undecided", findings=(*gate.findings, Finding("simulators", text)))
 
 
 def _played_by(model: str, results: Results) -> Results:
@@ -139,35 +152,37 @@ def _played_by(model: str, results: Results) -> Results:
 
 def _gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """The gate over all conversations of a run, whoever played their customers."""
+    missing = tuple(_missing(summary, settings))
     if settings.target is None:
-        missing = tuple(_missing(summary, settings))
         if 0 < summary.turns == summary.unrecorded:
             # Of a log that is only to be read nothing was to be graded.
             missing = tuple(finding for finding in missing if finding.problem != "ungraded")
         return Gate(findings=missing)
     check_names(settings.target, [*summary.scores.judges, *further_figures()])
-    checked, thin = list[CheckedCondition](), dict[str, Finding]()
+    checked, thin = list[CheckedCondition](), dict[str, JudgeSummary]()
     for condition in asked_conditions(settings):
-        found = _thin(_judges_of(condition.name, summary), summary)
-        thin |= found
-        level = settings.confidence
-        checked.append(checked_condition(condition, results, summary, level, thin=bool(found)))
-    findings = [*_missing(summary, settings), *thin.values()]
+        lacking = _thin(condition.name, summary)
+        thin |= lacking
+        figure = measure_condition(condition, results, summary)
+        checked.append(check_condition(condition, figure, settings.confidence, thin=bool(lacking)))
+    findings = (*missing, *(_thin_finding(*judge) for judge in thin.items()))
     if unheard := ungraded_personas(results, summary):
-        findings.append(Finding(problem="personas", figures={"personas": unheard}))
-    decisions = {checked_condition.decision for checked_condition in checked}
-    decision: Decision = "passed" if decisions == {"passed"} and not findings else "undecided"
-    if "missed" in decisions and not any(finding.problem in _INCOMPLETE for finding in findings):
-        decision = "missed"
+        names = tuple(title("persona", name) for name in unheard)
+        text = _("customers without a graded conversation: {personas}", personas=names)
+        findings = (*findings, Finding("personas", text))
     of_score = ("score", summary.scores.primary)
-    return Gate(
+    gate = Gate(
         asked=settings.target,
         confidence=settings.confidence,
-        decision=decision,
+        decision="undecided",
         conditions=tuple(checked),
-        findings=tuple(findings),
+        findings=findings,
         score=next((c for c in checked if c.condition.name in of_score), None),
     )
+    decisions = {checked_condition.decision for checked_condition in checked}
+    if decisions == {"passed"} and not findings:
+        return gate._replace(decision="passed")
+    return gate._replace(decision="missed") if "missed" in decisions and not gate.incomplete else gate
 
 
 def _missing(summary: Summary, settings: Settings) -> Iterator[Finding]:
@@ -177,24 +192,30 @@ def _missing(summary: Summary, settings: Settings) -> Iterator[Finding]:
     simulated customer beyond the limit, and a run without a single grade. The bot's own failures are not
     among them: these are graded.
     """
-    run, judges = summary.record, summary.scores.judges
+    run, judges, allowed = summary.record, summary.scores.judges, f"{100 * MAX_FAILED:g}"
     if depends_on(summary.scores.primary, settings.target) and run.answers and not run.evidence:
-        yield Finding(problem="evidence")
+        text = _(
+            "nothing to hold the answers against: give the questions a reference, or have the bot return its"
+            " passages"
+        )
+        yield Finding("evidence", text)
     if summary.status != "finished" or summary.finished < summary.planned:
-        done = {"finished": summary.finished, "planned": summary.planned}
-        yield Finding(problem="unfinished", figures=done)
+        text = _("{finished} of {planned} conversations held (all required)")
+        yield Finding("unfinished", text.format(finished=summary.finished, planned=summary.planned))
     # All judges together, or the one that decides: its failures must not hide among the others.
     deciding = [judges[summary.scores.primary]] if summary.scores.primary in judges else []
-    shares = [
+    share = max(
         _share(sum(judge.missing for judge in some), sum(judge.n for judge in some))
         for some in (judges.values(), deciding)
-    ]
-    if (share := max(shares)) > MAX_FAILED + SAME:
-        yield Finding(problem="missing", figures={"share": share})
+    )
+    if share > MAX_FAILED + SAME:
+        text = _("{share} % of the grades are missing ({allowed} % allowed)")
+        yield Finding("missing", text.format(share=f"{100 * share:.1f}", allowed=allowed))
     if (share := _share(summary.customers.failed, summary.turns)) > MAX_FAILED + SAME:
-        yield Finding(problem="simulator", figures={"share": share})
+        text = _("{share} % of the customer's messages failed ({allowed} % allowed)")
+        yield Finding("simulator", text.format(share=f"{100 * share:.1f}", allowed=allowed))
     if summary.scores.score is None:
-        yield Finding(problem="ungraded")
+        yield Finding("ungraded", _("nothing was graded"))
 
 
 def _share(failed: int, done: int) -> float:
@@ -213,17 +234,36 @@ def _judges_of(name: str, summary: Summary) -> tuple[str, ...]:
     return (summary.scores.primary,) if name == "score" else (summary.scores.primary, *_REDDENERS)
 
 
-def _thin(names: Iterable[str], summary: Summary) -> dict[str, Finding]:
-    """A finding for each of these judges that lacks grades: below 90 % of them, or of the questions."""
-    counts = {"n", "cases", "cases_due", "undecided", "unanswered", "failed", "unreached"}
-    judges = {name: judge for name in names if (judge := summary.scores.judges.get(name))}
+def _thin(name: str, summary: Summary) -> dict[str, JudgeSummary]:
+    """The judges of a figure that lack grades: below 90 % of them, or of the questions."""
+    judges = ((judge, summary.scores.judges.get(judge)) for judge in _judges_of(name, summary))
     return {
-        name: Finding(
-            problem="thin", figures={"judge": name, "due": judge.due} | judge.model_dump(include=counts)
-        )
-        for name, judge in judges.items()
-        if judge.n < judge.due * MIN_GRADED - SAME or judge.cases < judge.cases_due * MIN_GRADED - SAME
+        judge: counts
+        for judge, counts in judges
+        if counts
+        and (counts.n < counts.due * MIN_GRADED - SAME or counts.cases < counts.cases_due * MIN_GRADED - SAME)
     }
+
+
+def _thin_finding(name: str, judge: JudgeSummary) -> Finding:
+    """That a judge lacks grades, and why."""
+    why = (
+        (_("undecided because reference and passages contradict each other {n}"), judge.undecided),
+        (_("not answered in the log {n}"), judge.unanswered),
+        (_("failed {n}"), judge.failed),
+        (_("not reached {n}"), judge.unreached),
+    )
+    text = _(
+        "{n} of {due} grades of {judge} ({why}), on {cases} of {cases_due} questions ({required} % required)",
+        n=judge.n,
+        due=judge.due,
+        judge=title("judge", name),
+        why=tuple(text.format(n=n) for text, n in why if n),
+        cases=judge.cases,
+        cases_due=judge.cases_due,
+        required=f"{100 * MIN_GRADED:g}",
+    )
+    return Finding("thin", text)
 
 
 def ungraded_personas(results: Results, summary: Summary) -> tuple[str, ...]:

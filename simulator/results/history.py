@@ -12,7 +12,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
@@ -78,7 +78,7 @@ class PastRun(Value):
     no_answer: int = Field(default=0, exclude=True)
     seconds: float = Field(default=0.0, exclude=True)
     cost_usd: float | None = Field(default=None, exclude=True)
-    gate: Gate | None = Field(default=None, exclude=True)
+    gate: InstanceOf[Gate] | None = Field(default=None, exclude=True)
     cases: tuple[CaseSummary, ...] = Field(default=(), exclude=True)
     release_decision: ReleaseDecision | None = None
 

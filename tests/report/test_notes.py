@@ -113,7 +113,7 @@ def test_a_score_that_may_fall_short_is_told() -> None:
 
     assert gate.passed
     assert [said(note.text) for note in noted(summary, gate, results)] == [doubt]
-    sure = gate.model_copy(update={"confidence": 0.95})
+    sure = gate._replace(confidence=0.95)
     assert not noted(summary, sure, results)
     assert not noted(summary, decide(summary, 0.84), results)
 

@@ -17,7 +17,6 @@ from simulator.core.target import (
 from simulator.core.types import Failure, Results
 from simulator.report.gate import range_text, value_text
 from simulator.results.conditions import (
-    CheckedCondition,
     MeasuredFigure,
     asked_conditions,
     check_condition,
@@ -292,4 +291,3 @@ def test_what_json_says_of_a_condition() -> None:
         "condition": "score >= 0.7", "decision": "undecided", "value": 0.74, "bounds": [0.658, 0.811],
         "n": 100, "cases": 100,
     }  # fmt: skip
-    assert isinstance(checked, CheckedCondition)

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
 from simulator import plugins
 from simulator.core.settings import Settings, stored_settings
@@ -104,7 +104,7 @@ class CellFigures(Value):
     passed: bool | None = None
     incomplete: bool = False
     # What reports word the verdict of; not part of what `--json` prints.
-    gate: Gate | None = Field(default=None, exclude=True)
+    gate: InstanceOf[Gate] | None = Field(default=None, exclude=True)
     score: float | None = Field(default=None, exclude=True)
     graded_usd: float | None = None
     answers_usd: float | None = None
