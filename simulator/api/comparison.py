@@ -68,7 +68,7 @@ def difference(before: str, after: str, runs: Path) -> Difference:
     # The later run first: its rules for red hold for both.
     later = _figures(paths[1])
     compared = RunComparison(_figures(paths[0], later.summary.red.rules), later)
-    if not (compared.both or compared.apart):
+    if not (compared.pairs or compared.apart):
         names = dict(zip(("before", "after"), compared.ids, strict=True))
         apart = _("{before} and {after} have no question in common.", **names)
         if compared.cut_short:

@@ -1,21 +1,17 @@
-"""Two runs compared, in words: whether the bot got better, what turned, pair beside pair.
+"""Two runs compared, in words: whether the bot got better, and the conversations that turned, side by side.
 
 What is compared, how it is tested and what counts as a regression is worked out in `results/comparison.py`.
-The first section answers; behind it stand what an update of the articles moved, the answers that turned with
-the judge's reason, and the difference by judge. The page has the conversations of both runs side by side.
+The first section answers; behind it stand what an update of the articles moved, the conversations that
+turned with the judge's reason, and the difference by judge.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from itertools import zip_longest
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping
 
 from simulator.core.document import (
     BRIEF,
     EVERYWHERE,
     PAGE,
     TEXT,
-    Block,
     Cell,
     Fact,
     Item,
@@ -32,61 +28,27 @@ from simulator.core.document import (
     page_section,
     points,
 )
-from simulator.core.messages import Message, _, ngettext, pgettext, safe_text, sentences
+from simulator.core.messages import Message, _, safe_text, sentences
 from simulator.core.messages import changed as with_changes
 from simulator.core.titles import Titles
-from simulator.core.types import Conversation, Language, Turn
+from simulator.core.types import Language, Turn
 from simulator.report.context import change_text, trial_notice
 from simulator.report.gate import verdict
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
-from simulator.report.update import item_sections, update_headline, update_sections
-from simulator.results.comparison import (
-    FEWEST_CASES,
-    FEWEST_PAIRS,
-    JudgeDifference,
-    Kind,
-    PairedTurn,
-    RunComparison,
-)
+from simulator.report.update import MORE, update_headline, update_sections
+from simulator.results.comparison import FEWEST_CASES, JudgeDifference, Kind, RunComparison, TalkPair
 from simulator.results.figures import RedTurn
 from simulator.results.gate import Gate
-from simulator.results.rows import Key
 
-# What is said of the score, the same in a cell of the table by judge, and how it stands out: colour is for
-# what can be said, a lead that may be chance has none. The change itself comes first.
-_VERDICTS: Mapping[str, tuple[Message, Message, Tone]] = {
-    "better": (
-        _("{change}: it got better ({by} points, 95 % interval {low} to {high})."),
-        _("better"),
-        "good",
-    ),
-    "worse": (
-        _("{change}: it got worse ({by} points, 95 % interval {low} to {high})."),
-        _("worse"),
-        "alarm",
-    ),
-    "no_difference": (
-        _("{change}: no clear change, it may be chance ({by} points, 95 % interval {low} to {high})."),
-        _("no clear change"),
-        "",
-    ),
-    "equal": (_("{change}: it has not changed."), _("unchanged"), ""),
-    "not_enough": (
-        _(
-            "{change}: not enough data to say whether it got better or worse (questions {cases}, "
-            "pairs of conversations {pairs})."
-        ),
-        _("not enough data"),
-        "",
-    ),
-    "not_comparable": (
-        _(
-            "The rubric differs from the earlier run, so the scores cannot be compared. Grade the"
-            " earlier run again by the same rubric."
-        ),
-        _("other rubric"),
-        "",
-    ),
+# What is said of a score, in the first line and in the table by judge, and how it stands out: colour is for
+# what can be said, a lead that may be chance has none.
+_VERDICTS: Mapping[str, tuple[Message, Tone]] = {
+    "better": (_("better"), "good"),
+    "worse": (_("worse"), "alarm"),
+    "no_difference": (_("no clear change"), ""),
+    "equal": (_("unchanged"), ""),
+    "not_enough": (_("not enough data"), ""),
+    "not_comparable": (_("other rubric"), ""),
 }
 # What makes two runs hard to compare; none of it changes the verdict.
 _CAUTIONS: Mapping[Kind, Message] = {
@@ -108,25 +70,20 @@ _METHOD = _(
     "signed-rank test (ties shared, zeros by Pratt's method), judge by judge: of twenty "
     "judges one may seem to have changed by chance. {primary} decides about the score."
 )
+# So many conversations are shown: after a run, elsewhere as text, and on the page, which opens at once also
+# of two large runs and links to the whole of each. Each text is cut to so many characters.
+_BRIEFLY, _QUOTED, _ON_PAGE, _LENGTH = 3, 10, 40, 600
 # Characters of a question on a terminal, where 25 lines have to do.
 _QUESTION = 46
-# So many pairs are shown with their turns, each text cut to so many characters: the page of two large runs
-# still opens at once, and each pair has a link to the whole conversation.
-_SHOWN_PAIRS, _SHOWN_LENGTH = 40, 600
-# Whether a conversation was red, and is: what stands before it, how it stands out, and what it is called;
-# the worst first.
-_COLOURS: dict[tuple[bool, bool], tuple[str, Tone, Message]] = {
-    (False, True): ("▲", "alarm", _("now needs review")),
-    (True, True): ("△", "strong", _("still needs review")),
-    (True, False): ("✓", "good", _("no longer needs review")),
-    (False, False): ("·", "strong", _("fine in both runs")),
-}
+# Which run needs review, in the order of importance.
+_NOW, _NO_LONGER = (False, True), (True, False)
+_MARKERS: Mapping[tuple[bool, bool], tuple[str, Tone]] = {_NOW: ("▲", "alarm"), _NO_LONGER: ("✓", "good")}
 
 
 def comparison_report(
     compared: RunComparison, language: Language, page: str = "", *, gate: Gate | None = None
 ) -> Report:
-    """The comparison of two runs, most important first; conversations side by side are for its page.
+    """The comparison of two runs, most important first.
 
     `page` is where it is written as a page: beside that of the later run, to which its conversations link.
     `gate` is the later run's own verdict.
@@ -139,10 +96,10 @@ def comparison_report(
         Section("verdict", "", (_headline(compared, titles), notes), views=EVERYWHERE | BRIEF),
         *_outcome(compared, gate),
         *update_sections(compared.update),
-        *_turned(compared, titles, language, red=True),
-        *_turned(compared, titles, language, red=False),
+        _counts(compared),
+        *_turned(compared, _NOW, titles, language),
+        *_turned(compared, _NO_LONGER, titles, language),
         _differences(compared, titles),
-        _pairs(compared, titles),
         *page_section(page),
     )
     title = _("Comparison  {before} → {after}", before=before, after=after)
@@ -155,13 +112,14 @@ def comparison_report(
 def _headline(compared: RunComparison, titles: Titles) -> Line:
     """The verdict on the score, and what people would miss in a mean.
 
-    "Score 40 → 71: it got better (+31 points, 95 % interval +12 to +50)." Before it stand reasons to doubt
-    it, behind it questions that broke, and judges and answers that fell although the score did not.
+    "Questions needing review 25 → 20, score 40 → 71: better (+31 points, 95 % interval +12 to +50)." Before
+    it stand reasons to doubt it, behind it questions that broke, and judges and answers that fell although
+    the score did not.
     """
     said = [*_cannot_tell(compared)]
     if late := compared.update and update_headline(compared.update):
         said.append(late)
-    said += _about_score(compared)
+    said.append(_about_score(compared, titles))
     if broken := compared.broken:
         said.append(_("Questions that must not break, but now need review: {n}.", n=len(broken)))
     is_comparable = compared.verdict != "not_comparable"
@@ -174,38 +132,39 @@ def _headline(compared: RunComparison, titles: Titles) -> Line:
         )
         reds = compared.reds
         said.append(redder.format(worse=reds.cases_worse, better=reds.cases_better, p=p_text(reds.p)))
-    tone = _VERDICTS[compared.verdict][2] or "strong"
+    tone = _VERDICTS[compared.verdict][1] or "strong"
     is_alarm = compared.regression or compared.cannot_tell or not is_comparable
     return Line(sentences(*said), "alarm" if is_alarm else tone)
 
 
-def _about_score(compared: RunComparison) -> Iterator[Message]:
-    if not compared.both:
-        yield _("No question is left to compare: the references of all are of before the update.")
-        return
+def _about_score(compared: RunComparison, titles: Titles) -> Message:
+    if not compared.pairs:
+        return _("No question is left to compare: the references of all are of before the update.")
     row = compared.score
-    key = _verdict_key(row) if row else "not_comparable"
-    low, high = map(signed_points, row.interval) if row and row.interval else ("–", "–")
-    yield _VERDICTS[key][0].format(
-        change=change_text(compared.change),
-        by=signed_points(row.difference if row else None),
-        low=low,
-        high=high,
-        pairs=row.pairs if row else 0,
-        cases=row.cases if row else 0,
-    )
-    if key == "not_comparable":
-        yield _(
-            "Grade it again: python run.py grade {run} --again --judges {judges}",
+    if row is None or row.verdict == "not_comparable":
+        return _(
+            "The scores cannot be compared: {judge} did not grade both runs by the same rubric and model."
+            " Grade the earlier run again: python run.py grade {run} --again --judges {name}",
+            judge=titles("judge", compared.primary),
             run=compared.ids[0],
-            judges=compared.primary,
+            name=compared.primary,
         )
-    if key == "not_enough":
-        yield _(
-            "A verdict takes at least {n} questions and {pairs} pairs of conversations.",
-            n=FEWEST_CASES,
-            pairs=FEWEST_PAIRS,
+    change, word = change_text(compared.change), _VERDICTS[_verdict_key(row)][0]
+    if row.verdict == "not_enough":
+        return _(
+            "{change}: {verdict}. A verdict takes at least {least} questions; both runs have {n}.",
+            change=change,
+            verdict=word,
+            least=FEWEST_CASES,
+            n=row.cases,
         )
+    return _(
+        "{change}: {verdict} ({by} points, 95 % interval {interval}).",
+        change=change,
+        verdict=word,
+        by=signed_points(row.difference),
+        interval=_interval(row),
+    )
 
 
 def _cannot_tell(compared: RunComparison) -> Iterator[Message]:
@@ -280,160 +239,83 @@ def _outcome(compared: RunComparison, gate: Gate | None) -> Iterator[Section]:
         yield Section("outcome", "", (Line(code, "alarm"),), views=TEXT | BRIEF)
 
 
-# --- the answers that turned, and the difference by judge ---
+# --- the conversations that turned ---
 
 
-def _turned(compared: RunComparison, titles: Titles, language: Language, *, red: bool) -> Iterator[Section]:
-    """The answers that turned red, or that are no longer red; the page has their conversations instead."""
-    turned = compared.turned_red if red else compared.turned_green
-    n = len(turned)
-    title = (
-        ngettext("Now needs review ({n} answer)", "Now need review ({n} answers)", n=n)
-        if red
-        else ngettext("No longer needs review ({n} answer)", "No longer need review ({n} answers)", n=n)
-    )
-    items, brief = [], []
-    for turn in turned:
-        where = turn_text((turn.later.persona, *turn.others), turn.later.case.id, turn.after.index, titles)
-        if turn.later.case.id in compared.guarded:
-            where = _("{where}  [must not break]", where=where)
-        if turn.disputed:
-            where = _("{where}  [disputed]", where=where)
-        items.append(_item(turn, where))
-        question = excerpt(turn.after.user, _QUESTION)
-        reason = (Fact("", brief_reason(turn.became.reason, language)),) if turn.became else ()
-        brief.append(Item(_("{where}: {question}", where=where, question=question), reason))
-    yield from item_sections("turned_red" if red else "turned_green", title, items, brief, views=TEXT)
-
-
-def _item(turn: PairedTurn, where: Message) -> Item:
-    """One turn in both runs: the question, both answers, and the judge's reason for what was red."""
-    sides = [
-        Fact(name, excerpt(answer) or _("(no answer)"), (excerpt(red.reason),) if red and red.reason else ())
-        for name, answer, red in (
-            (_("Before"), turn.before.answer.text, turn.was),
-            (_("Now"), turn.after.answer.text, turn.became),
-        )
-    ]
-    question = Fact(pgettext("who speaks", "Customer"), excerpt(turn.after.user))
-    marker = _COLOURS[turn.colours][0]
-    return Item(where, (question,), "soft" if turn.disputed else "strong", marker, ((sides[0], sides[1]),))
-
-
-def _differences(compared: RunComparison, titles: Titles) -> Section:
-    """The difference by judge, and how many answers changed colour."""
+def _counts(compared: RunComparison) -> Section:
+    """How many of the conversations that both runs have need review, before and now."""
     reds = compared.reds
-    turns = _(
-        "Answers compared: {n}; now to review {red}, no longer to review {green}, still to "
-        "review {still}. These are first answers, and those to the same message in both runs.",
-        n=len(compared.turns),
+    line = _(
+        "▲ now need review: {red}, ✓ no longer: {green}, still: {still}, fine in both runs: {fine}",
         red=reds.turned_red,
         green=reds.turned_green,
         still=reds.still_red,
+        fine=reds.still_green,
     )
-    cases = _(
-        "Questions with more answers to review {worse}, with fewer {better} (McNemar's test, p {p}).",
-        worse=reds.cases_worse,
-        better=reds.cases_better,
-        p=p_text(reds.p),
-    )
-    method = _METHOD.format(primary=titles("judge", compared.primary))
-    judges = Table.listing(
-        "judges",
-        compared.judges,
-        {  # the verdict first: on a telephone only the first columns are in sight
-            _("Judge"): lambda row: titles("judge", row.judge),
-            _("Verdict"): lambda row: Cell(
-                text=_VERDICTS[_verdict_key(row)][1], tone=_VERDICTS[row.verdict][2]
-            ),
-            _("Before"): lambda row: points(row.before),
-            _("Now"): lambda row: points(row.after),
-            _("Diff."): lambda row: signed_points(row.difference),
-            _("95 % interval"): lambda row: (
-                " … ".join(map(signed_points, row.interval)) if row.interval else "–"
-            ),
-            _("p"): lambda row: p_text(row.p).removeprefix("= "),
-            _("pairs"): lambda row: row.pairs,
-        },
-        words=frozenset({1}),
-    )
-    notes = Notes.of((turns, cases, method), "soft").lines
-    return Section("difference", _("Difference by judge"), (judges, *notes))
+    pairs = _("Pairs of the same question and customer: {n}.", n=len(compared.pairs))
+    blocks = Line(line, "strong"), Line(pairs, "soft")
+    return Section("pairs", _("What changed"), blocks, views=EVERYWHERE | BRIEF)
 
 
-def _verdict_key(row: JudgeDifference) -> str:
-    """The key of the verdict's text: `equal` where no pair of conversations differs."""
-    return "equal" if (row.verdict, row.interval) == ("no_difference", (0, 0)) else row.verdict
+def _turned(
+    compared: RunComparison, colours: tuple[bool, bool], titles: Titles, language: Language
+) -> Iterator[Section]:
+    """The conversations that need review now, or that no longer do; nothing without any.
 
-
-def p_text(p: float | None) -> str:
-    """A p value in two or three decimals: 0.0004 -> "< 0.001", 0.0123 -> "= 0.012", 0.3 -> "= 0.30"."""
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"
-
-
-# --- side by side, for the page ---
-
-
-def _pairs(compared: RunComparison, titles: Titles) -> Section:
-    """What became of the conversations that both runs have: how many, then those that changed.
-
-    Listed are those with more or fewer red turns, or a score that moved by half a point or more; what
-    turned red comes first, in each colour what fell most.
+    As text they are shown with the turn to look at, on the page with all turns.
     """
-    was, became = (s.summary.scores.by_conversation for s in (compared.before, compared.after))
+    pairs = compared.turned_red if colours == _NOW else compared.turned_green
+    if not pairs:
+        return
+    key, title = (
+        ("turned_red", _("Conversations that now need review ({n})", n=len(pairs)))
+        if colours == _NOW
+        else ("turned_green", _("Conversations that no longer need review ({n})", n=len(pairs)))
+    )
+    brief, quoted, items = [], [], []
     # The page of the later run has them under their number in its plan.
-    places = {key: anchor(at) for at, key in enumerate(compared.after.results.conversations.ids, 1)}
-    # Entries with the place at which they stand: by colour, then by how much the score fell.
-    numbers, items, order = Counter[tuple[bool, bool]](), [], list(_COLOURS)
-    for earlier, later in ((compared.earlier[key], compared.later[key]) for key in compared.both):
-        both = zip((earlier, later), compared.red_turns, strict=True)
-        red, now = (sum((talk.id, turn.index) in reds for turn in talk.turns) for talk, reds in both)
-        colours = (red > 0, now > 0)
-        numbers[colours] += 1
-        score, score_now = was.get(earlier.id), became.get(later.id)
-        by = None if score is None or score_now is None else score_now - score
-        if red == now and abs(by or 0.0) < 0.005:
-            continue
-        mark, tone, text = _COLOURS[colours]
-        is_row = compared.after.summary.rows
-        head = _(
-            "{change} · {before} → {after} ({by}) · {who} · {question}",
-            change=text,
-            before=points(score),
-            after=points(score_now),
-            by=signed_points(by),
-            who=later.case.id if is_row else titles("persona", later.persona),
-            question=later.case.question,
-        )
-        sides = tuple(
-            (
-                _side(_("Before"), at, earlier, first, compared.red_turns[0]),
-                _side(_("Now"), at, later, second, compared.red_turns[1]),
-            )
-            for at, (first, second) in enumerate(zip_longest(earlier.turns, later.turns), 1)
-        )
-        link = (_("Read it →"), f"report.html#{places[later.id]}")
-        place = order.index(colours), by or 0.0
-        items.append((place, Item(head, tone=tone, marker=mark, sides=sides, link=link)))
-    counts = [
-        _("{mark} {change}: {n}", mark=mark, change=text, n=numbers[colours])
-        for colours, (mark, _tone, text) in _COLOURS.items()
-    ]
-    paired = Line(_("Pairs of the same question and customer: {n}.", n=numbers.total()), "soft")
-    blocks: list[Block] = [Line(_("{parts}", parts=counts)), paired]
-    if items:
-        changed = (item for _place, item in sorted(items, key=itemgetter(0)))
-        more = _("Further pairs that changed: {n}.")
-        blocks.append(Items.first(_SHOWN_PAIRS, changed, more, folded=True))
-    return Section("pairs", _("What changed"), tuple(blocks), views=PAGE)
+    places = {id_: anchor(at) for at, id_ in enumerate(compared.after.results.conversations.ids, 1)}
+    for at, pair in enumerate(pairs[:_ON_PAGE]):
+        head, question = _where(pair, compared, titles), pair.later.case.question
+        if at < _BRIEFLY:
+            short = _("{where}: {question}", where=head, question=excerpt(question, _QUESTION))
+            reason = (Fact("", brief_reason(pair.red.reason, language)),) if pair.became else ()
+            brief.append(Item(short, reason))
+        marker, tone = _MARKERS[colours]
+        before, now = map(points, pair.scores)
+        text = _("{where}: {question} ({before} → {now})", where=head, question=excerpt(question),
+                 before=before, now=now)  # fmt: skip
+        tone = "soft" if pair.disputed else tone
+        link = _("Read it →"), f"report.html#{places[pair.later.id]}"
+        quoted.append(Item(text, (), tone, marker, (_sides(pair, pair.red.turn),)))
+        last = max(len(pair.earlier.turns), len(pair.later.turns))
+        sides = tuple(_sides(pair, index) for index in range(1, last + 1))
+        items.append(Item(text, (), tone, marker, sides, link))
+    for shown, views, folded in ((brief, BRIEF, False), (quoted[:_QUOTED], TEXT, False), (items, PAGE, True)):
+        left, more = len(pairs) - len(shown), _("{n} more in --json.") if folded else MORE
+        block = Items(tuple(shown), more.format(n=left) if left else "", folded=folded)
+        yield Section(key, title, (block,), views=views)
 
 
-def _side(run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Mapping[Key, RedTurn]) -> Fact:
-    """One turn of one run: what was asked, the answer, and what is wrong with it."""
-    name = _("{run} · Answer {n}", run=run, n=at)
+def _where(pair: TalkPair, compared: RunComparison, titles: Titles) -> Message:
+    where = turn_text(pair.later.persona, pair.later.case.id, pair.red.turn, titles)
+    if pair.later.case.id in compared.guarded:
+        where = _("{where}  [must not break]", where=where)
+    return _("{where}  [disputed]", where=where) if pair.disputed else where
+
+
+def _sides(pair: TalkPair, index: int) -> tuple[Fact, Fact]:
+    """One turn in both runs."""
+    before, now = pair.at(index)
+    return _side(_("Before"), index, before, pair.was), _side(_("Now"), index, now, pair.became)
+
+
+def _side(run: Message, index: int, turn: Turn | None, reds: Iterable[RedTurn]) -> Fact:
+    """What was asked, the answer, and what is wrong with it."""
+    name = _("{run} · Answer {n}", run=run, n=index)
     if turn is None:
         return Fact(name, _("(the conversation was over)"))
-    red = reds.get((talk.id, turn.index))
+    red = next((red for red in reds if red.turn == index), None)
     answer = with_changes(answer_text(turn, red.failure if red else None), _short)
     text = _("Customer: {line}\n\n{answer}", line=_short(turn.user), answer=answer)
     if red is None:
@@ -444,4 +326,55 @@ def _side(run: Message, at: int, talk: Conversation, turn: Turn | None, reds: Ma
 
 def _short(text: str) -> str:
     text = safe_text(text)
-    return text if len(text) <= _SHOWN_LENGTH else text[:_SHOWN_LENGTH].rstrip() + "…"
+    return text if len(text) <= _LENGTH else text[:_LENGTH].rstrip() + "…"
+
+
+# --- the difference by judge ---
+
+
+def _differences(compared: RunComparison, titles: Titles) -> Section:
+    """The difference by judge, and whether more questions need review than chance explains."""
+    reds = compared.reds
+    cases = _(
+        "Questions with more conversations to review {worse}, with fewer {better} (McNemar's test, p {p}).",
+        worse=reds.cases_worse,
+        better=reds.cases_better,
+        p=p_text(reds.p),
+    )
+    judges = Table.listing(
+        "judges",
+        compared.judges,
+        {  # the verdict first: on a telephone only the first columns are in sight
+            _("Judge"): lambda row: titles("judge", row.judge),
+            _("Verdict"): lambda row: Cell(
+                text=_VERDICTS[_verdict_key(row)][0], tone=_VERDICTS[row.verdict][1]
+            ),
+            _("Before"): lambda row: points(row.before),
+            _("Now"): lambda row: points(row.after),
+            _("Diff."): lambda row: signed_points(row.difference),
+            _("95 % interval"): _interval,
+            _("p"): lambda row: p_text(row.p).removeprefix("= "),
+            _("pairs"): lambda row: row.pairs,
+        },
+        words=frozenset({1}),
+    )
+    notes = Notes.of((cases, _METHOD.format(primary=titles("judge", compared.primary))), "soft").lines
+    return Section("difference", _("Difference by judge"), (judges, *notes))
+
+
+def _verdict_key(row: JudgeDifference) -> str:
+    """The key of the verdict's text: `equal` where no pair of conversations differs."""
+    return "equal" if (row.verdict, row.interval) == ("no_difference", (0, 0)) else row.verdict
+
+
+def _interval(row: JudgeDifference) -> Text:
+    """Between what the difference may lie."""
+    if row.interval is None:
+        return "–"
+    low, high = map(signed_points, row.interval)
+    return _("{low} to {high}", low=low, high=high)
+
+
+def p_text(p: float | None) -> str:
+    """A p value in two or three decimals: 0.0004 -> "< 0.001", 0.0123 -> "= 0.012", 0.3 -> "= 0.30"."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"= {p:.3f}" if p < 0.1 else f"= {p:.2f}"

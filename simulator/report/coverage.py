@@ -83,7 +83,7 @@ def _folded(name: str, title: Text, columns: Iterable[Text], rows: Sequence[tupl
 
 def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:
     if (left := len(coverage.untested) - _SHOWN) > 0 and coverage.complete:
-        yield _("{n} more articles are in --json.", n=left)
+        yield _("{n} more in --json.", n=left)
     if not coverage.complete:
         yield _("Counted are articles that were retrieved or named; --knowledge says which there are.")
     if not coverage.named:

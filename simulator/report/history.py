@@ -1,9 +1,10 @@
 """How the bot developed over its runs, in words: a fall, a chart, and the runs, the newest first.
 
-What is followed and what counts as a fall is worked out in `results/history.py`.
+What is followed and what counts as a fall is worked out in `results/history.py`. All times are those of one
+clock, which the heading of their column names.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from simulator.core.document import (
     Cell,
@@ -17,11 +18,10 @@ from simulator.core.document import (
     local_time,
     page_section,
     points,
-    zoned_time,
 )
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import LEXICAL, Language
-from simulator.report.gate import verdict, verdict_tone
+from simulator.report.gate import verdict_tone, verdict_word
 from simulator.report.people import decision_text
 from simulator.results.history import History, PastRun
 
@@ -43,11 +43,10 @@ def history_report(history: History, language: Language, page: str = "", *, comm
         "runs",
         reversed(history.runs),
         {
-            _("Date"): lambda run: zoned_time(run.created),
+            time_heading(history.runs): lambda run: run_time(run, history.runs),
             _("Score"): lambda run: None if run.score is None else points(run.score),
             _("95 % interval"): _interval,
-            _("To review"): lambda run: f"{run.red:,}/{run.turns:,}",
-            _("Conv."): lambda run: run.graded,
+            _("To review"): lambda run: f"{run.questions:,}/{len(run.cases):,}",
             pgettext("the model that grades", "Judge"): _model,
             _("Bot"): lambda run: run.kind.adapter,
             _("Verdict"): run_verdict,
@@ -55,19 +54,29 @@ def history_report(history: History, language: Language, page: str = "", *, comm
             _("Note"): lambda run: _note(run, history),
             _("Run"): lambda run: run.run,
         },
-        words=frozenset({5, 6, 7, 8, 9, 10}),
+        words=frozenset({4, 5, 6, 7, 8, 9}),
     )
     block = table if history.runs else Line(_("There are no runs."))
-    runs = Section("runs", _("Runs so far ({n})", n=len(history.runs)), (block,))
     return Report(
-        title=_("How the score developed"),
+        title=_("Runs so far ({n})", n=len(history.runs)),
         language=language,
         lead=(
             Notes.of(_history_notes(history, commands=commands)),
             *([_history_chart(comparable)] if len(comparable) > 1 else []),
         ),
-        sections=(runs, *page_section(page)),
+        sections=(Section("runs", "", (block,)), *page_section(page)),
     )
+
+
+def time_heading(runs: Sequence[PastRun]) -> Message:
+    """The heading of a column of `run_time`, with the zone of this machine: "Date (JST)"."""
+    zone = f"{local_time(runs[-1].created):%Z}" if runs else ""
+    return _("Date ({zone})", zone=zone)
+
+
+def run_time(run: PastRun, runs: Sequence[PastRun]) -> str:
+    """When a run began, on the clock of the newest of `runs`: in summer, too, in the zone of the heading."""
+    return f"{run.created.astimezone(local_time(runs[-1].created).tzinfo):%Y/%m/%d %H:%M}"
 
 
 def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]:
@@ -97,7 +106,7 @@ def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]
 
 def _history_chart(runs: list[PastRun]) -> Chart:
     """The scores of comparable runs, oldest first."""
-    dates, texts = tuple(map(_date, runs)), tuple(points(run.score) for run in runs)
+    dates, texts = tuple(run_time(run, runs) for run in runs), tuple(points(run.score) for run in runs)
     scores = tuple(
         _("{date} {score}", date=date, score=text) for date, text in zip(dates, texts, strict=True)
     )
@@ -116,11 +125,10 @@ def _history_chart(runs: list[PastRun]) -> Chart:
 
 
 def run_verdict(run: PastRun) -> Cell | None:
-    """The verdict by the run's own target; None without one."""
+    """The verdict by the run's own target, in a word; None without one."""
     if run.gate is None or run.gate.decision is None:
         return None
-    line = verdict(run.gate, trial=run.trial)
-    return Cell(text=line, tone=verdict_tone(run.gate, trial=run.trial))
+    return Cell(text=verdict_word(run.gate, trial=run.trial), tone=verdict_tone(run.gate, trial=run.trial))
 
 
 def run_decision(run: PastRun) -> Message | None:
@@ -133,7 +141,6 @@ def _note(run: PastRun, history: History) -> Message:
     notes = (
         (_("replay"), run.replay_of),
         (_("other set-up"), run.run not in history.followed),
-        (_("simple scoring"), run.trial),
         (_("unfinished"), run.status != "finished"),
     )
     return _("{parts}", parts=tuple(note for note, holds in notes if holds))
@@ -150,8 +157,3 @@ def _interval(run: PastRun) -> Message | None:
 def _model(run: PastRun) -> Message | str:
     """The model that graded."""
     return _("simple scoring") if run.model == LEXICAL else run.model
-
-
-def _date(run: PastRun) -> str:
-    """When a run began, in the reader's own time zone."""
-    return f"{local_time(run.created):%Y/%m/%d %H:%M}"

@@ -1,7 +1,7 @@
 """What several reports say in the same words: tables of a run, amounts of money, grades, answers, marks."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -146,13 +146,12 @@ def _mark_title(mark: Mark) -> Text:
     )
 
 
-def turn_text(persona: str | Sequence[str], case: str, turn: int, titles: Titles) -> Message:
-    """Which turn it is: customer (all who began alike), case, number (from 1); of a row only the case.
+def turn_text(persona: str, case: str, turn: int, titles: Titles) -> Message:
+    """Which turn it is: customer, case, number (from 1); of a row only the case.
 
-    "Angry customer, Calm customer · cancel-03-en · turn 1". The wording "rows" leaves out all but the case.
+    "Angry customer · cancel-03-en · answer 1". The wording "rows" leaves out all but the case.
     """
-    personas = (persona,) if isinstance(persona, str) else persona
-    named = tuple(titles("persona", persona) for persona in personas)
+    named = titles("persona", persona)
     return _("{persona} · {case} · answer {turn}", persona=named, case=case, turn=turn)
 
 

@@ -6,7 +6,6 @@ from itertools import chain
 
 from simulator.core.document import (
     BRIEF,
-    EVERYWHERE,
     Block,
     Fact,
     Item,
@@ -17,7 +16,6 @@ from simulator.core.document import (
     Table,
     Text,
     Tone,
-    View,
 )
 from simulator.core.messages import Message, _, listed
 from simulator.results.article_changes import ArticleChange, ChangeKind
@@ -25,7 +23,7 @@ from simulator.results.update import AffectedQuestion, Fate, Fault, ReferenceFau
 
 # So many of a kind are quoted: in brief, and elsewhere; so many articles are in the table.
 _BRIEFLY, _QUOTED, _ARTICLES = 3, 10, 40
-_MORE = _("{n} more on the page.")
+MORE = _("{n} more on the page.")
 _KINDS: Mapping[ChangeKind, Message] = {
     "changed": _("changed"),
     "withdrawn": _("withdrawn"),
@@ -88,21 +86,11 @@ def update_sections(update: Update | None) -> Iterator[Section]:
 
 
 def _listed(key: str, title: Message, items: Sequence[Item]) -> Iterator[Section]:
+    """A list, and in brief the first of it without what was answered; both say how many more there are."""
+    title = title.format(n=len(items))
+    yield Section(key, title, (Items.first(_QUOTED, items, MORE),))
     brief = [Item(item.text, item.facts[1:], item.tone) for item in items]
-    return item_sections(key, title.format(n=len(items)), items, brief)
-
-
-def item_sections(
-    key: str,
-    title: Message,
-    items: Sequence[Item],
-    brief: Sequence[Item],
-    views: frozenset[View] = EVERYWHERE,
-) -> Iterator[Section]:
-    """A list as these views have it, and in brief; both say how many more there are."""
-    block = Items.first(_QUOTED, items, _MORE) if items else Line(_("None."), "soft")
-    yield Section(key, title, (block,), views=views, folded=views != EVERYWHERE)
-    yield Section(key, title, (Items.first(_BRIEFLY, brief, _MORE),), views=BRIEF)
+    yield Section(key, title, (Items.first(_BRIEFLY, brief, MORE),), views=BRIEF)
 
 
 def _article_rows(change: ArticleChange) -> Iterator[tuple[Text, Text, Text, Text]]:

@@ -1,20 +1,20 @@
-"""Two runs compared: whether the bot got better, on which turns, and what speaks against the comparison.
+"""Two runs compared: whether the bot got better, in which conversations, and what speaks against it.
 
-Conversations are paired by question, customer and repetition; grades are compared judge by judge over these
-pairs, colours turn by turn where both customers said the same. `RunComparison` is all of it:
+Conversations are paired by question, customer and repetition. `RunComparison` is all that the pairs say:
 
 1. `change` is the pair of numbers that every view shows: questions that need review, and the score, in both.
 2. `judges` has a row for each judge. Cases, not conversations, are tested: five customers with one question
    are one observation.
-3. `turns` are those that both runs have, `reds` counts which turned red and green, again by case.
+3. `turned_red` and `turned_green` are the pairs in which only one of both needs review; `reds` counts them,
+   by case, too.
 4. It is a regression where the score fell, more cases turned red than chance explains, or a case broke that
    must not.
 
 No model is called, and no run is changed.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
@@ -45,8 +45,8 @@ _OF_THE_GRADING = (
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
-# Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
-FEWEST_PAIRS = FEWEST_CASES = 6
+# Of fewer nothing is said: with five cases no order of events gets the exact test below 5 %.
+FEWEST_CASES = 6
 # A case with a mean before and after.
 Pair = tuple[str, float, float]
 
@@ -96,41 +96,50 @@ class JudgeDifference(NamedTuple):
     p: float | None
 
 
-class PairedTurn(NamedTuple):
-    """One turn in both runs; `was` and `became` are what made it red, None where it was not.
+class TalkPair(NamedTuple):
+    """A question of one customer in both runs; `was` and `became` are the red turns of each.
 
-    `grades` are the deciding judge's (0..1), None where it gave none. `others` are further personas who began
-    alike and got the same answers.
+    `scores` are the deciding judge's (0..1), None where it gave none.
     """
 
     earlier: Conversation
     later: Conversation
-    before: Turn
-    after: Turn
-    was: RedTurn | None
-    became: RedTurn | None
-    grades: tuple[float | None, float | None]
-    others: tuple[str, ...] = ()
+    was: tuple[RedTurn, ...]
+    became: tuple[RedTurn, ...]
+    scores: tuple[float | None, float | None]
 
     @property
     def colours(self) -> tuple[bool, bool]:
-        """Whether it was red, and whether it is."""
-        return self.was is not None, self.became is not None
+        """Whether it needed review, and whether it does."""
+        return bool(self.was), bool(self.became)
+
+    @property
+    def red(self) -> RedTurn:
+        """The red turn to look at first; there has to be one."""
+        return (self.became or self.was)[0]
+
+    def at(self, index: int) -> tuple[Turn | None, Turn | None]:
+        """A turn (from 1) in both runs; None where the conversation was over."""
+        earlier, later = (
+            next((turn for turn in talk.turns if turn.index == index), None)
+            for talk in (self.earlier, self.later)
+        )
+        return earlier, later
 
     @property
     def disputed(self) -> bool:
-        """Whether people say that it should not be red."""
-        return any(red is not None and red.is_disputed for red in (self.was, self.became))
+        """Whether people say that nothing of it should be red."""
+        return all(red.is_disputed for red in (*self.was, *self.became))
 
     @property
     def fall(self) -> float:
-        """By how much the grade fell; negative where it rose, 0 where there is none."""
-        was, became = self.grades
+        """By how much the score fell; negative where it rose, 0 where there is none."""
+        was, became = self.scores
         return 0.0 if was is None or became is None else round(was - became, 9)
 
 
 class RedChanges(NamedTuple):
-    """Turns by colour before and now; over the cases with more and with less red, McNemar's p."""
+    """Pairs by colour before and now; over the cases with more and with less red ones, McNemar's p."""
 
     turned_red: int
     turned_green: int
@@ -142,7 +151,7 @@ class RedChanges(NamedTuple):
 
     @property
     def redder(self) -> bool:
-        """Whether more cases have more red turns than have fewer, beyond chance."""
+        """Whether more cases have more red conversations than have fewer, beyond chance."""
         return self.cases_worse > self.cases_better and self.p < ALPHA
 
 
@@ -179,7 +188,7 @@ class RunComparison:
     """Everything that two runs say about whether the bot got better; scores and differences are 0..1.
 
     Both summaries are made by the same red rules, those of the later run: the caller sees to that. `earlier`
-    and `later` have the conversations that each run's score counts, `both` the keys that are in either.
+    and `later` have the conversations that each run's score counts, `pairs` those that are in both.
     Cases that are `apart` are in none of them: their references are of before an `update` of the articles.
     `guarded` cases must not break: either run marks them so.
     """
@@ -189,17 +198,16 @@ class RunComparison:
         self.before, self.after = before, after
         earlier = begun_conversations(before.results, after.results)
         later = begun_conversations(after.results, before.results)
-        pairs = ((earlier[key], later[key]) for key in later if key in earlier)
-        self.update = update_of(before, after, pairs)
+        both = ((earlier[key], later[key]) for key in later if key in earlier)
+        self.update = update_of(before, after, both)
         self.apart = self.update.apart if self.update else frozenset[str]()
         self.earlier, self.later = (
             {key: talk for key, talk in side.items() if talk.case.id not in self.apart}
             for side in (earlier, later)
         )
-        self.both = [key for key in self.later if key in self.earlier]
         talks = (*self.earlier.values(), *self.later.values())
         self.guarded = tuple(dict.fromkeys(talk.case.id for talk in talks if is_guarded(talk.case.tags)))
-        self.red_turns = tuple[dict[Key, RedTurn], ...](s.summary.red.by_turn for s in (before, after))
+        self.red_turns = tuple(tuple(side.summary.red.by_turn.values()) for side in (before, after))
 
     @property
     def ids(self) -> tuple[str, str]:
@@ -289,51 +297,36 @@ class RunComparison:
         """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
         return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
 
-    # --- answers ---
+    # --- conversations ---
 
     @cached_property
-    def turns(self) -> tuple[PairedTurn, ...]:
-        """The turns that can be compared: the first of each conversation, and those with the same message.
-
-        Of first turns with the same question and answers only one, red where any of them is: the first line
-        is the case's own, so eleven personas often get the same answer to it, and one changed answer would
-        count eleven times. Later turns are never joined: what was said before them differs.
-        """
-        by_key: dict[tuple[object, ...], PairedTurn] = {}
-        for turn in self._paired():
-            said = (turn.before.user, turn.before.answer.text, turn.after.user, turn.after.answer.text)
-            is_first = turn.before.index == turn.after.index == 1
-            key = (turn.later.case.id, *said) if is_first else (turn.later.id, turn.after.index)
-            first = by_key.setdefault(key, turn)
-            others = dict.fromkeys((*first.others, turn.later.persona))
-            others.pop(first.later.persona, None)
-            by_key[key] = first._replace(
-                was=first.was or turn.was, became=first.became or turn.became, others=tuple(others)
+    def pairs(self) -> tuple[TalkPair, ...]:
+        """The conversations that both runs have."""
+        was, became = map(_by_conversation, self.red_turns)
+        scores, scores_now = (side.summary.scores.by_conversation for side in (self.before, self.after))
+        both = ((self.earlier[key], talk) for key, talk in self.later.items() if key in self.earlier)
+        return tuple(
+            TalkPair(
+                earlier,
+                later,
+                tuple(was[earlier.id]),
+                tuple(became[later.id]),
+                (scores.get(earlier.id), scores_now.get(later.id)),
             )
-        return tuple(by_key.values())
-
-    def _paired(self) -> Iterator[PairedTurn]:
-        was, became = self.red_turns
-        grades, grades_now = (
-            {turn.key: turn.value for turn in side.summary.record.turns} for side in (self.before, self.after)
+            for earlier, later in both
         )
-        for earlier, later in ((self.earlier[key], self.later[key]) for key in self.both):
-            for a, b in zip(earlier.turns, later.turns, strict=False):
-                if a.index == 1 or a.user == b.user:
-                    key, key_now = (earlier.id, a.index), (later.id, b.index)
-                    both = grades.get(key), grades_now.get(key_now)
-                    yield PairedTurn(earlier, later, a, b, was.get(key), became.get(key_now), both)
 
     @cached_property
     def reds(self) -> RedChanges:
-        """The turns by colour, and whether more cases changed one way than the other.
+        """The pairs by colour, and whether more cases changed one way than the other.
 
-        Turns of one case are not independent: each case counts once, by which way more of its turns changed.
+        Conversations of one case are not independent: each case counts once, by which way more of them
+        changed.
         """
-        counts, net = Counter(turn.colours for turn in self.turns), Counter[str]()
-        for turn in self.turns:
-            was, became = turn.colours
-            net[turn.later.case.id] += became - was
+        counts, net = Counter(pair.colours for pair in self.pairs), Counter[str]()
+        for pair in self.pairs:
+            was, became = pair.colours
+            net[pair.later.case.id] += became - was
         worse, better = sum(n > 0 for n in net.values()), sum(n < 0 for n in net.values())
         return RedChanges(
             turned_red=counts[False, True],
@@ -345,17 +338,17 @@ class RunComparison:
             p=mcnemar(worse, better),
         )
 
-    @cached_property
-    def turned_red(self) -> list[PairedTurn]:
-        """The turns that turned red: those of guarded cases first, then what fell most."""
-        turned = (turn for turn in self.turns if turn.colours == (False, True))
-        return sorted(turned, key=lambda turn: (turn.later.case.id not in self.guarded, -turn.fall))
+    @property
+    def turned_red(self) -> list[TalkPair]:
+        """The pairs that need review now and did not: those of guarded cases first, then what fell most."""
+        turned = (pair for pair in self.pairs if pair.colours == (False, True))
+        return sorted(turned, key=lambda pair: (pair.later.case.id not in self.guarded, -pair.fall))
 
-    @cached_property
-    def turned_green(self) -> list[PairedTurn]:
-        """The turns that are no longer red: those of guarded cases first, then what rose most."""
-        turned = (turn for turn in self.turns if turn.colours == (True, False))
-        return sorted(turned, key=lambda turn: (turn.later.case.id not in self.guarded, turn.fall))
+    @property
+    def turned_green(self) -> list[TalkPair]:
+        """The pairs that need no review any more: those of guarded cases first, then what rose most."""
+        turned = (pair for pair in self.pairs if pair.colours == (True, False))
+        return sorted(turned, key=lambda pair: (pair.later.case.id not in self.guarded, pair.fall))
 
     # --- what must not break ---
 
@@ -365,10 +358,10 @@ class RunComparison:
 
         A case that the earlier run did not ask cannot have broken: it is `unchecked`.
         """
-        red_before = {red.case for red in self.red_turns[0].values()}
+        red_before = {red.case for red in self.red_turns[0]}
         broken = []
         for case in (case for case in self.guarded if case in self._asked[0] and case not in red_before):
-            if red := [red for red in self.red_turns[1].values() if red.case == case]:
+            if red := [red for red in self.red_turns[1] if red.case == case]:
                 question = next(c.case.question for c in self.later.values() if c.case.id == case)
                 places = tuple(turn.key for turn in red)
                 broken.append(BrokenCase(case, excerpt(question), places, red[0].reason))
@@ -392,7 +385,7 @@ class RunComparison:
         """The guarded cases of which the later run cannot say whether they broke: no grade, none red."""
         graded = self.after.summary.scores.by_conversation
         seen = {talk.case.id for talk in self.after.results.conversations if talk.id in graded}
-        seen |= {red.case for red in self.red_turns[1].values()}
+        seen |= {red.case for red in self.red_turns[1]}
         return tuple(case for case in self.guarded if case in self._asked[0] and case not in seen)
 
     @property
@@ -437,8 +430,8 @@ class RunComparison:
         personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
         others = [p for p in personas if after.prompts.get(p, before.prompts[p]) != before.prompts[p]]
         moved += ["persona"] if others and not replayed else []
-        reworded = sum(self.earlier[k].case.question != self.later[k].case.question for k in self.both)
-        unpaired = (len(side) - len(self.both) for side in (self.earlier, self.later))
+        reworded = sum(pair.earlier.case.question != pair.later.case.question for pair in self.pairs)
+        unpaired = (len(side) - len(self.pairs) for side in (self.earlier, self.later))
         cautions = (
             Caution("rubrics", self.other_rubrics),
             Caution("models", tuple(r for r in roles if before.models.get(r) != after.models.get(r))),
@@ -472,10 +465,10 @@ class RunComparison:
             "primary": self.primary,
             "verdict": self.verdict,
             "judges": {row.pop("judge"): row for row in rows},
-            "paired": len(self.both),
+            "paired": len(self.pairs),
             "reds": self.reds._asdict(),
-            "turned_red": [self._turn_json(turn) for turn in self.turned_red],
-            "turned_green": [self._turn_json(turn) for turn in self.turned_green],
+            "turned_red": [self._pair_json(pair) for pair in self.turned_red],
+            "turned_green": [self._pair_json(pair) for pair in self.turned_green],
             "broken": [case._asdict() for case in self.broken],
             "guarded": len(self.guarded),
             "unchecked": self.unchecked,
@@ -488,24 +481,34 @@ class RunComparison:
             "cannot_tell": self.cannot_tell,
         })  # fmt: skip
 
-    def _turn_json(self, turn: PairedTurn) -> dict[str, Any]:
-        """A turn that turned, with excerpts of both answers; conversation and turn are the later run's."""
-        red = turn.became or turn.was
+    def _pair_json(self, pair: TalkPair) -> dict[str, Any]:
+        """A pair that turned, with excerpts of both answers at the turn that is or was red.
+
+        `conversation` is the later run's.
+        """
+        red, turns = pair.red, pair.at(pair.red.turn)
+        before, after = (excerpt(turn.answer.text) if turn else "" for turn in turns)
         return {
-            "conversation": turn.later.id,
-            "turn": turn.after.index,
-            "case": turn.later.case.id,
-            "persona": turn.later.persona,
-            "question": excerpt(turn.after.user),
-            "before": excerpt(turn.before.answer.text),
-            "after": excerpt(turn.after.answer.text),
-            "was": turn.grades[0],
-            "became": turn.grades[1],
-            "why": excerpt(red.reason) if red else "",
-            "guarded": turn.later.case.id in self.guarded,
-            "others": turn.others,
-            "disputed": turn.disputed,
+            "conversation": pair.later.id,
+            "turn": red.turn,
+            "case": pair.later.case.id,
+            "persona": pair.later.persona,
+            "question": next(excerpt(turn.user) for turn in reversed(turns) if turn),
+            "before": before,
+            "after": after,
+            "was": pair.scores[0],
+            "became": pair.scores[1],
+            "why": excerpt(red.reason),
+            "guarded": pair.later.case.id in self.guarded,
+            "disputed": pair.disputed,
         }
+
+
+def _by_conversation(turns: Iterable[RedTurn]) -> Mapping[str, list[RedTurn]]:
+    by: dict[str, list[RedTurn]] = defaultdict(list)
+    for turn in turns:
+        by[turn.conversation].append(turn)
+    return by
 
 
 def begun_conversations(results: Results, other: Results) -> dict[ConversationKey, Conversation]:
@@ -561,7 +564,7 @@ def _difference(judge: str, rows: Sequence[Pair], *, seed: int, is_apart: bool) 
         by_case.setdefault(case, []).append(after - before)
     cases, by = list(map(fmean, by_case.values())), [after - before for _case, before, after in rows]
     interval, p = None, None
-    if len(rows) >= FEWEST_PAIRS and len(cases) >= FEWEST_CASES:
+    if len(cases) >= FEWEST_CASES:
         interval = interval_of_difference(by, [case for case, *_means in rows], seed=seed)
         p = None if is_apart else wilcoxon(cases)
     return JudgeDifference(

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from simulator.core.document import Cell, Line, Report, Section, Table, Text, local_time, target_points
+from simulator.core.document import Cell, Line, Report, Section, Table, Text, target_points
 from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
 from simulator.core.types import Language
-from simulator.report.history import history_report, run_decision, run_verdict
+from simulator.report.history import history_report, run_decision, run_time, run_verdict, time_heading
 from simulator.results.history import PastRun, history, past_run
 from simulator.storage.run_file import RUN_FILE, run_ids
 from simulator.web.review import mark_of
@@ -52,7 +52,7 @@ def _table(runs: Sequence[PastRun]) -> Table:
         "runs",
         reversed(runs),
         {
-            _("Run"): lambda run: Cell(text=f"{local_time(run.created):%Y/%m/%d %H:%M}", href=_address(run)),
+            time_heading(runs): lambda run: Cell(text=run_time(run, runs), href=_address(run)),
             _("Score"): lambda run: None if run.score is None else f"{100 * run.score:.0f}",
             _("Questions needing review"): lambda run: run.questions,
             _("Target"): _target,

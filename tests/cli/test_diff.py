@@ -43,12 +43,12 @@ def test_the_first_line_answers(capsys: pytest.CaptureFixture[str]) -> None:
     text = diff(capsys, "1-before")
     _, _, second, *_ = text.splitlines()
 
-    assert second.startswith("要確認の質問6件 → 0件、点数 70 → 90。良くなりました（+20点")
+    assert second.startswith("要確認の質問6件 → 0件、点数 70 → 90：改善（+20点")
     assert "top 1 → 4" in text
-    assert "要確認が解消した回答（6件）" in text
+    assert "要確認が解消した会話（6件）" in text
     assert flat("runs/2-after/side-by-side.html") in flat(text)
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
-    assert "要確認の質問6件 → 0件、点数 70 → 90。良くなりました" in page
+    assert "要確認の質問6件 → 0件、点数 70 → 90：改善" in page
     assert "ウィルコクソン" in page
 
 
@@ -66,7 +66,7 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
         "questions": {"before": 0, "now": 6}, "score": {"before": 1.0, "now": 0.7},
     }  # fmt: skip
     assert len(found["turned_red"]) == 6
-    assert found["said"].startswith("要確認の質問0件 → 6件、点数 100 → 70。悪くなりました")
+    assert found["said"].startswith("要確認の質問0件 → 6件、点数 100 → 70：悪化")
     assert found["after"]["replay_of"] is None
 
 
@@ -113,17 +113,19 @@ def test_a_page_that_cannot_be_written_is_no_obstacle(capsys: pytest.CaptureFixt
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_the_page_says_units(capsys: pytest.CaptureFixture[str]) -> None:
-    """Conversations and turns are told apart, and each pair leads to the page of the later run."""
+def test_what_turned_stands_turn_by_turn_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counted are conversations, and each leads to the page of the later run; as text one turn is enough."""
     before: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(8)}
     stored(a_result(before, "1-before"))
     stored(a_result({key: [1.0, 1.0] for key in before}, "2-after"))
-    assert main(["diff", "1", "2"]) == 0
+    assert main(["diff", "1", "2", "--markdown", "diff.md"]) == 0
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
+    written = Path("diff.md").read_text(encoding="utf-8")
 
     assert "✓ 要確認が解消：8件" in page
-    assert "要確認が解消した16件" in page
+    assert "要確認が解消した会話（8件）" in page
     assert 'href="report.html#c8"' in page
+    assert (page.count("前回 · 2回目"), written.count("前回 · 1回目"), written.count("2回目")) == (8, 8, 0)
 
 
 def unread() -> TextIO:
@@ -172,7 +174,7 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
     shown = page[page.index('id="pairs"') :]
     written = Path("diff.md").read_text(encoding="utf-8")
 
-    assert ("Now to review (2 rows)" if language == "en" else "要確認になった行（2行）") in text
+    assert ("Rows that now need review (2)" if language == "en" else "新たに要確認になった行（2行）") in text
     for view in (text, shown, written):
         assert "case-0" in view.replace("\\", "")
         for word in ("お客様", "窓口", "ターン", "scripted", "会話", "ustomer", "onversation", "turn 1"):

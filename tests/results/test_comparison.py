@@ -213,18 +213,6 @@ def test_another_rubric_is_not_comparable() -> None:
     assert guarded.regression
 
 
-def test_turns_are_paired_by_line() -> None:
-    """Free conversations: the first turn and equal lines; of a replay all."""
-    grades: dict[Key, list[float]] = {(case, "calm", 1): [0.8, 0.8, 0.8] for case in "abc"}
-    fallen = {key: [0.8, 0.4, 0.8] for key in grades}
-    free = compare(a_side(grades), a_side(fallen, "after", lines="別の質問"))
-    same = compare(a_side(grades), a_side(fallen, "after", replay="runs/before/run.sqlite"))
-
-    assert (free.reds.still_green, free.reds.turned_red) == (3, 0)
-    assert same.reds.turned_red == 3
-    assert same.as_json()["after"]["replay_of"] == "before"
-
-
 def test_what_turned_has_both_answers_and_the_reason() -> None:
     """As excerpts in --json, what fell most first; the reason is that of what was red."""
     found = compared([1.0, 0.8, 0.4], [0.2, 0.6, 0.8]).as_json()
@@ -251,24 +239,34 @@ def test_what_turned_begins_with_what_must_not_break_then_with_what_changed_most
     fell, rose = compare(side_of(good), side_of(bad)), compare(side_of(bad), side_of(good))
     order = ["guarded", "much", "little", "none"]
 
-    assert [turn.later.case.id for turn in fell.turned_red] == order
-    assert [turn.later.case.id for turn in rose.turned_green] == order
+    assert [pair.later.case.id for pair in fell.turned_red] == order
+    assert [pair.later.case.id for pair in rose.turned_green] == order
 
 
-def test_the_same_question_with_the_same_answers_counts_once() -> None:
-    """However many customers open with it; other answers and later turns count for themselves."""
-    keys = [("a", persona, repeat) for persona in ("calm", "angry") for repeat in (1, 2)]
+def test_a_question_counts_once_however_many_of_its_conversations_turned() -> None:
+    """By which way more of them turned; a red turn anywhere makes a conversation one to review."""
+    keys: list[Key] = [("a", persona, repeat) for persona in ("calm", "angry") for repeat in (1, 2)]
+    good = {("b", "calm", 1): [0.8], ("c", "calm", 1): [0.2]}
+    before = {key: [0.8, 0.8] for key in keys} | good
+    after = {key: [0.8, 0.2] for key in keys[:3]} | {keys[3]: [0.8, 0.8]} | good
+    reds = compare(a_side(before), a_side(after, "after")).reds
 
-    def changes(before: Mapping[Key, list[float]], after: Mapping[Key, list[float]]) -> RunComparison:
-        return compare(a_side(before), a_side(after, "after"))
+    assert (reds.turned_red, reds.turned_green, reds.still_red, reds.still_green) == (3, 0, 1, 2)
+    assert (reds.cases_worse, reds.cases_better, reds.p) == (1, 0, 1.0)
 
-    same = changes({key: [0.8] for key in keys}, {key: [0.2] for key in keys})
-    other = changes({key: [0.8] for key in keys}, {key: [0.1 + key[2] / 10] for key in keys})
-    later = changes({key: [0.8, 0.8] for key in keys}, {key: [0.8, 0.2] for key in keys})
 
-    assert (same.reds.turned_red, len(same.turned_red)) == (1, 1)
-    assert (same.turned_red[0].later.persona, same.turned_red[0].others) == ("calm", ("angry",))
-    assert (other.reds.turned_red, later.reds.turned_red) == (2, 4)
+def test_the_turn_to_look_at_is_the_one_that_needs_review() -> None:
+    """With the answers of both runs at that place, and nothing where one of them was over before."""
+    key: Key = ("a", "calm", 1)
+    long, short = {key: [0.8, 0.8, 0.2]}, {key: [0.8, 0.8]}
+    fell, rose = (
+        compare(a_side(one), a_side(other, "after")).as_json()
+        for one, other in ((short, long), (long, short))
+    )
+    (worse,), (better,) = fell["turned_red"], rose["turned_green"]
+
+    assert (worse["turn"], worse["before"], worse["after"]) == (3, "", "aは0.2です")
+    assert (better["turn"], better["before"], better["after"]) == (3, "aは0.2です", "")
 
 
 def test_conversations_are_paired_by_who_plays() -> None:
@@ -287,22 +285,9 @@ def test_conversations_are_paired_by_who_plays() -> None:
     )
     alone, both = (RunComparison(side_of(first), side_of(several)) for first in (one, several))
 
-    assert len(alone.both) == len(alone.turns) == 6
-    assert {turn.later.user_model for turn in alone.turns} == {"m"}
-    assert len(both.both) == 12
-
-
-def test_of_equal_turns_any_red_one_counts() -> None:
-    """A judge that grades the same answer now so, now otherwise turned nothing red."""
-    keys = [("a", "calm", 1), ("a", "angry", 1)]
-    after = a_result({key: [0.2] for key in keys}, "after")
-    first, second = after.scores
-    scores = (first.model_copy(update={"value": 0.8, "raw": 4.0}), second)
-    before = after.model_copy(update={"scores": scores})
-
-    for one, two in ((before, after), (after, before)):
-        reds = compare(side_of(one), side_of(two)).reds
-        assert (reds.still_red, reds.turned_red, reds.turned_green) == (1, 0, 0)
+    assert len(alone.pairs) == 6
+    assert {pair.later.user_model for pair in alone.pairs} == {"m"}
+    assert len(both.pairs) == 12
 
 
 def test_an_unanswered_turn_turns_red() -> None:
