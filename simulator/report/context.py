@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
-from simulator.core.document import Line, Section, Text, excerpt, points
+from simulator.core.document import Line, Section, Text, excerpt, points, target_points
 from simulator.core.messages import Message, _, listed, safe_text, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.titles import Titles, title
@@ -43,15 +43,18 @@ _COUNTED = _("A trial run: simple scoring (no AI) graded. Do not judge the bot b
 QUESTION = 60
 
 
-def lowest_score(summary: Summary) -> float | None:
-    """The lowest possible score (0..1); None where the deciding judge's scale reaches down to 0.
+def lowest_text(summary: Summary) -> Message | None:
+    """That 20 is the lowest possible score; None where the deciding judge's scale reaches down to 0.
 
     Grades from 1 to 5 are divided by 5, so that a bot that is always wrong has 20 of 100. Whoever does not
     know that takes 40 for nearly half right.
     """
     grades = (turn.scores.get(summary.scores.primary) for turn in summary.record.turns)
     scales = (grade.scale for grade in grades if grade and grade.is_scored)
-    return share_of(FIFTHS[0], FIFTHS) if next(scales, None) == FIFTHS else None
+    if next(scales, None) != FIFTHS:
+        return None
+    n = target_points(share_of(FIFTHS[0], FIFTHS))
+    return _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=n)
 
 
 def counts_text(numbers: Mapping[str, int], group: str) -> Message:

@@ -33,11 +33,11 @@ from simulator.core.document import (
     points,
 )
 from simulator.core.messages import Message, _, changed, ngettext, pgettext
-from simulator.core.titles import TITLES, Titles
+from simulator.core.titles import Titles
 from simulator.core.types import Language
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
-from simulator.results.causes import STANDING_NAMES, cause_name, cause_sentence
+from simulator.results.causes import cause_name, cause_sentence
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.recommendations import LEAST, Fix, Improvements
 from simulator.results.red import red_questions
@@ -248,8 +248,6 @@ def cards(
             "gain": gain_text(fix, improvements),
             "width": round(100 * fix.gain / best, 1) if best else 0.0,
             "who": fix.who,
-            "cause": TITLES["cause"][fix.cause],
-            "sure": STANDING_NAMES[fix.standing],
             "counts": counts_text(fix),
             "disputed": fix.is_disputed,
             "said": changed(cause_sentence(fix.examples[0].cause), excerpt),

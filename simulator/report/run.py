@@ -39,7 +39,7 @@ from simulator.report.context import (
     ReportContext,
     change_text,
     counts_text,
-    lowest_score,
+    lowest_text,
     score_lines,
     trial_notice,
 )
@@ -145,16 +145,14 @@ def _outcome(context: ReportContext) -> Iterator[Fact]:
 def _means(context: ReportContext) -> tuple[Block, ...]:
     """Means by customer and judge, how to read them, and the total of the RAG metrics."""
     summary = context.summary
-    limit, lowest = summary.red.rules.overall, lowest_score(summary)
+    limit = summary.red.rules.overall
     legend = sentences(
         _(
             "Means on a scale to 100: the score over conversations, the other columns over answers; next"
             " to each: graded / planned."
         ),
         None if limit is None else _("▲ marks a mean below {limit}.", limit=target_points(limit)),
-        None
-        if lowest is None
-        else _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=target_points(lowest)),
+        lowest_text(summary),
     )
     blocks: list[Block] = [tables.personas_table(summary, context.titles), Line(legend, "soft")]
     total = summary.scores.total

@@ -21,7 +21,6 @@ from simulator.core.settings import stored_settings
 from simulator.core.titles import TITLES, title
 from simulator.core.types import (
     EXPECTATIONS,
-    RETEST,
     TOOLS,
     Answer,
     Conversation,
@@ -32,7 +31,7 @@ from simulator.core.types import (
     response_in,
 )
 from simulator.report import fixes, tables
-from simulator.report.context import ReportContext, change_text, lowest_score, score_lines
+from simulator.report.context import ReportContext, change_text, lowest_text, score_lines
 from simulator.report.gate import verdict, verdict_tone
 from simulator.report.notes import notes
 from simulator.report.painters.html import drawn, render
@@ -133,8 +132,8 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         verdict=verdict(gate, trial=summary.trial),
         verdict_tone=verdict_tone(gate, trial=summary.trial),
         undecided=gate.decision == "undecided",
-        lowest=lowest_score(summary),
-        score_lines=list(score_lines(context))[1:],
+        lowest=lowest_text(summary),
+        score_lines=tuple(score_lines(context))[1:],
         decision=decision_text(decided) if (decided := results.release_decision) else "",
         change=change_text(context.change) if context.change else "",
         since=context.change.earlier if context.change else "",
@@ -158,7 +157,6 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         questions_left=others,
         talks=talks.drawn.values(),
         part=part if talks.is_part else "",
-        personas=talks.personas,
         passages=talks.shelf,
     )
 
@@ -274,7 +272,6 @@ class _Talks:
         scores, ids = self._summary.scores, context.results.conversations.ids
         self._numbers = {key: number for number, key in enumerate(ids, 1)}
         self._questions = {case.case: str(at) for at, case in enumerate(scores.cases, 1)}
-        self.personas = {persona.persona: str(at) for at, persona in enumerate(scores.personas, 1)}
         self._greetings = stored_settings(context.results.run.settings).greeting or {}
         self.passages: dict[tuple[str, str], str] = {}
         gravest = [red.conversation for red in self._summary.red.answers]
@@ -321,19 +318,15 @@ class _Talks:
             "rows": rows,
             "titles": context.titles,
             "anchor": tables.anchor(self._numbers[talk.id]),
-            "persona": self.personas.get(talk.persona, ""),
             "question": self._questions.get(talk.case.id, ""),
             "score": score,
             "ending": tables.ending(ended) if talk.reason or not rows else "",
-            "ended": ended,
             "reaction": _reaction(context, talk.reaction),
             "wholes": [_whole(context, score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(talk.case) if rows else "",
             "details": tables.details_text(talk.case) if talk.case.details else "",
             "greeting": "" if rows else self._greetings.get(talk.case.language, ""),
             "reds": reds,
-            # "1major 3minor": for the filter, and for the keys that lead from one to the next.
-            "marked": " ".join(f"{red.turn}{worst_severity(red.marks)}" for red in reds),
             "severity": worst_severity(mark for red in reds for mark in red.marks),
             "opened": bool(reds) and self._is_open,
             "late": self._is_late,
@@ -362,7 +355,6 @@ class _Talks:
             "response": ""
             if (did := response_in(scores)) in (None, "answered")
             else context.titles("response", did),
-            "rewritten": tuple(context.titles("rule", rule) for rule in turn.broken_rules),
             "claims": _unsupported(scores.get("claims"), labels),
             "grades": [
                 _grade(context, score)
@@ -398,9 +390,8 @@ def _reaction(context: ReportContext, reaction: Reaction | None) -> tuple[Text, 
         return ()
     return (
         context.titles("got", reaction.got),
-        _("feeling {n}", n=tables.signed(reaction.feeling)),
+        tables.feeling_text(reaction.feeling),
         *((cut(reaction.why),) if reaction.why else ()),
-        *((_("decided by the customer's rules, against the model"),) if reaction.overruled else ()),
     )
 
 
@@ -438,7 +429,6 @@ def _whole(context: ReportContext, score: Score) -> dict[str, Any]:
 
 def _grade(context: ReportContext, score: Score) -> dict[str, Any]:
     """A grade with its reason, and the figures behind it that have a name: the turn judge's categories."""
-    second = score.second if RETEST in score.detail else None
     return {
         "judge": context.titles("judge", score.judge),
         "grade": tables.grade_text(score),
@@ -448,7 +438,6 @@ def _grade(context: ReportContext, score: Score) -> dict[str, Any]:
             for name, value in score.detail.items()
             if isinstance(value, int | float) and name in TITLES["category"] and name != "overall"
         ],
-        "second": _("graded again: {grade}", grade=tables.grade_text(second)) if second else "",
         "steps": [cut(str(step)) for step in _listed(score, "steps")],
     }
 

@@ -4,7 +4,6 @@
   const talks = [...document.querySelectorAll(".talk")];
   const tools = document.querySelector(".tools");
   const texts = new Map();
-  const filters = ["search", "only", "persona", "ended", "severity"].map($);
   const fold = (text) => text.normalize("NFKC").toLowerCase();
   const fill = (text, n, all) => text.replace("##", all.toLocaleString()).replace("#", n.toLocaleString());
   // What is said in the conversations of a large page comes as text, for readers without a script. It is made
@@ -36,22 +35,16 @@
 
   function filter() {
     const wanted = fold($("search").value).split(/\s+/).filter(Boolean);
-    const [persona, ended, severity] = ["persona", "ended", "severity"].map((id) => $(id).value);
     let shown = 0;
     for (const talk of talks) {
-      const about = talk.dataset;
-      const fits = (!$("only").checked || "severity" in about)
-        && (!persona || about.persona === persona)
-        && (!ended || about.ended === ended)
-        && (!severity || (about.reds || "").includes(severity))
-        && wanted.every((word) => textOf(talk).includes(word));
-      if (talk.hidden === fits) talk.hidden = !fits;
-      shown += fits;
+      const fits = (!$("only").checked || talk.dataset.reds) && wanted.every((word) => textOf(talk).includes(word));
+      if (talk.hidden !== !fits) talk.hidden = !fits;
+      shown += !talk.hidden;
     }
     $("shown").textContent = fill(tools.dataset.shown, shown, talks.length);
     $("at").textContent = "";
     $("nothing").hidden = shown > 0;
-    $("clear").hidden = !filters.some((each) => (each.type === "checkbox" ? each.checked : each.value !== ""));
+    $("clear").hidden = !$("only").checked && !wanted.length;
   }
 
   // The list comes worst first; n and p go through it as it stands.
@@ -60,16 +53,16 @@
     worst: (talk) => worst.get(talk),
     score: (talk) => Number(talk.dataset.score),
     question: (talk) => Number(talk.dataset.case),
-    plan: (talk) => Number(talk.id.slice(1)),
   };
   function sort() {
     const place = orders[$("sort").value];
-    talks.sort((a, b) => place(a) - place(b) || orders.plan(a) - orders.plan(b));
+    talks.sort((a, b) => place(a) - place(b) || worst.get(a) - worst.get(b));
     $("list").append(...talks);
   }
 
   function clear() {
-    for (const each of filters) each.type === "checkbox" ? each.checked = false : each.value = "";
+    $("search").value = "";
+    $("only").checked = false;
     filter();
     $("search").focus();
   }
@@ -90,11 +83,8 @@
   }
 
   function go(step) {
-    const severity = $("severity").value;
-    // "1major 3minor" -> the ids of these turns.
     const red = talks.filter((talk) => !talk.hidden && talk.dataset.reds)
-      .flatMap((talk) => talk.dataset.reds.split(" ").filter((turn) => turn.endsWith(severity))
-        .map((turn) => `${talk.id}-t${parseInt(turn, 10)}`));
+      .flatMap((talk) => talk.dataset.reds.split(" ").map((turn) => `${talk.id}-t${turn}`));
     if (!red.length) return;
     const at = red.indexOf(now?.id);
     const to = at < 0 ? (step > 0 ? 0 : red.length - 1) : (at + step + red.length) % red.length;
@@ -121,19 +111,14 @@
     else { reveal(target); target.scrollIntoView(); }
   }
 
-  const keys = {
-    n: () => go(1),
-    p: () => go(-1),
-    r: () => { $("only").checked = !$("only").checked; filter(); },
-    s: () => $("search").focus(),
-  };
+  const keys = { n: 1, p: -1 };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.target.closest("input[type=search], select")) {
       if (event.key === "Escape") event.target.blur();
     } else if (keys[event.key]) {
       event.preventDefault();
-      keys[event.key]();
+      go(keys[event.key]);
     }
   });
   tools.addEventListener("submit", (event) => event.preventDefault());
@@ -147,7 +132,7 @@
   window.addEventListener("hashchange", jump);
   // Browsers that print no folded details get them open.
   window.addEventListener("beforeprint", () => {
-    for (const each of document.querySelectorAll(".question, .more, .others")) each.open = true;
+    for (const each of document.querySelectorAll(".question, .more")) each.open = true;
   });
   tools.hidden = false;
   for (const talk of talks) if (talk.open) make(talk);
