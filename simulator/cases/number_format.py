@@ -10,10 +10,9 @@ A format has up to four sections with semicolons between them (positive, negativ
 with conditions (`[<=99999999]####-####;(00) ####-####`). `_sections` reads them, `_section` chooses one,
 `_number` and `_moment` fill it in.
 
-These are the formats that question files have. Powers of ten (`0.00E+00`), fractions (`# ?/?`), parts of
-seconds, numerals of other scripts (`[DBNum1]`) and Buddhist years are not supported. What depends on the
-system is shown as Japanese Excel shows it: format 14 as 2026/4/1, the built-in formats from 27 on as dates
-with 年, 月 and 日.
+These are the formats that question files have; for any other one UnsupportedFormat is raised, and the cell is
+named. What depends on the system is shown as Japanese Excel shows it: format 14 as 2026/4/1, the built-in
+formats from 27 on as dates with 年, 月 and 日.
 
 Written from ECMA-376, part 1, 18.8.30 and 18.8.31 (number formats).
 """
@@ -26,7 +25,7 @@ from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from typing import NamedTuple
 
-GENERAL, TEXT = "General", "@"
+GENERAL = "General"
 # Formats that are stored by number alone, where Japanese Excel has others than `openpyxl` knows.
 _SHORT, _LONG = "yyyy/m/d", 'yyyy"年"m"月"d"日"'
 _ERA, _ERA_LONG = "[$-411]ge.m.d", '[$-411]ggge"年"m"月"d"日"'
@@ -36,9 +35,6 @@ BUILT_IN = {
     32: 'h"時"mm"分"', 33: 'h"時"mm"分"ss"秒"', 34: _MONTH, 35: _DAY, 36: _ERA, 50: _ERA, 51: _ERA_LONG,
     52: _MONTH, 53: _DAY, 54: _ERA_LONG, 55: _MONTH, 56: _DAY, 57: _ERA, 58: _ERA_LONG,
 }  # fmt: skip
-# The system's own long date and time.
-_SYSTEM = {"f800": _LONG, "f400": "h:mm:ss"}
-
 # Numbers of Excel have 15 digits; larger ones are shown as they are stored.
 _LARGEST = 10**15
 _MOST_DECIMALS = 30
@@ -52,43 +48,29 @@ _ERAS = (
     (date(1912, 7, 30), ("T", "大", "大正")),
     (date(1868, 1, 25), ("M", "明", "明治")),
 )
-_WEEKDAYS_JA = "月火水木金土日"
-_WEEKDAYS_EN = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_MONTHS_EN = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-    "November", "December",
-)  # fmt: skip
-# Seconds of what counts on beyond 24 hours: [h]:mm.
-_UNITS = {"h": 3600, "m": 60, "s": 1}
+_WEEKDAYS = "月火水木金土日"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _TOKEN = re.compile(
     r"""
-    "(?P<quoted>[^"]*)"? | \\(?P<escaped>.) | (?P<blank>_.) | (?P<fill>\*.)
-  | \[(?P<bracket>[^\]]*)\]
+    "(?P<quoted>[^"]*)"? | \\(?P<escaped>.) | (?P<blank>_.) | \*.
+  | \[(?P<condition>[<>=]+\s*-?\d+(?:\.\d+)?)\]
+  | \[\$-(?P<japanese>(?:[\w-]*411|ja)[^\]]*)\]
+  | \[\$(?P<currency>[^\]-]*)[^\]]*\]
+  | \[(?:black|blue|cyan|green|magenta|red|white|yellow|[黒青水緑紫赤白黄]|colou?r\s*\d+|色\s*\d+)\]
   | (?P<general>General|G/標準)
-  | (?P<noon>AM/PM|午前/午後) | (?P<unsupported>A/P|e[+-])
-  | (?P<date>y+|m+|d+|h+|s+|g+|aaaa?|e+)
+  | (?P<date>y+|m+|d+|h+|s+|g+|aaaa?|e+(?![+-])|AM/PM|午前/午後)
   | (?P<digit>[0\#?]) | (?P<dot>\.) | (?P<comma>,) | (?P<percent>%) | (?P<text>@)
-  | (?P<other>.)
+  | (?P<unsupported>[\[e]|A/P) | (?P<other>.)
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?\d+(?:\.\d+)?)")
-_COLOUR = re.compile(
-    r"(?:black|blue|cyan|green|magenta|red|white|yellow|黒|青|水|緑|紫|赤|白|黄|colou?r\s*\d+|色\s*\d+)$",
-    re.IGNORECASE,
-)
-_ELAPSED = re.compile(r"(h+|m+|s+)$", re.IGNORECASE)
 _COMPARED: dict[str, Callable[[Decimal, Decimal], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "=": operator.eq, "<>": operator.ne,
 }  # fmt: skip
 # What stands in a place for a digit that there is none for.
 _EMPTY = {"0": "0", "?": " ", "#": ""}
-
-
-class FormattedText(str):
-    """A text of which parts have a font of their own."""
 
 
 class UnsupportedFormat(Exception):
@@ -101,15 +83,11 @@ class _Token(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """One part of a format: its tokens, its condition, and whether it is written in Japanese.
-
-    With `first_year` the first year of an era is 元年.
-    """
+    """One part of a format: its tokens, its condition (a sign and a number), its locale if Japanese."""
 
     tokens: tuple[_Token, ...]
     condition: tuple[str, Decimal] | None
-    is_japanese: bool
-    first_year: bool
+    japanese: str
 
     def has(self, *kinds: str) -> bool:
         return any(token.kind in kinds for token in self.tokens)
@@ -124,26 +102,14 @@ def shown_number(value: float, number_format: str, epoch: datetime) -> str:
     Raises UnsupportedFormat for a format that is not supported, and for a date before day 0, which Excel
     shows as ####.
     """
-    sections = _sections(number_format)
-    section, is_negated = _section(sections, value)
+    section, is_negated = _section(_sections(number_format), value)
     if section is None or abs(value) >= _LARGEST:
         return general(value)
     if section.has("unsupported"):
         raise UnsupportedFormat
-    if section.has("date", "elapsed"):
+    if section.has("date"):
         return _moment(section, value, epoch)
-    sign = "-" if value < 0 and not is_negated else ""
-    return _number(section, value, sign)
-
-
-def shown_text(value: str, number_format: str) -> str:
-    """The text of a cell that holds text: `@"様"` puts 様 behind it."""
-    if TEXT not in number_format or number_format == TEXT:
-        return value
-    section = next((part for part in reversed(_sections(number_format)) if part.has("text")), None)
-    if section is None:
-        return value
-    return "".join(value if token.kind == "text" else token.text for token in section.tokens)
+    return _number(section, value, "-" if value < 0 and not is_negated else "")
 
 
 def general(value: float) -> str:
@@ -156,59 +122,44 @@ def general(value: float) -> str:
 @lru_cache(maxsize=1024)
 def _sections(number_format: str) -> tuple[_Section, ...]:
     sections: list[list[_Token]] = [[]]
+    if "[$-f800]" in number_format.lower():  # the system's own long date
+        number_format = _LONG
     for match in _TOKEN.finditer(number_format):
         kind, text = match.lastgroup or "", match[match.lastgroup or 0]
-        if kind == "bracket" and (system := _SYSTEM.get(text.partition("-")[2].casefold())):
-            return _sections(system)
         if (kind, text) == ("other", ";"):
             sections.append([])
-        else:
+        elif kind:  # without one it is a colour, or what fills the cell
             sections[-1].append(_Token(kind, text))
     return tuple(map(_section_of, sections))
 
 
-def _section_of(written: Sequence[_Token]) -> _Section:
-    """The section of these tokens, of which fills and colours are left out.
-
-    Brackets hold a condition, a currency with a locale, an elapsed time or a colour.
-    """
-    tokens: list[_Token] = []
+def _section_of(tokens: Sequence[_Token]) -> _Section:
+    """The section of these tokens, with n in place of an m of minutes: behind hours, before seconds."""
     condition: tuple[str, Decimal] | None = None
-    is_japanese = first_year = False
-    # Without digits a dot or a comma is one like any other letter.
-    letters = {"quoted", "escaped", "other"}
-    letters |= set() if any(token.kind == "digit" for token in written) else {"comma", "dot", "percent"}
-    for kind, text in written:
-        if kind == "bracket" and (match := _CONDITION.fullmatch(text)):
-            condition = match[1], Decimal(match[2])
-        elif kind == "bracket" and text.startswith("$"):
-            currency, _dash, locale = text[1:].casefold().partition("-")
-            is_japanese |= locale.endswith("411") or locale.startswith("ja")
-            first_year |= "gannen" in locale
-            tokens.append(_Token("literal", text[1 : 1 + len(currency)]))
-        elif kind == "bracket":
-            if not _COLOUR.match(text):
-                tokens.append(_Token("elapsed" if _ELAPSED.match(text) else "unsupported", text.lower()))
+    japanese = ""
+    has_digits = any(token.kind == "digit" for token in tokens)
+    dates = ["", *(token.text[0].lower() for token in tokens if token.kind == "date"), ""]
+    number, read = 0, []
+    for kind, text in tokens:
+        if kind == "condition":
+            sign = text.rstrip("-.0123456789 ")
+            condition = sign, Decimal(text.removeprefix(sign).strip())
+        elif kind == "japanese":
+            japanese = text
+        elif kind == "date":
+            number += 1
+            is_minute = text.lower() in ("m", "mm") and (dates[number - 1] == "h" or dates[number + 1] == "s")
+            read.append(_Token(kind, text.lower().replace("m", "n") if is_minute else text.lower()))
         elif kind == "blank":  # as wide as the character behind it
-            tokens.append(_Token("literal", " "))
-        elif kind != "fill":
-            plain = text.lower() if kind == "date" else text
-            tokens.append(_Token("literal" if kind in letters else kind, plain))
-    is_japanese |= any(token.text.startswith("午前") for token in tokens if token.kind == "noon")
-    return _Section(tuple(_with_minutes(tokens)), condition, is_japanese, first_year)
-
-
-def _with_minutes(tokens: list[_Token]) -> list[_Token]:
-    """The tokens with n in place of an m that is of minutes: one behind hours, or before seconds."""
-    moments = [place for place, token in enumerate(tokens) if token.kind in ("date", "elapsed")]
-    letters = ["", *(tokens[place].text[0] for place in moments), ""]
-    for number, place in enumerate(moments, 1):
-        kind, text = tokens[place]
-        if (kind, text) in (("date", "m"), ("date", "mm")) and (
-            letters[number - 1] == "h" or letters[number + 1] == "s"
+            read.append(_Token("literal", " "))
+        # Without digits a dot or a comma is one like any other letter.
+        elif kind in ("quoted", "escaped", "currency", "other") or (
+            kind in ("comma", "dot", "percent") and not has_digits
         ):
-            tokens[place] = _Token(kind, text.replace("m", "n"))
-    return tokens
+            read.append(_Token("literal", text))
+        else:
+            read.append(_Token(kind, text))
+    return _Section(tuple(read), condition, japanese)
 
 
 def _section(sections: Sequence[_Section], value: float) -> tuple[_Section | None, bool]:
@@ -237,12 +188,12 @@ def _number(section: _Section, value: float, sign: str) -> str:
     if not digits:
         texts = (general(abs(value)) if token.kind == "general" else token.text for token in tokens)
         return (sign + "".join(texts)).strip()
-    is_fraction = any(tokens[place] == _Token("literal", "/") for place in range(digits[0], len(tokens)))
     dot = next(iter(section.places("dot")), len(tokens))
-    whole, decimals = ([p for p in digits if p < dot], [p for p in digits if p > dot])
-    if is_fraction or section.has("general") or len(decimals) > _MOST_DECIMALS:
+    whole, decimals = [place for place in digits if place < dot], [place for place in digits if place > dot]
+    is_fraction = any(tokens[place].text == "/" for place in range(digits[0], len(tokens)))
+    if is_fraction or section.has("general") or not whole or len(decimals) > _MOST_DECIMALS:
         raise UnsupportedFormat
-    grouping = {place for place in section.places("comma") if whole and whole[0] < place < whole[-1]}
+    grouping = {place for place in section.places("comma") if whole[0] < place < whole[-1]}
     scaling = {place for place in section.places("comma") if place > digits[0]} - grouping
     # Numbers of Excel have 15 digits; the scale and the rounding must not lose any.
     with localcontext(prec=60):
@@ -250,14 +201,10 @@ def _number(section: _Section, value: float, sign: str) -> str:
         text = f"{number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP):f}"
     before, _dot, behind = text.partition(".")
     before, behind = before.lstrip("0"), behind.rstrip("0")
-    out: dict[int, str] = dict.fromkeys(grouping | scaling, "")
-    if whole:
-        out |= _filled(tokens, whole, before, grouped=bool(grouping))
-    elif before:
-        out[dot] = before + "."
-    for place, digit in zip(decimals, behind.ljust(len(decimals), "."), strict=True):
-        out[place] = _EMPTY[tokens[place].text] if digit == "." else digit
-    body = "".join(out.get(place, token.text) for place, token in enumerate(tokens)).strip()
+    shown = dict.fromkeys(grouping | scaling, "") | _filled(tokens, whole, before, grouped=bool(grouping))
+    for at, place in enumerate(decimals):
+        shown[place] = behind[at] if at < len(behind) else _EMPTY[tokens[place].text]
+    body = "".join(shown.get(place, token.text) for place, token in enumerate(tokens)).strip()
     return (sign if before or behind else "") + body
 
 
@@ -273,7 +220,7 @@ def _filled(tokens: Sequence[_Token], places: Sequence[int], digits: str, *, gro
 
 
 def _moment(section: _Section, value: float, epoch: datetime) -> str:
-    """A date, a time, or a duration that may exceed 24 hours."""
+    """A date or a time."""
     if section.has("digit", "percent", "general") or not 0 <= value < _MOST_DAYS:
         raise UnsupportedFormat
     seconds = int((Decimal(repr(value)) * 86400).quantize(Decimal(1), ROUND_HALF_UP))
@@ -282,38 +229,29 @@ def _moment(section: _Section, value: float, epoch: datetime) -> str:
     days += epoch.year == 1899 and 0 < days < 60
     moment = epoch + timedelta(days=days, seconds=seconds % 86400)
     parts = _parts(section, moment)
-    out = []
-    for kind, text in section.tokens:
-        if kind == "date" and text not in parts:
-            raise UnsupportedFormat
-        if kind == "elapsed":
-            out.append(f"{seconds // _UNITS[text[0]]:0{len(text)}}")
-        elif kind == "noon":
-            out.append(("午前午後" if section.is_japanese else "AMPM")[2 * (moment.hour >= 12) :][:2])
-        else:
-            out.append(parts[text] if kind == "date" else text)
-    return "".join(out).strip()
+    if any(token.kind == "date" and token.text not in parts for token in section.tokens):
+        raise UnsupportedFormat
+    texts = (parts[token.text] if token.kind == "date" else token.text for token in section.tokens)
+    return "".join(texts).strip()
 
 
 def _parts(section: _Section, moment: datetime) -> dict[str, str]:
     """The parts of a date and a time by their letters in a format; nn are minutes."""
-    year, month, weekday = moment.year, moment.month, moment.weekday()
-    hour = (moment.hour - 1) % 12 + 1 if section.has("noon") else moment.hour
-    month_name, weekday_name = _MONTHS_EN[month - 1], _WEEKDAYS_EN[weekday]
-    months = (f"{month}月",) * 2 if section.is_japanese else (month_name[:3], month_name)
-    days_ja = (_WEEKDAYS_JA[weekday], _WEEKDAYS_JA[weekday] + "曜日")
-    days = days_ja if section.is_japanese else (weekday_name[:3], weekday_name)
-    parts = {"y": f"{year % 100:02}", "yy": f"{year % 100:02}", "yyyy": f"{year:04}", "mmm": months[0]}
-    parts |= {"mmmm": months[1], "ddd": days[0], "dddd": days[1], "aaa": days_ja[0], "aaaa": days_ja[1]}
+    year, month, weekday, is_late = moment.year, moment.month, _WEEKDAYS[moment.weekday()], moment.hour >= 12
+    half = ("午前", "午後")[is_late]
+    parts = {"yy": f"{year % 100:02}", "yyyy": f"{year:04}", "aaa": weekday, "aaaa": f"{weekday}曜日"}
+    parts |= {"午前/午後": half, "am/pm": half if section.japanese else ("AM", "PM")[is_late]}
+    parts["mmm"] = f"{month}月" if section.japanese else _MONTHS[month - 1]
     era = next(((first, names) for first, names in _ERAS if moment.date() >= first), None)
     if era:
         first, names = era
         parts |= dict(zip(("g", "gg", "ggg"), names, strict=True))
         in_era = year - first.year + 1
-        parts["e"] = parts["ee"] = "元"
-        if in_era > 1 or not section.first_year:
-            parts |= {"e": str(in_era), "ee": f"{in_era:02}"}
-    numbers = {"m": month, "d": moment.day, "h": hour, "n": moment.minute, "s": moment.second}
+        is_gannen = in_era == 1 and "gannen" in section.japanese.lower()
+        parts |= {"e": "元" if is_gannen else str(in_era), "ee": f"{in_era:02}"}
+    has_halves = any(kind == "date" and "/" in text for kind, text in section.tokens)
+    hour = (moment.hour - 1) % 12 + 1 if has_halves else moment.hour
+    numbers = {"m": moment.month, "d": moment.day, "h": hour, "n": moment.minute, "s": moment.second}
     for letter, number in numbers.items():
         parts |= {letter: str(number), 2 * letter: f"{number:02}"}
     return parts

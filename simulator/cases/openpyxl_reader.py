@@ -30,14 +30,7 @@ from openpyxl.worksheet.merge import MergeCells
 from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
 from openpyxl.xml.functions import iterparse
 
-from simulator.cases.number_format import (
-    BUILT_IN,
-    GENERAL,
-    FormattedText,
-    UnsupportedFormat,
-    shown_number,
-    shown_text,
-)
+from simulator.cases.number_format import BUILT_IN, GENERAL, UnsupportedFormat, shown_number
 from simulator.cases.row import WorkbookSheet, WorksheetRow
 from simulator.core.messages import _, encodable, quote
 
@@ -132,7 +125,7 @@ def cell_text(value: object, number_format: str = GENERAL, epoch: datetime = _EP
             return ""
         case str():
             plain = _ESCAPED.sub(lambda escaped: str(encodable(chr(int(escaped[1], 16)))), value)
-            return shown_text(plain.replace("\r\n", "\n").replace("\r", "\n"), number_format)
+            return plain.replace("\r\n", "\n").replace("\r", "\n")
         case bool():
             return str(value).upper()
         case date() | time() | timedelta():
@@ -173,6 +166,10 @@ def _with_merged(
         for number in covered:
             by_number[number].texts.setdefault(column, text)
     return WorkbookSheet(name, tuple(lines), below, wide)
+
+
+class FormattedText(str):
+    """A text of which parts have a font of their own."""
 
 
 class _Reader(ExcelReader):  # type: ignore[misc]
