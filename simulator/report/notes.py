@@ -5,7 +5,6 @@ grades: 1 of 13 ..."), and small print, which says what shaped the figures. A su
 alarms at most, and no small print.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 
 from simulator.core.document import Line, Text, excerpt
@@ -24,8 +23,6 @@ from simulator.storage.run_file import replay_of
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
 _LONGEST_REASON = 600
-# The grade of `groundedness` where only details have no support.
-_DETAILS_ONLY = 4
 
 
 def notes(context: ReportContext) -> tuple[Line, ...]:
@@ -38,7 +35,6 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     if context.ungraded:
         return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(summary)))
     alarms: list[Text] = [
-        *_shared_reason(summary),
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
         *_ungraded(summary),
@@ -54,28 +50,13 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
         (alarms if outcomes["unmet"] else remarks).append(expectations_text(outcomes))
     elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
         alarms.append(_("What the questions expect was not judged: that takes a model."))
-    remarks += [*_skipped(summary), *_customers(summary), *_record(context)]
-    lines = (
+    remarks += [*_skipped(summary), *_record(context)]
+    return (
         *(Line(text, "alarm") for text in alarms),
-        *context.remarks,
+        *sorted(context.remarks, key=lambda note: note.tone != "alarm"),
         *_unasked_causes(context),
         *(Line(text, "soft") for text in remarks),
     )
-    return tuple(sorted(lines, key=lambda note: ("alarm", "", "good", "strong", "soft").index(note.tone)))
-
-
-def _shared_reason(summary: Summary) -> Iterator[Message]:
-    """What most of the grades failed for, where it is one thing: what to do first."""
-    reasons = Counter[str]()
-    for judge in summary.scores.judges.values():
-        reasons[judge.failure_reason] += judge.failed
-    failed, graded = reasons.total(), sum(judge.n for judge in summary.scores.judges.values())
-    if failed <= graded:
-        return
-    reason, count = reasons.most_common(1)[0]
-    if reason and 2 * count > failed:
-        why = safe_text(excerpt(reason, _LONGEST_REASON))
-        yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
 
 
 def _all_alike(summary: Summary) -> Iterator[Message]:
@@ -213,8 +194,9 @@ def _skipped(summary: Summary) -> Iterator[Message]:
         yield skipped.format(judges=judges)
 
 
-def _customers(summary: Summary) -> Iterator[Message]:
-    """How the customers were played, and what answers said without support that does not mark them."""
+def _record(context: ReportContext) -> Iterator[Message]:
+    """What its record says of a run: rewritten messages, by what it was judged, replayed and masked."""
+    results, summary = context.results, context.summary
     if n := summary.customers.guarded:
         yield _(
             "Messages of the simulated customer that were rewritten before the bot saw them: {n} of {turns}"
@@ -223,21 +205,6 @@ def _customers(summary: Summary) -> Iterator[Message]:
             turns=summary.turns,
             kinds=counts_text(summary.customers.rules, "rule"),
         )
-    if not summary.offline and (summary.red.rules.groundedness or 0) < _DETAILS_ONLY:
-        grounded = (turn.scores.get("groundedness") for turn in summary.record.turns)
-        if n := sum(grade.raw == _DETAILS_ONLY for grade in grounded if grade):
-            text = _(
-                "Answers with details that no passage supports, though not marked for it (groundedness 4):"
-                " {n}."
-            )
-            yield text.format(n=n)
-
-
-def _record(context: ReportContext) -> Iterator[Message]:
-    """What its record says of a run: how it was judged, what it replays, and what is masked."""
-    results = context.results
-    if results.run.settings.get("judging") == "small" and not results.run.offline:
-        yield _("Graded with the short prompts for small models (--judging small).")
     if digits := results.run.prompts.get(DESK):
         yield _("Judges graded by the rules of desk.toml, too ({digits}).", digits=digits)
     if origin := replay_of(results.run):
@@ -245,5 +212,3 @@ def _record(context: ReportContext) -> Iterator[Message]:
     if masked := masks_of(results):
         kinds = [_("{name} {n}", name=mask(kind, context.language), n=n) for kind, n in masked.items()]
         yield _("Personal data is masked: {kinds}.", kinds=kinds)
-    elif masked is not None:
-        yield _("Personal data would be masked; none was found.")

@@ -49,9 +49,6 @@ def simulators_section(summary: Summary) -> Section | None:
         title=_("Who plays the customers"),
         line=_("{scores}; spread {spread}.", scores=scores, spread=points(spread)),
         tables=[table],
-        notes=[
-            _("Which one is most like your customers is unknown: the run's interval covers that of each.")
-        ],
         figures={model: rounded(mean.model_dump(include={"score", "n"})) for model, mean in models.items()},
     )
 

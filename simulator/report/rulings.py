@@ -54,7 +54,6 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
             _("Answers"): lambda case: case["turns"],
         },
     )
-    unlisted = len(cases) - _CONFLICTS_SHOWN
     return figures_section(
         key="conflicts",
         title=_("Reference and passages disagree"),
@@ -65,7 +64,6 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
             n=sum(map(len, ranked)),
         ),
         tables=[table],
-        notes=(_("Not listed: {n} more.", n=unlisted),) if unlisted > 0 else (),
         figures={"cases": cases},
     )
 
@@ -76,8 +74,7 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
 def risk_section(results: Results) -> Section | None:
     """How often each rule of the desk was kept, broken and not put to the test, broken ones first.
 
-    An example is the judge's quotation, checked against the answer. A rule that was never put to the test has
-    neither passed nor failed, which is why the section says so.
+    An example is the judge's quotation, checked against the answer.
     """
     tallies, lost = rule_tallies(results)
     if not tallies:
@@ -104,30 +101,18 @@ def risk_section(results: Results) -> Section | None:
             _("Example"): example,
         },
     )
-    # "Kept" of a rule that nothing tested would be said of nothing.
-    untested = [tally.rule for tally in tallies if not tally.counts["broken"] + tally.counts["kept"]]
-    notes = []
-    if untested:
-        notes.append(_("Not tested in this run: {rules}.", rules=", ".join(untested)))
-    if lost:
-        notes.append(
-            _(
-                "Not counted, on unknown rules or with words that are not in the answer: {n} verdicts.",
-                n=lost,
-            )
-        )
-    broken = [tally for tally in tallies if tally.counts["broken"]]
+    uncounted = _("Not counted, on unknown rules or with words that are not in the answer: {n} verdicts.")
     return figures_section(
         key="risk",
         title=_("Rules of the desk"),
         line=_(
             "Rules broken: {broken} of {rules}. Breaches: {n}.",
             rules=len(tallies),
-            broken=len(broken),
+            broken=sum(tally.counts["broken"] > 0 for tally in tallies),
             n=sum(tally.counts["broken"] for tally in tallies),
         ),
         tables=[table],
-        notes=notes,
+        notes=[uncounted.format(n=lost)] if lost else [],
         figures={
             tally.rule: {verdict: tally.counts[verdict] for verdict in RULE_VERDICTS} for tally in tallies
         },
@@ -170,14 +155,6 @@ def attacks_section(results: Results) -> Section | None:
         },
     )
     counts = Counter(attack.outcome for attack in attacks)
-    notes = []
-    if counts["not_reached"]:
-        notes.append(
-            _(
-                "Not tested: nothing touched the rule, or an answer or a grade is missing. That "
-                "counts neither for nor against the bot."
-            )
-        )
     return figures_section(
         key="attacks",
         title=_("Attacks"),
@@ -190,7 +167,6 @@ def attacks_section(results: Results) -> Section | None:
             rest=counts["not_reached"],
         ),
         tables=[table],
-        notes=notes,
         figures={
             **{outcome: counts[outcome] for outcome in _OUTCOMES},
             "goals": [attack._asdict() for attack in attacks],
