@@ -166,56 +166,35 @@ class Learning:
 
     async def _learn(self, progress: Callable[..., None]) -> Learned:
         before = await self._graded(self.context.grading, self.rows, progress)
-        withdrawn = {label for clause in self.desk.withdrawn for label in clause.labels}
         shown = [
             row._replace(marked=self._is_marked(before[row.label]), reason=before[row.label].reason)
             for row in self.halves.learn
             if row.label in before
         ]
+        withdrawn = {label for clause in self.desk.withdrawn for label in clause.labels}
         differing = [row for row in shown if row.bad != row.marked and row.label not in withdrawn]
         asked = (row for row in self.split if not row.expected)
-        split = tuple(Clause(text=row.context.turn.user, labels=(row.label,)) for row in asked)
         outcome = Learned(
-            self.judge,
-            self.context.models()["judge"],
-            len(self.rows),
-            len({row.question for row in self.rows}),
-            len(differing),
-            Proposed((), (), ()),
-            None,
-            split,
-            None,
+            judge=self.judge,
+            model=self.context.models()["judge"],
+            labels=len(self.rows),
+            questions=len({row.question for row in self.rows}),
+            differing=len(differing),
+            unclear=tuple(Clause(text=row.context.turn.user, labels=(row.label,)) for row in asked),
         )
         if not differing:
             return outcome._replace(why=_("The judge already says what people say of these answers."))
-        model = self.context.model_factory.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
-        assert model is not None  # noqa: S101 - checked when it was made
-        agreed = [row for row in shown if row.bad == row.marked]
-        # Both kinds among the agreements, as long as there are any.
-        by_kind = ([row for row in agreed if row.bad is kind] for kind in (True, False))
-        agreed = [row for pair in zip(*by_kind, strict=False) for row in pair] or agreed
-        guidelines = self.context.grading.frame.guidelines(self.language)
-        proposed = await propose(
-            model,
-            seed=self.settings.seed,
-            differing=differing,
-            agreed=agreed,
-            desk=self.desk,
-            guidelines=guidelines,
-            language=self.language,
-        )
-        clauses = (*self._of_lead(), *proposed.clauses)[:MOST_CLAUSES]
-        proposed = proposed._replace(clauses=clauses)
-        outcome = outcome._replace(proposed=proposed, unclear=(*split, *proposed.unclear))
+        proposed = await self._proposed(differing, [row for row in shown if row.bad == row.marked])
+        outcome = outcome._replace(proposed=proposed, unclear=(*outcome.unclear, *proposed.unclear))
         if not proposed.clauses:
             return outcome._replace(why=_("No rule explains two of the disagreements."))
         desk = self._with(proposed)
         grading = Grading(self.settings, self.context.model_factory, desk)
         after = await self._graded(grading, self.halves.held, progress)
         both = [row for row in self.halves.held if row.label in before and row.label in after]
+        marked = {row.label: self._is_marked(after[row.label]) for row in both}
         compared = compare_rubrics(
-            (row.question, row.bad, self._is_marked(before[row.label]), self._is_marked(after[row.label]))
-            for row in both
+            (row.question, row.bad, self._is_marked(before[row.label]), marked[row.label]) for row in both
         )
         outcome = outcome._replace(comparison=compared)
         if not compared.is_better:
@@ -227,11 +206,33 @@ class Learning:
             )
             return outcome._replace(why=why)
         write_desk(desk)
-        answers = tuple((row.question, row.bad, self._is_marked(after[row.label])) for row in both)
-        about = {"judge": self.judge, "rubric": after[both[0].label].rubric, "model": outcome.model}
-        checked = {**about, "source": SOURCE, "date": today(), "answers": answers}
-        save_record(CheckedLabels.model_validate(checked))
+        checked = CheckedLabels(
+            judge=self.judge,
+            rubric=after[both[0].label].rubric,
+            model=outcome.model,
+            date=today(),
+            source=SOURCE,
+            answers=tuple((row.question, row.bad, marked[row.label]) for row in both),
+        )
+        save_record(checked)
         return outcome
+
+    async def _proposed(self, differing: list[LabelledRow], agreed: list[LabelledRow]) -> Proposed:
+        """The rules to try: what the lead wants, then what the model proposes."""
+        model = self.context.model_factory.role("judge", temperature=JUDGE_TEMPERATURE, priority=GRADING)
+        assert model is not None  # noqa: S101 - checked when it was made
+        # Both kinds among the agreements, as long as there are any.
+        by_kind = ([row for row in agreed if row.bad is kind] for kind in (True, False))
+        proposed = await propose(
+            model,
+            seed=self.settings.seed,
+            differing=differing,
+            agreed=[row for pair in zip(*by_kind, strict=False) for row in pair] or agreed,
+            desk=self.desk,
+            guidelines=self.context.grading.frame.guidelines(self.language),
+            language=self.language,
+        )
+        return proposed._replace(clauses=(*self._of_lead(), *proposed.clauses)[:MOST_CLAUSES])
 
     def _of_lead(self) -> Iterator[Clause]:
         """What the lead wants where people differ, each a rule to try; none that was tried before."""

@@ -28,9 +28,6 @@ from simulator.text.segments import normalise
 
 # As many disagreements and agreements are shown, and so many characters of each text.
 MOST_DIFFERING, MOST_AGREED, LONGEST_TEXT = 40, 12, 1200
-# From this share of common pairs of characters on, two clauses say the same; from this share of common
-# labels on, a clause stands in for one that was withdrawn.
-_ALIKE, _SAME_LABELS = 0.5, 0.5
 _VARIABLES: dict[str, set[str]] = {
     "system": set(),
     "material": {"guidelines", "clauses", "withdrawn", "differing", "agreed"},
@@ -105,9 +102,9 @@ class LabelledRow(NamedTuple):
 class Proposed(NamedTuple):
     """The rules and examples that may be tried, and questions for the lead, each with ids of labels."""
 
-    clauses: tuple[Clause, ...]
-    examples: tuple[DeskExample, ...]
-    unclear: tuple[Clause, ...]
+    clauses: tuple[Clause, ...] = ()
+    examples: tuple[DeskExample, ...] = ()
+    unclear: tuple[Clause, ...] = ()
 
 
 class ProposalPrompt:
@@ -195,8 +192,7 @@ def checked(
 ) -> Proposed:
     """What of a reply may be tried: rules that rest on answers to two questions, and answers as examples.
 
-    A rule that says what one says already, or what a person withdrew, is left out; so is one that rests on
-    the labels of a withdrawn one.
+    A rule in the words of one that stands there already, or that a person withdrew, is left out.
     """
 
     def line(text: str) -> str:
@@ -205,16 +201,13 @@ def checked(
     def cases_of(numbers: Iterable[int]) -> list[LabelledRow]:
         return [differing[number - 1] for number in dict.fromkeys(numbers) if 0 < number <= len(differing)]
 
-    clauses: list[Clause] = []
+    written = {normalise(clause.text) for clause in (*desk.clauses, *desk.withdrawn)}
+    clauses = dict[str, Clause]()
     for draft in reply.clauses:
         text, cases = line(draft.text), cases_of(draft.cases)
-        labels = tuple(case.label for case in cases)
-        if not text or len({case.question for case in cases}) < 2:
-            continue
-        said = (*desk.clauses, *desk.withdrawn, *clauses)
-        if any(_alike(text, clause.text) for clause in said) or _stands_in(labels, desk.withdrawn):
-            continue
-        clauses.append(Clause(text=text, labels=labels))
+        if text and normalise(text) not in written and len({case.question for case in cases}) > 1:
+            clause = Clause(text=text, labels=tuple(case.label for case in cases))
+            clauses.setdefault(normalise(text), clause)
     examples = [
         DeskExample(
             question=line(case.context.turn.user),
@@ -226,36 +219,16 @@ def checked(
         for draft in reply.examples
         for case in cases_of(draft.case)[:1]
     ]
-    unclear = [
+    unclear = (
         Clause(text=line(draft.question), labels=tuple(case.label for case in cases_of(draft.cases)))
         for draft in reply.unclear
         if draft.question.strip()
-    ]
+    )
     # An example without a rule would only say that one answer is good or bad.
     kept = examples[:MOST_EXAMPLES] if clauses else []
-    return Proposed(tuple(clauses[:MOST_CLAUSES]), tuple(kept), tuple(unclear))
+    return Proposed(tuple(clauses.values())[:MOST_CLAUSES], tuple(kept), tuple(unclear))
 
 
 def one_line(text: str, language: Language) -> str:
     """A text as a rule may have it: masked, in one line, and not too long."""
     return Redactor().redact(" ".join(str(encodable(text)).split()), language).text[:LONGEST]
-
-
-def _stands_in(labels: Sequence[str], withdrawn: Iterable[Clause]) -> bool:
-    """Whether a rule rests on the labels of one that a person withdrew."""
-    return any(
-        len({*labels} & {*clause.labels}) >= _SAME_LABELS * len(labels)
-        for clause in withdrawn
-        if clause.labels
-    )
-
-
-def _alike(text: str, other: str) -> bool:
-    """Whether two rules share most of their pairs of characters."""
-    first, second = _pairs(text), _pairs(other)
-    return len(first & second) >= _ALIKE * max(1, len(first | second))
-
-
-def _pairs(text: str) -> set[str]:
-    plain = "".join(normalise(text).split())
-    return {plain[at : at + 2] for at in range(len(plain) - 1)}

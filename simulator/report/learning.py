@@ -6,13 +6,14 @@ from simulator.core.document import Fact, Item, Items, Line, Report, Section
 from simulator.core.messages import Message, _
 from simulator.core.titles import title
 from simulator.core.types import Language
+from simulator.grading.desk import PATH
 from simulator.results.learning import Learned
 
 
 def learning_report(learned: Learned, language: Language) -> Report:
     """The verdict first, then what it rests on."""
     accepted = learned.why is None
-    word = _("Learned: {path} is written.", path=learned.path) if accepted else _("Nothing was learned.")
+    word = _("Learned: {path} is written.", path=PATH) if accepted else _("Nothing was learned.")
     lead = [Line(word, "strong"), *([Line(learned.why, "alarm")] if learned.why else [])]
     return Report(
         title=_("What {judge} can learn from people", judge=title("judge", learned.judge)),
@@ -42,7 +43,7 @@ def _figures(learned: Learned) -> Iterator[Message]:
             "Read {path}, and delete what is wrong. From now on judges grade by it here; for a run that was"
             " graded before: grade RUN --again"
         )
-        yield text.format(path=learned.path)
+        yield text.format(path=PATH)
 
 
 def _sections(learned: Learned) -> Iterator[Section]:
@@ -56,7 +57,7 @@ def _sections(learned: Learned) -> Iterator[Section]:
             "People differ from each other here. Write a rule into Expectation on the page, or into the"
             " sheet's Summary, for `learn` to try; or into {path}, to have it at once."
         )
-        about = Line(text.format(path=learned.path))
+        about = Line(text.format(path=PATH))
         yield Section("unclear", _("For the lead: what does the desk want here?"), (about, asked))
 
 

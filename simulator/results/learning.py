@@ -12,7 +12,6 @@ question is McNemar's; one-sided, 5 %):
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.core.messages import Message
@@ -137,11 +136,10 @@ class Learned(NamedTuple):
     labels: int
     questions: int
     differing: int
-    proposed: Proposed
-    comparison: RubricComparison | None
     unclear: tuple[Clause, ...]
-    why: Message | None
-    path: Path = PATH
+    proposed: Proposed = Proposed()
+    comparison: RubricComparison | None = None
+    why: Message | None = None
 
     @property
     def agrees(self) -> bool:
@@ -163,5 +161,5 @@ class Learned(NamedTuple):
             "examples": [example.model_dump() for example in self.proposed.examples],
             "held": compared and {**compared._asdict(), "p": round(compared.p, 4)},
             "unclear": [clause.model_dump() for clause in self.unclear],
-            "written": str(self.path) if self.why is None else None,
+            "written": str(PATH) if self.why is None else None,
         }

@@ -35,13 +35,10 @@ def _labelled(number: int, order: str, place: str, language: Language) -> Labell
 
 
 @pytest.mark.parametrize("place", ["question", "answer", "reference", "judge", "comment"])
-@pytest.mark.parametrize(
-    ("language", "order"), [(language, order) for language in ("ja", "en") for order in ORDERS[language]]
-)
-def test_an_order_stands_between_tags_that_it_cannot_close(
-    language: Language, order: str, place: str
-) -> None:
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_an_order_stands_between_tags_that_it_cannot_close(language: Language, place: str) -> None:
     """Wherever it was written: its tag has a code that it cannot know, and it is no instruction."""
+    order = "\n".join(ORDERS[language])
     cases = [_labelled(1, order, place, language), _labelled(2, "plain", place, language)]
     system, material = ProposalPrompt().messages(cases[:1], cases[1:], NO_DESK, "Be kind.", language)
     [code] = {*re.findall(rf"<{place} (\w+)>", material["content"])} - {"0000"}
