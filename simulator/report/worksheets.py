@@ -7,8 +7,8 @@ sheet (`sheets/merge.py`):
     summary         score, judge.turn, 20261121-090400-x/decision  figures are replaced, decisions archived
     review          answer-9d6fc3c2aaddaee7-first-...-red          stays one row where it is the same again
     fixes           invented/prompt                                stays one row where it is found again
-    conversations   20261121-090400-x/angry/fees-01#1              new rows at the top
-    blind           20261121-090400-x/angry/cancel-03#1/3          new rows at the top
+    conversations   20261121-090400-x/angry/fees-01#1              are replaced
+    blind           20261121-090400-x/angry/cancel-03#1/3          stay where somebody has graded them
     questions       fees-01, the id of the case                    the team's: new questions are added
     history         20261121-090400-x                              a new row
     trends          fees-01, the id of the case                    figures are replaced

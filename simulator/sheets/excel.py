@@ -36,7 +36,6 @@ from simulator.core.writing import REPORT_AGAIN, replaced
 from simulator.sheets.merge import (
     EditedSheet,
     EditedSheets,
-    closing_line,
     edited_sheet,
     merge_all,
     replaced_lines,
@@ -118,7 +117,7 @@ def save(
             say(_("{workbook}, {note:sentence}", workbook=source.path, note=note.text))
     there = {name: sheet for name, sheet in before.sheets.items() if name in names}
     joined, replaced_cells = _joined(worksheets, there)
-    for line in filter(None, (closing_line(joined), *replaced_cells)):
+    for line in replaced_cells:
         say(line)
     copied = (source.path, before.foreign) if source and before.foreign else None
     for n in range(first, first + _MOST_FILES):

@@ -8,10 +8,9 @@ Credentials are looked for in this order, and the first that is set counts, whet
     2. GOOGLE_APPLICATION_CREDENTIALS   the same, and whatever google-auth takes there
     3. the machine's                    gcloud's login, or the account of a machine at Google's
 
-Errors are of three kinds. `Conflict` is tried again at once. What may pass (429, 408, 5xx, a lost
-connection) is tried again after a while, eight times in all, and ends as `SinkUnavailable`: exit code 3, the
-run is safe. Everything else is `Refused`, with a sentence that says what to click: exit code 2. No sentence
-quotes what is in a key file.
+Errors are of two kinds. What may pass (429, 408, 5xx, a lost connection) is tried again after a while, eight
+times in all, and ends as `SinkUnavailable`: exit code 3, the run is safe. Everything else is `GoogleRefused`,
+with a sentence that says what to click: exit code 2. No sentence quotes what is in a key file.
 """
 
 import json
@@ -214,10 +213,6 @@ class GoogleRefused(InputError):
         self.reason = reason
 
 
-class MovedCells(Exception):
-    """People moved rows or columns between our reading and our writing: read again, then write."""
-
-
 def _is_transient(error: BaseException) -> bool:
     """Whether trying again later may help: too many requests, a server's fault, a lost connection."""
     import requests
@@ -225,8 +220,7 @@ def _is_transient(error: BaseException) -> bool:
 
     if isinstance(error, GoogleAuthError):
         return bool(error.retryable)
-    lost = isinstance(error, MovedCells | requests.RequestException)
-    return lost or _code(error) in (408, 429) or _code(error) >= 500
+    return isinstance(error, requests.RequestException) or _code(error) in (408, 429) or _code(error) >= 500
 
 
 def _one_line(error: BaseException, name: Message | str, who: str, *, writing: bool) -> RehearsalError:
@@ -399,13 +393,6 @@ class SheetsClient:
         )
         try:
             return retrying(work)
-        except MovedCells as error:
-            msg = _(
-                "{name}: people keep moving rows and columns ({error}); push again when it is quieter.",
-                name=name,
-                error=error,
-            )
-            raise InputError(msg) from None
         except (GSpreadException, GoogleAuthError, requests.RequestException) as error:
             raise _one_line(error, name, self.account, writing=self._writing) from None
 
@@ -413,8 +400,6 @@ class SheetsClient:
 def _wait(state: "RetryCallState") -> float:
     """Seconds until the next attempt: what Retry-After says, else exponential, after a 429 ten at least."""
     error = state.outcome.exception() if state.outcome else None
-    if isinstance(error, MovedCells):
-        return 0.0
     wait = wait_after(error, state.attempt_number, longest=60.0)
     # The quota is one of a minute, and Google does not say when it is over.
     names_wait = "retry-after" in getattr(getattr(error, "response", None), "headers", {})

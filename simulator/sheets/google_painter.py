@@ -76,6 +76,11 @@ class Tab:
     cells: Cells = field(default_factory=dict)
 
 
+def entered(cell: Json) -> str | float:
+    """What people typed into a cell, or the program; empty for nothing."""
+    return next(iter((cell.get("userEnteredValue") or {}).values()), "")
+
+
 def box(sheet_id: int, rows: Span = (0, None), columns: Span = (0, None)) -> Json:
     """A part of a worksheet as Google's `GridRange`, counted from 0; ends are left out, None is an open one.
 
@@ -107,15 +112,11 @@ def span_of(sheet_id: int, dimension: str, start: int, end: int) -> Json:
     return {"sheetId": sheet_id, "dimension": dimension, "startIndex": start, "endIndex": end}
 
 
-def spans(indexes: Iterable[int], gap: int = 0) -> list[tuple[int, int]]:
-    """Indexes as spans without holes wider than `gap`, in order; ends are not included.
-
-    [1, 2, 3, 7, 9]  -> [(1, 4), (7, 8), (9, 10)]
-    [1, 4, 9], gap 3 -> [(1, 5), (9, 10)]
-    """
+def spans(indexes: Iterable[int]) -> list[tuple[int, int]]:
+    """Indexes as spans without holes, in order; ends are not included: [1, 2, 3, 7] -> [(1, 4), (7, 8)]."""
     blocks: list[tuple[int, int]] = []
     for index in sorted(indexes):
-        if blocks and index - blocks[-1][1] <= gap:
+        if blocks and index == blocks[-1][1]:
             blocks[-1] = blocks[-1][0], index + 1
         else:
             blocks.append((index, index + 1))
@@ -126,12 +127,12 @@ class Painter:
     """What is written into one worksheet: groups of requests that belong into one batch, in their order.
 
     First come columns and new worksheets, then new rows, then fills and notes of rows that were there.
-    `values` are the cells of those by column metadata, written after all groups. `places` are the columns by
-    key, `updated` the rows by key, `gone` those that go by index, `top` the row below the header, all from 0
-    and once all is done.
+    `values` are the cells of those by column metadata, written after all groups, and `sent` what they say, by
+    column and key of the row. `places` are the columns by key, `top` the row below the header, both from 0
+    and once all is done. `gone` are the rows that go in a later round.
 
     Rows that are there are written in two ways on purpose. Their values go by column metadata, so that a
-    column moved since the read still gets its own; only rows may have moved, which `_verify` sees by their
+    column moved since the read still gets its own; only rows may have moved, which `misplaced` sees by their
     keys. Google has no such way for fills and notes, which go by place: at worst a colour is off, until the
     next round puts it right.
     """
@@ -139,7 +140,7 @@ class Painter:
     def __init__(
         self, name: str, merged: Merged, edited: EditedSheet, tab: Tab | None, links: Mapping[str, str]
     ) -> None:
-        """`name` is that in the metadata; the cells of `tab` are those of rows that are there, to compare."""
+        """`name` is that in the metadata."""
         self.name, self.sheet, self.edited, self.tab = name, merged.sheet, edited, tab
         self.top, self._links = edited.header, links
         # Ids of worksheets and metadata are ours to choose, so that one batch can make and use them.
@@ -150,13 +151,13 @@ class Painter:
         self.tags = {key: (tab and tab.tag_ids.get(key)) or new_id() for key in known}
         self.new = [row for row in self.sheet.rows if not row.number]
         self.added_keys = {row.key for row in self.new if row.key}
-        self.gone = {self._index(row.number): row for row in merged.gone}
-        self.updated: dict[str, int] = {}
+        self.gone = merged.gone
+        self.sent: dict[str, dict[str, str | float]] = {}
         self.groups = [[*self._structure(added)]]
         cells = [{place: self._cell(row, key) for key, place in self.places.items()} for row in self.new]
         # The last rows first, for each portion goes to the top.
         self.groups += [[*self._insert_rows(rows)] for rows in reversed(packed(cells))]
-        self.values = [*self._change_rows(tab.cells if tab else {})]
+        self.values = [*self._change_rows()]
         self.groups = [group for group in self.groups if group]
 
     def links(self) -> dict[str, str]:
@@ -271,7 +272,7 @@ class Painter:
             lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
             yield self._update(self.top, first, lines, WRITTEN)
 
-    def _change_rows(self, now: Cells) -> Iterator[Json]:
+    def _change_rows(self) -> Iterator[Json]:
         """The values of rows that are there, in the columns that are ours; what is right is left.
 
         Fills and notes go into `groups`. People's notes on a cell stay where ours has none.
@@ -283,23 +284,45 @@ class Painter:
                 if key not in self.places or (key not in row.cells and key not in self.edited.columns):
                     continue
                 want = self._cell(row, key)
-                have = now.get((row.number - 1, self.edited.columns.get(key, 0) - 1), {})
-                value, note = want.get("userEnteredValue") or {}, want.get("note", have.get("note"))
-                is_same = value == (have.get("userEnteredValue") or {})
+                have = self._was(row.number, key)
+                note, is_same = want.get("note", have.get("note")), entered(want) == entered(have)
                 # So the same run pushed again writes nothing, and a colour that people chose stays.
                 if is_same and note == have.get("note") and _uri(want) == _uri(have):
                     continue
-                self.updated[row.key] = index
                 if not is_same:
-                    values.setdefault(key, {})[index] = next(iter(value.values()), "")
+                    values.setdefault(key, {})[index] = entered(want)
+                    self.sent.setdefault(key, {})[row.key] = entered(want)
                 shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
                 fields = ",".join([*(["note"] if "note" in want else []), _FILL, _LINK])
                 self.groups.append([self._update(index, self.places[key], [{"values": [shown]}], fields)])
         for key, rows in values.items():
-            # What is null is left alone.
-            cells = [rows.get(row) for row in range(max(rows) + 1)]
-            tag = {"developerMetadataLookup": {"metadataId": self.tags[key]}}
-            yield {"dataFilter": tag, "majorDimension": "COLUMNS", "values": [cells]}
+            yield _of_column(self.tags[key], rows)
+
+    def misplaced(self, tab: Tab, edited: EditedSheet) -> Iterator[Json]:
+        """What stood in cells that got the value of another row, because people sorted rows meanwhile."""
+        before = {row.key: row.number for row in self.edited.rows if row.key}
+        for column, sent in self.sent.items():
+            wrong, values = dict[int, str | float](), {*sent.values()}
+            for row in edited.rows:
+                if row.key in before and column in edited.columns:
+                    now = entered(tab.cells.get((row.number - 1, edited.columns[column] - 1), {}))
+                    old = entered(self._was(before[row.key], column))
+                    if now in values and now not in (old, sent.get(row.key)):
+                        wrong[row.number - 1] = old
+            if wrong and column in tab.tag_ids:
+                yield _of_column(tab.tag_ids[column], wrong)
+
+    def _was(self, number: int, column: str) -> Json:
+        """A cell as it was read."""
+        place = number - 1, self.edited.columns.get(column, 0) - 1
+        return self.tab.cells.get(place, {}) if self.tab else {}
+
+
+def _of_column(tag: int, rows: Mapping[int, str | float]) -> Json:
+    """Values of a column, known by its metadata, by row; what is null is left alone."""
+    cells = [rows.get(row) for row in range(max(rows) + 1)]
+    lookup = {"developerMetadataLookup": {"metadataId": tag}}
+    return {"dataFilter": lookup, "majorDimension": "COLUMNS", "values": [cells]}
 
 
 def _uri(cell: Json) -> str:

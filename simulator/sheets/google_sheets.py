@@ -4,25 +4,21 @@ A worksheet and its columns are found by developer metadata, which follows them 
 insertions. Rows are found by their key cell, which moves along when people sort; Google does not promise that
 for metadata of rows.
 
-A push goes in rounds: it reads the sheet, writes what is missing, and reads again, for people may sort or
-insert in between. Text is never a formula. One round:
+A push goes in rounds until one finds nothing to write, for people may sort or insert meanwhile. One round:
 
-    1. read   which worksheets there are, and their metadata (`read_spreadsheet`)
-    2. read   what stands in them (`read_sheets`)
-    3. read   the rows whose keys are pushed (`read_cells`)
+    1. read   which worksheets there are, and their metadata
+    2. read   what stands in them
+    3. mend   what went into wrong cells in the round before, because people moved rows or columns (`_mend`)
     4. merge  what becomes of each worksheet (`sheets/merge.py`), as groups of requests (`Painter`)
     5. write  :batchUpdate with structure, new rows, fills and notes; then values by column metadata
-    6. read   keys and columns again (`_verify`); what is not where it was written raises MovedCells
-    7. delete rows that are over, and stand in the archive by now
-    8. read   whether just these went; others are put back by the next round
+       or delete rows that are over, where nothing is to be written: they stand in the archive by now
 
-MovedCells starts the next round, at most eight of them (`SheetsClient.persist`). So does a lost connection: a
-batch is atomic at Google's, and what has arrived is found by its key, so that no row is written twice. A push
-that has nothing to change makes three reads and no write, however long the sheet is.
+A lost connection starts a round anew: a batch is atomic at Google's, and what has arrived is found by its
+key, so that no row is written twice. A push that has nothing to change makes two reads and no write. Text is
+never a formula.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -32,7 +28,6 @@ from simulator.core.messages import Message, _, quote
 from simulator.sheets.google_api import (
     PROTECTED,
     GoogleRefused,
-    MovedCells,
     SheetsClient,
     SinkUnavailable,
     Target,
@@ -48,6 +43,7 @@ from simulator.sheets.google_painter import (
     Painter,
     Tab,
     box,
+    entered,
     new_id,
     packed,
     span_of,
@@ -57,7 +53,6 @@ from simulator.sheets.merge import (
     EditedSheet,
     EditedSheets,
     Merged,
-    closing_line,
     edited_sheet,
     merge_all,
     replaced_lines,
@@ -71,17 +66,17 @@ from simulator.sheets.model import (
 )
 
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
-# Rows in which a header is looked for: people put titles and notes above it.
-_HEAD = 12
 # The fields of a spreadsheet that are asked for (a partial response): without a mask Google sends every
-# format of every cell. Cells are added where areas are named, see `read_spreadsheet`.
+# format of every cell. Cells are added where worksheets are named, see `read_spreadsheet`.
 _METADATA = "developerMetadata(metadataId,metadataKey,metadataValue)"
 _LISTED = (
     "spreadsheetUrl,"
     "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount)),"
-    f"{_METADATA},data(startRow,startColumn,columnMetadata({_METADATA})"
+    f"{_METADATA},data(columnMetadata({_METADATA})"
 )
-_SHOWN = "userEnteredValue,effectiveValue,formattedValue"
+_CELL = f"effectiveValue,formattedValue,{WRITTEN}"
+# Rounds of a push: so often people may move what is being written.
+ROUNDS = 8
 
 
 class Spreadsheet(NamedTuple):
@@ -102,19 +97,17 @@ def identity(name: str, suffix: str) -> str:
     return f"{name} {suffix}".rstrip()
 
 
-def read_spreadsheet(
-    client: SheetsClient, key: str, areas: Sequence[Json] | None = None, mask: str = ""
-) -> Spreadsheet:
-    """The spreadsheet's worksheets: one read. With `areas` only those that they lie in, and their cells.
+def read_spreadsheet(client: SheetsClient, key: str, ids: Iterable[int] | None = None) -> Spreadsheet:
+    """The spreadsheet's worksheets: one read. With `ids` only these, and their cells.
 
-    `mask` names the fields of a cell that are read, such as "userEnteredValue,note". Charts on a tab of their
-    own are no worksheets here. Raises what gspread and requests raise: `persist` turns it into one line.
+    Charts on a tab of their own are no worksheets here. Raises what gspread and requests raise: `persist`
+    turns it into one line.
     """
-    query = {"fields": _LISTED + (f",rowData(values({mask}))))" if mask else "))")}
-    if areas is None:
-        response = client.read(f"{SPREADSHEETS}/{key}", query=query)
+    if ids is None:
+        response = client.read(f"{SPREADSHEETS}/{key}", query={"fields": f"{_LISTED}))"})
     else:
-        body = {"dataFilters": [{"gridRange": area} for area in areas]}
+        query = {"fields": f"{_LISTED},rowData(values({_CELL}))))"}
+        body = {"dataFilters": [{"gridRange": box(sheet_id)} for sheet_id in ids]}
         response = client.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=query, body=body)
     sheets = sorted(response.get("sheets", ()), key=lambda sheet: sheet["properties"].get("index", 0))
     grids = [sheet for sheet in sheets if sheet["properties"].get("sheetType", "GRID") == "GRID"]
@@ -128,53 +121,23 @@ def _tab(sheet: Json) -> Tab:
     for tag in sheet.get("developerMetadata", ()):
         tab.tags[tag["metadataKey"]] = str(tag.get("metadataValue", ""))
     for data in sheet.get("data", ()):
-        top, left = int(data.get("startRow", 0)), int(data.get("startColumn", 0))
-        for index, column in enumerate(data.get("columnMetadata", ()), left):
+        for index, column in enumerate(data.get("columnMetadata", ())):
             # Should two columns carry one key, the left one counts.
             for tag in column.get("developerMetadata", ()):
                 if tag["metadataKey"] == COLUMN and (key := str(tag["metadataValue"])) not in tab.places:
                     tab.places[key], tab.tag_ids[key] = index, int(tag["metadataId"])
-        for row, line in enumerate(data.get("rowData", ()), top):
-            tab.cells.update({(row, n): cell for n, cell in enumerate(line.get("values", ()), left) if cell})
+        for row, line in enumerate(data.get("rowData", ())):
+            tab.cells.update({(row, n): cell for n, cell in enumerate(line.get("values", ())) if cell})
     return tab
 
 
-def read_cells(client: SheetsClient, key: str, areas: Sequence[Json], mask: str) -> dict[int, Cells]:
-    """The cells of these parts, by worksheet and place: one read, or none for no parts."""
-    tabs = read_spreadsheet(client, key, areas, mask).tabs if areas else ()
-    return {tab.id: tab.cells for tab in tabs}
-
-
-def text_of(cell: Json) -> str:
-    """What people typed into the cell, as text; whole numbers without a point (3.0 -> "3").
-
-    Empty for a formula: what it shows depends on other cells, and a key is never one.
-    """
-    value = cell.get("userEnteredValue") or {}
-    if "numberValue" in value:
-        return f"{value['numberValue']:.15g}"
-    return str(value.get("stringValue", ""))
-
-
-def _whole(_name: str, tab: Tab) -> Iterator[Json]:
-    yield box(tab.id)
-
-
 def read_sheets(
-    client: SheetsClient,
-    target: Target,
-    spreadsheet: Spreadsheet,
-    names: Iterable[str],
-    parts: Callable[[str, Tab], Iterable[Json]] = _whole,
+    client: SheetsClient, target: Target, spreadsheet: Spreadsheet, names: Iterable[str]
 ) -> dict[str, tuple[Tab, EditedSheet]]:
-    """Our worksheets of these names that are there, each with its columns as they are: one read.
-
-    `parts` are the areas that are read of each.
-    """
+    """Our worksheets of these names that are there, each with its columns as they are: one read."""
     tabs = {name: tab for name in names if (tab := spreadsheet.tab(identity(name, target.suffix)))}
-    areas = [part for item in tabs.items() for part in parts(*item)]
-    read = read_spreadsheet(client, target.key, areas, _SHOWN).tabs if areas else ()
     name_of = {tab.id: name for name, tab in tabs.items()}
+    read = read_spreadsheet(client, target.key, name_of).tabs if tabs else ()
     return {name_of[tab.id]: (tab, _edited(tab, layouts()[name_of[tab.id]])) for tab in read}
 
 
@@ -191,7 +154,7 @@ def _lines(cells: Cells) -> list[WorksheetRow]:
     lines: dict[int, tuple[dict[int, str], dict[int, Message | str]]] = {}
     for (row, column), cell in sorted(cells.items()):
         texts, faults = lines.setdefault(row + 1, ({}, {}))
-        text = str(cell.get("formattedValue", text_of(cell)))
+        text = str(cell.get("formattedValue", entered(cell)))
         if text.strip():
             texts[column + 1] = text
         if "errorValue" in (cell.get("effectiveValue") or {}):
@@ -236,16 +199,13 @@ def worksheet_values(
                 what=what,
             )
             raise InputError(msg)
-        cells = read_cells(client, key, [box(tab.id)], "userEnteredValue,formattedValue").get(tab.id, {})
-        return tab.title, {line.number: line.texts for line in _lines(cells) if line.texts}
+        (tab,) = read_spreadsheet(client, key, [tab.id]).tabs
+        return tab.title, {line.number: line.texts for line in _lines(tab.cells) if line.texts}
 
     return client.persist(read, address)
 
 
 # --- Pushing ---
-
-# Gaps of so many rows are read along: fewer, larger areas. Rows of one run stand together unless people sort.
-_GAP = 50
 
 
 class PushSummary(NamedTuple):
@@ -271,7 +231,8 @@ def push(
     client = client or SheetsClient()
     work, name = _Push(client, worksheets, target), _("sheet {key}", key=target.key)
     try:
-        client.persist(work.round, name)
+        if not any(client.persist(work.round, name) for _round in range(ROUNDS)):
+            raise InputError(_("{name}: people keep moving rows and columns; push again later.", name=name))
     except SinkUnavailable as error:
         msg = _("{error} The run is complete; 'report RUN --to sheets' writes the sheet later.", error=error)
         raise SinkUnavailable(msg) from None
@@ -320,44 +281,66 @@ class _Push:
         self.notes: dict[Message | str, None] = {}
         # The worksheets that this push made, which a broken connection leaves to the next round to fill.
         self.made = set[str]()
-        # By worksheet: keys of rows that were written while a column moved, so that their cells may stand in
-        # others, and rows that went in the place of others, because people sorted them meanwhile.
-        self.misplaced: dict[str, set[str]] = {}
+        # What the round before wrote, and deleted; rows that went in the place of others, by worksheet.
+        self.written: Sequence[Painter] = ()
+        self.deleted: Sequence[Painter] = ()
         self.lost: dict[str, list[PulledRow]] = {}
 
-    def round(self) -> None:
-        """Reads the worksheets, then the rows whose keys are pushed; compares, writes, verifies, and deletes.
+    def round(self) -> bool:
+        """Reads the worksheets, compares, and writes; whether nothing was left to write.
 
         A worksheet whose key column was deleted is left alone with a note; the others are written all the
         same.
         """
         spreadsheet = read_spreadsheet(self.client, self.target.key)
         self.url = spreadsheet.url
-        there = read_sheets(self.client, self.target, spreadsheet, self.worksheets, self._parts)
-        self._delete_misplaced(there)
+        there = read_sheets(self.client, self.target, spreadsheet, self.worksheets)
+        if self._mend(there):
+            return False
         if not self.before.sheets:
             self.before = EditedSheets({name: sheet for name, (_tab, sheet) in there.items()})
             keyed = (sheet for _tab, sheet in there.values() if "key" in sheet.columns)
             self.notes |= {n.text: None for sheet in keyed for n in sheet.notes if n.about == "cell"}
         merged, edited = self._merged(spreadsheet, there)
         painters = self._painters(merged, edited, there)
-        if written := [painter for painter in painters if painter.groups or painter.values]:
-            self._write(written)
-        if changed := [painter for painter in painters if painter in written or painter.gone]:
-            self._verify(changed)
-        self._delete(there, {painter.sheet.name: painter.gone for painter in painters if painter.gone})
-        closed = closing_line(each.sheet for each in merged.values())
         # A further round finds nothing more to replace.
-        for line in filter(None, (closed, *replaced_lines(merged.values()))):
-            self.notes[line] = None
+        self.notes |= dict.fromkeys(replaced_lines(merged.values()))
+        return not (self._write(painters) or self._delete(painters))
 
-    def _parts(self, name: str, tab: Tab) -> Iterator[Json]:
-        """What is read of a worksheet; of the conversations, which are those of all runs, head and keys."""
-        if name != "conversations":
-            yield box(tab.id)
-        else:
-            yield box(tab.id, (0, min(_HEAD, tab.rows)))
-            yield from (box(tab.id, columns=(at, at + 1)) for at in [tab.places.get("key")] if at is not None)
+    def _mend(self, there: There) -> bool:
+        """Puts right what went wrong in the round before, because people moved rows or columns meanwhile.
+
+        Values in other rows give way to what stood there, rows in other columns go, and rows that went in the
+        place of others are remembered, for the merge. Whether anything was written.
+        """
+        deletions, values = list[Json](), list[Json]()
+        for painter in (p for p in self.written if p.sheet.name in there):
+            tab, edited = there[painter.sheet.name]
+            values += painter.misplaced(tab, edited)
+            if any(tab.places.get(key) != painter.places[key] for key in painter.tags):
+                cells = {
+                    row.number: {row.key, *row.cells.values(), *row.others.values()} for row in edited.rows
+                }
+                strays = [number - 1 for number, texts in cells.items() if painter.added_keys & texts]
+                deletions += _deletions(tab.id, strays)
+        for painter in (p for p in self.deleted if p.sheet.name in there):
+            left, out = (set(map(_said, rows)) for rows in (there[painter.sheet.name][1].rows, painter.gone))
+            lost = [row for row in painter.edited.rows if _said(row) not in left | out]
+            # A row that is still there may be a copy that people made of one that went.
+            if lost and left & out:
+                self.lost[painter.sheet.name] = [row.model_copy(update={"number": 0}) for row in lost]
+                line = _(
+                    "{tab}: sorted while rows went; {n} others are put back.",
+                    tab=painter.edited.tab,
+                    n=len(lost),
+                )
+                self.notes[line] = None
+        self.written = self.deleted = ()
+        if deletions:
+            self._send(":batchUpdate", {"requests": deletions})
+        if values:
+            self._send_values(values)
+        return bool(deletions or values)
 
     def _merged(
         self, spreadsheet: Spreadsheet, there: There
@@ -393,106 +376,48 @@ class _Push:
     def _painters(
         self, merged: Mapping[str, Merged], edited: Mapping[str, EditedSheet], there: There
     ) -> list[Painter]:
-        tabs = {name: tab for name, (tab, _sheet) in there.items()}
-        areas = [
-            box(tabs[name].id, span)
-            for name, each in merged.items()
-            if name in tabs
-            for span in spans((row.number - 1 for row in each.sheet.rows if row.number and row.ours), _GAP)
-        ]
-        now = read_cells(self.client, self.target.key, areas, WRITTEN)
         painters, links = dict[str, Painter](), dict[str, str]()
         # The conversations first, to whose rows the others lead.
         for name in sorted(merged, key="conversations".__ne__):
-            tab = replace(tabs[name], cells=now.get(tabs[name].id, {})) if name in tabs else None
+            tab = there[name][0] if name in there else None
             known_as = identity(name, self.target.suffix)
             painters[name] = Painter(known_as, merged[name], edited[name], tab, links)
             if name == "conversations":
                 links = painters[name].links()
         return [painters[name] for name in merged]
 
-    def _write(self, painters: Sequence[Painter]) -> None:
-        # Structure and new rows before values: these go by the metadata that the first may have made.
-        for batch in packed(group for painter in painters for group in painter.groups):
+    def _write(self, painters: Sequence[Painter]) -> bool:
+        """Structure and new rows before values: these go by the metadata that the first may have made."""
+        self.written = [painter for painter in painters if painter.groups or painter.values]
+        for batch in packed(group for painter in self.written for group in painter.groups):
             self._send(":batchUpdate", {"requests": [*chain.from_iterable(batch)]})
-        for values in packed(values for painter in painters for values in painter.values):
-            self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": values})
-        self.rows |= {(painter.sheet.name, key) for painter in painters for key in painter.added_keys}
+        self._send_values([values for painter in self.written for values in painter.values])
+        self.rows |= {(painter.sheet.name, key) for painter in self.written for key in painter.added_keys}
+        return bool(self.written)
+
+    def _delete(self, painters: Sequence[Painter]) -> bool:
+        """Deletes the rows that are over, as they stand: Google deletes what stands in a row by then."""
+        self.deleted = [painter for painter in painters if painter.gone]
+        deletions = [
+            deletion
+            for painter in self.deleted
+            for deletion in _deletions(painter.id, [row.number - 1 for row in painter.gone])
+        ]
+        if deletions:
+            self._send(":batchUpdate", {"requests": deletions})
+        return bool(deletions)
+
+    def _send_values(self, values: Sequence[Json]) -> None:
+        for portion in packed(values):
+            self._send("/values:batchUpdateByDataFilter", {"valueInputOption": "RAW", "data": portion})
 
     def _send(self, method: str, body: Json) -> None:
         self.client.write(f"{SPREADSHEETS}/{self.target.key}{method}", body)
 
-    def _verify(self, painters: Sequence[Painter]) -> None:
-        """Reads keys and columns again; raises MovedCells where something is not where it was written.
 
-        People may have sorted the rows, and moved or deleted columns. The next round writes everything anew.
-        """
-        areas = [box(painter.id, (painter.top - 1, painter.top)) for painter in painters]
-        areas += [box(p.id, columns=(p.places["key"], p.places["key"] + 1)) for p in painters]
-        spreadsheet = read_spreadsheet(self.client, self.target.key, areas, "userEnteredValue")
-        tabs = {tab.id: tab for tab in spreadsheet.tabs}
-        moved = []
-        for painter in painters:
-            tab, known = tabs.get(painter.id), painter.tags.keys()
-            if tab is None or any(tab.places.get(key) != painter.places[key] for key in known):
-                self.misplaced.setdefault(painter.sheet.name, set()).update(painter.added_keys)
-                moved.append(painter.sheet.title)
-                continue
-            at = painter.places["key"]
-            keys = {row: text_of(cell) for (row, column), cell in tab.cells.items() if column == at}
-            touched = {row: key for key, row in painter.updated.items()}
-            touched |= {index: row.key for index, row in painter.gone.items()}
-            is_added = painter.added_keys <= set(keys.values())
-            if not is_added or any(keys.get(row) != key for row, key in touched.items()):
-                moved.append(painter.sheet.title)
-        if moved:
-            raise MovedCells(", ".join(moved))
-
-    def _delete_misplaced(self, there: There) -> None:
-        """Deletes rows that were written while a column moved; the next round writes them anew."""
-        strays: dict[str, dict[int, PulledRow]] = {}
-        for name in self.misplaced.keys() & there.keys():
-            keys = self.misplaced[name]
-            for row in there[name][1].rows:
-                if keys & {row.key, *row.cells.values(), *row.others.values()}:
-                    strays.setdefault(name, {})[row.number - 1] = row
-        self._delete(there, strays)
-        self.misplaced.clear()
-        if strays:
-            raise MovedCells(", ".join(there[name][1].tab for name in strays))
-
-    def _delete(self, there: There, gone: Mapping[str, Mapping[int, PulledRow]]) -> None:
-        """Deletes rows, by worksheet and index; raises MovedCells where others went in their place.
-
-        Google deletes what stands in a row by then, and people may have sorted it there. What went by mistake
-        is put back by the next round.
-        """
-        deletions = [
-            {"deleteDimension": {"range": span_of(there[name][0].id, "ROWS", *span)}}
-            for name, rows in gone.items()
-            for span in reversed(spans(rows))  # the last rows first
-        ]
-        if not deletions:
-            return
-        self._send(":batchUpdate", {"requests": deletions})
-        areas = [box(there[name][0].id) for name in gone]
-        tabs = {tab.id: tab for tab in read_spreadsheet(self.client, self.target.key, areas, _SHOWN).tabs}
-        moved = []
-        for name, rows in gone.items():
-            tab, before = there[name]
-            left = set(map(_said, _edited(tabs[tab.id], layouts()[name]).rows)) if tab.id in tabs else set()
-            out = set(map(_said, rows.values()))
-            lost = [row for row in before.rows if _said(row) not in left | out]
-            # A row that is still there may be a copy that people made of one that went.
-            if lost and left & out:
-                self.lost[name] = [row.model_copy(update={"number": 0}) for row in lost]
-                line = _(
-                    "{tab}: sorted while rows went; {n} others are put back.", tab=tab.title, n=len(lost)
-                )
-                self.notes[line] = None
-                moved.append(tab.title)
-        if moved:
-            raise MovedCells(", ".join(moved))
+def _deletions(sheet_id: int, rows: Iterable[int]) -> list[Json]:
+    """Requests that delete rows, the last ones first."""
+    return [{"deleteDimension": {"range": span_of(sheet_id, "ROWS", *s)}} for s in reversed(spans(rows))]
 
 
 def _said(row: PulledRow) -> str:

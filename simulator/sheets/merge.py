@@ -437,10 +437,17 @@ class _Merging:
                     left.setdefault(question, []).append(row)
         heirs = {}
         for new in self.sheet.rows if left else ():
-            rows, is_known = left.get(question_of(new.key)), new.key in self.there or new.key in self.over
-            if rows and not is_known and new.cell("severity").text:
+            rows = left.get(question_of(new.key))
+            if rows and self._is_new(new.key) and new.cell("severity").text:
                 heirs[new.key] = rows.pop(0)
         return heirs
+
+    def _is_new(self, key: str) -> bool:
+        """Whether a row was not there before this run; it may be there since a write that was cut short."""
+        row = self.there.get(key)
+        if row is None:
+            return key not in self.over
+        return (row.cells.get("run"), row.cells.get("state")) == (self.sheet.run, "reworded")
 
     def stays(self, row: PulledRow) -> SheetRow:
         """A row that is not in the report, as it stands."""
@@ -524,13 +531,6 @@ def _outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow
         "fixed_again": Counter(row.cell("assignee").text for row in fixed),
         "not_asked": Counter(c.get("assignee", "") for c in of_review if c.get("outcome") == "not_asked"),
     }
-
-
-def closing_line(sheets: Iterable[Worksheet]) -> Message | None:
-    """Whose rows closed themselves in this run, for whoever writes it: "Mari 2 · Ken 1"."""
-    rows = {row.key: row for sheet in sheets if sheet.name == "summary" for row in sheet.rows}
-    owners = rows["closed"].cell("explanation").text if "closed" in rows else ""
-    return _("Closed in this run, because they are right now: {owners}.", owners=owners) if owners else None
 
 
 def replaced_line(what: Text, before: Text, by: str, after: Text) -> Message:

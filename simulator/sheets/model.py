@@ -313,6 +313,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         ),
         "key config score ended reference user assistant check",
         printed="score",
+        departure="replaced",
     ),
     "blind": WorksheetKind(
         pgettext("a worksheet", "Blind"),

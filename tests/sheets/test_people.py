@@ -1,13 +1,14 @@
 """People work in the sheet before, between and during pushes: nothing that they did is lost."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from simulator.core.errors import InputError
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
-from simulator.sheets.model import Worksheet
+from simulator.sheets.model import CellRead, SheetCell, Worksheet
 from tests.servers.sheets import SheetsServer
 from tests.servers.sheets_people import Person
 from tests.sheets_sink import KEY, TITLE, Counting, Meddled, at, cell, column, letter, pushed, review
@@ -137,10 +138,26 @@ def test_rows_that_were_sorted_while_others_went_are_put_back(server: SheetsServ
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_refusal_is_said_at_once(server: SheetsServer, after: bool) -> None:
-    """Google refuses the write, or the look after it: that is said at once, and the next push makes it."""
+def test_a_newer_word_reaches_its_row_whatever_people_sort(server: SheetsServer, after: bool) -> None:
+    """Right before it is written, or between its writing and the next look: no other row gets it."""
+    mari, sheet = filled(server), review()
+    first = replace(
+        sheet.rows[0],
+        cells={**sheet.rows[0].cells, "comment": SheetCell("新しい")},
+        read={"comment": CellRead("私見 a")},
+    )
+    client = Meddled(lambda: None, lambda: DEEDS["sort"](server, mari), after=after)
+    pushed(sheet.model_copy(update={"rows": (first, *sheet.rows[1:])}), by=client)
+
+    assert client.deeds == []
+    assert [row[0] for row in mari.rows(TITLE)[1:]] == ["r1/c", "r1/b", "r1/a"]
+    assert comments() == {"r1/a": "新しい", "r1/b": "私見 b", "r1/c": "私見 c"}
+
+
+def test_a_refusal_is_said_at_once(server: SheetsServer) -> None:
+    """Somebody deletes the worksheet that is being written; the next push makes it anew."""
     mari = filled(server)
-    client = Meddled(lambda: mari.delete_sheet(TITLE), after=after)
+    client = Meddled(lambda: mari.delete_sheet(TITLE))
     with pytest.raises(InputError, match=r"Google Sheets refused the request .* try again"):
         pushed(review("r2"), by=client)
 
