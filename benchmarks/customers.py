@@ -265,7 +265,7 @@ def prompt_lengths(prompts: UserPrompts, language: Language) -> str:
     case = read_cases(DEMO / "cases" / f"{language}.csv")[0]
     turns = (Turn(index=1, user=case.question, answer=Answer(text="...")),)
     users = (
-        PersonaUser(persona(name), prompts, None, seed=1, turns=5, greeting="")  # type: ignore[arg-type]
+        PersonaUser(persona(name), prompts, None, seed=1, turns=5)  # type: ignore[arg-type]
         for name in customers()
     )
     sizes = sorted(len(user.messages(case, turns)[0]["content"]) for user in users)

@@ -45,8 +45,8 @@ WORDS: dict[str, str] = {
         "`--max-major` は、ファイルでは `max_major`、環境変数では `REHEARSAL_MAX_MAJOR` です。"
         "ファイルでの名前がこれと違えば、括弧に示します。"
     ),
-    "Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).": (
-        "ファイルにだけ書く表：{names}（[採点役](judges.ja.md)、[お客様役](personas.ja.md)）。"
+    "Tables in the file alone: {names} ([judges](judges.md)).": (
+        "ファイルにだけ書く表：{names}（[採点役](judges.ja.md)）。"
     ),
     "`-c FILE` reads another file.": "`-c FILE` で、ほかのファイルを読みます。",
     'A table `[prices."model"]` holds the [price](models.md#what-it-costs) of a model.': (
@@ -142,9 +142,7 @@ def page(language: Language) -> str:
             "`--max-major` is `max_major` in the file and `REHEARSAL_MAX_MAJOR` in the environment;"
             " any other name in the file follows in brackets."
         ),
-        say("Tables in the file alone: {names} ([judges](judges.md), [customers](personas.md)).").format(
-            names=_listed(alone)
-        ),
+        say("Tables in the file alone: {names} ([judges](judges.md)).").format(names=_listed(alone)),
         say('A table `[prices."model"]` holds the [price](models.md#what-it-costs) of a model.'),
         say(
             "Endpoints and keys are set in the environment:"

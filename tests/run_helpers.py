@@ -171,8 +171,7 @@ async def at(
 def player(model: Model, persona: str = "angry", turns: int = 3, language: Language = "ja") -> PersonaUser:
     """A persona of the shelf, played by a model."""
     told = prompts()
-    greeting = told.text(language, "greeting")
-    return PersonaUser(shelves.persona(persona), told, model, seed=7, turns=turns, greeting=greeting)
+    return PersonaUser(shelves.persona(persona), told, model, seed=7, turns=turns)
 
 
 def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False) -> ModelJudge:

@@ -29,10 +29,6 @@ from simulator.results.gate import Gate, gate_of
 from simulator.results.summary import summarise
 
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
-GREETING = {
-    "ja": "こちらは相談窓口です。本日はどのようなご相談でしょうか?",
-    "en": "This is the support desk. How can we help you today?",
-}
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
@@ -112,7 +108,7 @@ def hostile(text: str, language: Language = "ja") -> Results:
     scores = [_hostile_score(judge, index, text) for judge in judges for index in (1, 2)]
     who = PersonaText(name=text, voice=text, knows=(text,), phrases={"thanks": (text,)})
     run = {
-        "settings": {"greeting": {"ja": text, "en": text}, "adapter": text, "judges": [text]},
+        "settings": {"adapter": text, "judges": [text]},
         "versions": {text: text}, "prompts": {text: text}, "models": {"judge": text, text: text}, "id": text,
     }  # fmt: skip
     return Results(
@@ -138,7 +134,7 @@ def _run(language: Language, **changes: Any) -> Run:
     """A finished run with a model, unless `changes` say otherwise."""
     settings = {
         "persona": ["angry", "calm", "beginner"], "adapter": "demo", "turns": 3, "judging": "combined",
-        "judges": list(JUDGES), "language": language, "seed": 42, "target": 0.9, "greeting": GREETING,
+        "judges": list(JUDGES), "language": language, "seed": 42, "target": 0.9,
     }  # fmt: skip
     known: dict[str, Any] = {
         "id": "20261121-090400-mixed-3f2a",

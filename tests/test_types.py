@@ -29,7 +29,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> str:
     text = (ROOT / place).read_text(encoding="utf-8")
     for right, wrong in (
         ("(ReplayUser(", "(ReplayUsers("),
-        ("            turns=most,\n            greeting", "            turn=most,\n            greeting"),
+        ("            turns=most,\n            voiced", "            turn=most,\n            voiced"),
     ):
         assert text.count(right) == 1
         text = text.replace(right, wrong)

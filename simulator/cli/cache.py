@@ -7,9 +7,8 @@ for it may hold what customers said.
 import sys
 from typing import Any, Literal
 
-from simulator.cli.options import argument, option, takes
+from simulator.cli.options import argument, takes
 from simulator.cli.terminal import ExitCode, print_json, say
-from simulator.core.errors import InputError
 from simulator.core.messages import _, localised, ngettext
 from simulator.core.settings import load_settings
 from simulator.models.cache import cache_file, clear, entries, size_on_disk
@@ -19,22 +18,13 @@ from simulator.models.cache import cache_file, clear, entries, size_on_disk
 def command(
     flags: dict[str, Any],
     action: Literal["show", "clear"] = argument("[show|clear]", "Show the cache or clear it.", "show"),
-    older_than: float | None = option(
-        "--older-than DAYS",
-        "Clear only answers older than this; those of unknown age count as older.",
-        lowest=0,
-    ),
 ) -> int:
     """Show how many answers of models are cached on this machine, or delete them.
-
-    python run.py cache clear --older-than 30
 
     Runs and reports do not need them: the same request is sent, and paid for, again.
     """
     settings, path = load_settings(flags), cache_file()
-    if action == "show" and older_than is not None:
-        raise InputError(_("--older-than can only be used with `cache clear`."))
-    cleared = clear(path, older_than) if action == "clear" else None
+    cleared = clear(path) if action == "clear" else None
     n, size = entries(path), size_on_disk(path)
     if settings.json_output:
         print_json({"file": str(path), "bytes": size, "cleared": cleared, "entries": n})

@@ -56,10 +56,6 @@ _PARAMETERS = LazyPattern(
 # Billions of parameters up to which a model is asked as `--judging small` asks.
 SMALL_MODEL = 14
 
-# What a name may end with that says which day's version of a model it is: -2025-04-14, -20250414, -latest.
-_DATED = LazyPattern(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$|:latest$")
-
-
 # What is pasted with an address: the end of a request's own.
 _OF_A_REQUEST = LazyPattern(r"/+(?:chat/completions|completions|embeddings|responses|models)?/*$")
 # What an editor or a chat puts around an address, and signs that nobody sees.
@@ -238,25 +234,11 @@ def check_players(
 
 
 def players(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint | None]:
-    """By name, the endpoints of several customers' models; None where a stand-in plays. Empty for one model.
-
-    Raises InputError for two names of one model, which would agree with itself.
-    """
-    by_name: dict[str, Endpoint | None] = {}
-    names_of_models: dict[str, str] = {}  # the name by which each model is known
-    for name in settings.user_model if len(settings.user_model) > 1 else ():
-        endpoint = endpoints(settings.model_copy(update={"user_model": (name,)}), environ)["user"]
-        model = _bare(endpoint.model) if endpoint else LEXICAL
-        if model in names_of_models:
-            msg = _(
-                "--user-model {one} and --user-model {other} are one model, {model}: name another, or one.",
-                one=names_of_models[model],
-                other=name,
-                model=model,
-            )
-            raise InputError(msg)
-        names_of_models[model], by_name[name] = name, endpoint
-    return by_name
+    """By name, the endpoints of several customers' models, None where a stand-in plays; empty for one."""
+    return {
+        name: endpoints(settings.model_copy(update={"user_model": (name,)}), environ)["user"]
+        for name in (settings.user_model if len(settings.user_model) > 1 else ())
+    }
 
 
 def models_named(models: Mapping[str, str]) -> dict[str, Any]:
@@ -273,12 +255,6 @@ def check_one_player(settings: Settings) -> None:
             names=", ".join(settings.user_model),
         )
         raise InputError(msg)
-
-
-def _bare(model: str) -> str:
-    """A model's name without its provider and its date: openai/GPT-4.1-2025-04-14 is gpt-4.1."""
-    name = model.partition(":")[2] if _is_of_provider(model) else model
-    return _DATED.sub("", name.rpartition("/")[2].casefold())
 
 
 def further_judges(

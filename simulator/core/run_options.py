@@ -72,7 +72,6 @@ class RehearsalOptions(RunOptions, total=False):
     replay: str
     voice_opening: bool
     script: File
-    greeting: Mapping[str, str]
 
 
 class RowOptions(RunOptions, total=False):

@@ -420,7 +420,6 @@ class Settings(BaseModel):
     script: str | None = CUSTOMERS.setting(
         "What customers say before they go on alone (a file).", shape="FILE"
     )
-    greeting: dict[Language, str] | None = setting("The desk's first line (table greeting).")
 
     judges: Annotated[tuple[str, ...], BeforeValidator(_read_judges)] = JUDGES.usual(
         "Who grades: names that `list` shows or your own files, separated by commas.",
@@ -723,7 +722,7 @@ def load_settings(
     variables = {
         name: text
         for name in setting_fields()
-        if name not in {"red", "greeting"} and (text := environ.get(PREFIX + name.upper()))
+        if name != "red" and (text := environ.get(PREFIX + name.upper()))
     }
     from_environment = variables | ({"set": variables["set"].split(",")} if "set" in variables else {})
     # Everything is merged before it is validated, or a wrong value of a lower layer would be reported

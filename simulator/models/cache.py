@@ -1,8 +1,8 @@
 """The cache of model replies in the user's cache folder, and files that only their owner can read.
 
-One SQLite file, `rehearsal/responses.sqlite`, for all runs of a user: key, reply, and when it was kept. The
-key is the SHA-256 of the endpoint's address and the request's body as canonical JSON; keys and headers are no
-part of it, so that a new API key finds what the old one paid for.
+One SQLite file, `rehearsal/responses.sqlite`, for all runs of a user: key and reply. The key is the SHA-256
+of the endpoint's address and the request's body as canonical JSON; keys and headers are no part of it, so
+that a new API key finds what the old one paid for.
 
     --cache on    a reply that is there is not asked for again; others are kept
     --cache off   neither
@@ -23,7 +23,6 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,9 +30,7 @@ from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
 
 Mode = Literal["on", "off"]
-# `kept` is a time in UTC; files of the first versions lack the column, those of some have others beside it.
-_TABLE = """CREATE TABLE IF NOT EXISTS responses
-  (key TEXT PRIMARY KEY, body TEXT NOT NULL, kept TEXT NOT NULL DEFAULT '')"""
+_TABLE = "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL)"
 
 
 def cache_folder() -> Path:
@@ -96,7 +93,7 @@ class ResponseCache:
         self._file: sqlite3.Connection | None = None
         self._is_open = mode == "off"
         # Rows that are not written yet, by key: a reply can be asked for again before it is.
-        self._pending: dict[str, tuple[str, bytes, str]] = {}
+        self._pending: dict[str, tuple[str, bytes]] = {}
 
     @property
     def is_off(self) -> bool:
@@ -144,8 +141,7 @@ class ResponseCache:
             return
         # As bytes: a reply can contain lone surrogates, which SQLite does not accept as text.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        kept = datetime.now(tz=UTC).isoformat(timespec="seconds")
-        self._pending[key] = (key, row, kept)
+        self._pending[key] = (key, row)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -165,7 +161,7 @@ class ResponseCache:
         self._pending.clear()
         # Two runs may have asked the same; either reply will do.
         if rows:
-            statement = "INSERT OR REPLACE INTO responses (key, body, kept) VALUES (?, ?, ?)"
+            statement = "INSERT OR REPLACE INTO responses (key, body) VALUES (?, ?)"
             self._write(statement, rows)
 
     def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
@@ -205,38 +201,27 @@ def entries(path: Path) -> int:
         return int(file.execute("SELECT count(*) FROM responses").fetchone()[0])
 
 
-def clear(path: Path, older_than: float | None = None) -> int:
-    """Deletes the replies older than so many days, or all, and returns their number; the file shrinks.
+def clear(path: Path) -> int:
+    """Deletes all replies, and returns their number; the file shrinks.
 
-    Replies of unknown age count as older. To delete all also means to delete a file that is no database: a
-    damaged one, which nothing else could mend.
+    A file that is no database, a damaged one, is deleted: nothing else could mend it.
     """
     if not path.exists():
         return 0
-    if older_than is None:
-        try:
-            with contextlib.closing(sqlite3.connect(path)) as file:
-                file.execute("PRAGMA schema_version")
-        except sqlite3.OperationalError:
-            pass  # locked, which is reported when it is opened
-        except sqlite3.DatabaseError:
-            path.unlink()
-            return 0
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            file.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        pass  # locked, which is reported when it is opened
+    except sqlite3.DatabaseError:
+        path.unlink()
+        return 0
     with _opened(path) as file:
-        if older_than is None:
-            deleted = file.execute("DELETE FROM responses").rowcount
-        else:
-            # Times are texts in one form and in UTC, which compare as times do.
-            before = (datetime.now(tz=UTC) - timedelta(days=older_than)).isoformat(timespec="seconds")
-            deleted = file.execute("DELETE FROM responses WHERE kept < ?", (before,)).rowcount
-        _shrink(file)
+        deleted = file.execute("DELETE FROM responses").rowcount
+        with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
+            file.execute("VACUUM")
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return deleted
-
-
-def _shrink(file: sqlite3.Connection) -> None:
-    with contextlib.suppress(sqlite3.Error):  # a run is reading: the space will be reused
-        file.execute("VACUUM")
-        file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextlib.contextmanager

@@ -17,7 +17,6 @@ from pydantic import JsonValue
 
 from simulator.core.document import Chart, Report, Section, Text, excerpt, points, zoned_time
 from simulator.core.messages import _, pgettext, safe_text
-from simulator.core.settings import stored_settings
 from simulator.core.titles import TITLES, title
 from simulator.core.types import (
     EXPECTATIONS,
@@ -272,7 +271,6 @@ class _Talks:
         scores, ids = self._summary.scores, context.results.conversations.ids
         self._numbers = {key: number for number, key in enumerate(ids, 1)}
         self._questions = {case.case: str(at) for at, case in enumerate(scores.cases, 1)}
-        self._greetings = stored_settings(context.results.run.settings).greeting or {}
         self.passages: dict[tuple[str, str], str] = {}
         gravest = [red.conversation for red in self._summary.red.answers]
         red = dict.fromkeys((*first, *gravest))
@@ -325,7 +323,6 @@ class _Talks:
             "wholes": [_whole(context, score) for score in ends.values() if _is_shown_whole(score)],
             "expected": tables.expected_text(talk.case) if rows else "",
             "details": tables.details_text(talk.case) if talk.case.details else "",
-            "greeting": "" if rows else self._greetings.get(talk.case.language, ""),
             "reds": reds,
             "severity": worst_severity(mark for red in reds for mark in red.marks),
             "opened": bool(reds) and self._is_open,

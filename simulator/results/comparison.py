@@ -39,7 +39,7 @@ _PROMPT = "prompt:"
 Kind = Literal["rubrics", "models", "settings", "questions", "unpaired"]
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable. In a
 # replay the customers say what they said before, so that their settings do not matter.
-_OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language", "greeting")
+_OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language")
 _OF_THE_GRADING = (
     "judging", "retest", "guidelines", "contacts", "ng_words", "rules", "red", "seed",
 )  # fmt: skip

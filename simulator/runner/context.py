@@ -176,11 +176,6 @@ class RunContext:
         """Whether anybody plays a customer; the rows of a data set are asked as they are written."""
         return self.personas.keys() != {SCRIPTED}
 
-    def greeting(self, language: str) -> str:
-        """The support desk's first line."""
-        greetings = self.settings.greeting or {}
-        return greetings.get(language) or self.prompts.text(language, "greeting")  # type: ignore[arg-type, call-overload]
-
     def opening(self, conversation: Conversation) -> User:
         """The user of the first line: replayed, in the persona's voice, or the question unchanged."""
         if conversation.id in self.replayed_turns:
@@ -238,8 +233,8 @@ class RunContext:
         if model is None:
             lines = attack_lines(persona, conversation.case)
             return ScriptedAttacker(lines, most) if lines else PhraseUser(persona, seed, wanted)
-        greeting = self.greeting(conversation.case.language)
         if persona.adversarial:
+            greeting = self.prompts.text(conversation.case.language, "greeting")
             return AttackerUser(persona, self.attacks, model, seed=seed, turns=most, greeting=greeting)
         return PersonaUser(
             persona,
@@ -247,7 +242,6 @@ class RunContext:
             model,
             seed=seed,
             turns=most,
-            greeting=greeting,
             voiced=self.settings.voice_opening,
             wanted=wanted,
         )

@@ -253,8 +253,7 @@ def create_run(
     run = Run(
         id=run_id or new_run_id(now.astimezone(), [p.id for p in personas]),
         created=now,
-        settings=settings.stored_values()
-        | {"greeting": {"ja": context.greeting("ja"), "en": context.greeting("en")}},
+        settings=settings.stored_values(),
         versions=context.versions(),
         prompts=context.fingerprints(),
         models=context.models(),

@@ -59,7 +59,6 @@ class PersonaUser:
         *,
         seed: int,
         turns: int,
-        greeting: str,
         voiced: bool = False,
         wanted: int = 0,
     ) -> None:
@@ -69,7 +68,7 @@ class PersonaUser:
         this persona is the case's question, as it stands.
         """
         self.persona, self.prompts, self.model = persona, prompts, model
-        self.seed, self.turns, self.greeting, self.voiced = seed, turns, greeting, voiced
+        self.seed, self.turns, self.voiced = seed, turns, voiced
         self.wanted = wanted
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
@@ -229,8 +228,8 @@ class PersonaUser:
             ),
             form=self.prompts.form(case.language, NextLine if line is None else ReplayedLine),
         )
-        silence = self.prompts.text(case.language, "silence")
-        dialogue = swapped_dialogue(case, turns, greeting=self.greeting, silence=silence, seal=seal)
+        greeting, silence = (self.prompts.text(case.language, key) for key in ("greeting", "silence"))
+        dialogue = swapped_dialogue(case, turns, greeting=greeting, silence=silence, seal=seal)
         return [{"role": "system", "content": system}, *dialogue]
 
 

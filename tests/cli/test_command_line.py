@@ -69,7 +69,7 @@ def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
     fields = [name for names in groups().values() for name in names]
     shown = run("simulate", "--help-all").out
 
-    without_an_option = {"red", "greeting", "protocol"}
+    without_an_option = {"red", "protocol"}
     assert sorted(fields) == sorted(setting_fields().keys() - without_an_option)
     for name in fields:
         assert setting_fields()[name].description

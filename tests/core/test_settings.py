@@ -88,7 +88,7 @@ def test_every_setting_can_stand_in_the_environment() -> None:
 
 
 def test_every_setting_can_stand_in_the_file() -> None:
-    """Tables too: adapter settings of any type, rules of red, greetings; a byte order mark does no harm."""
+    """Tables too: adapter settings of any type, rules of red; a byte order mark does no harm."""
     written("""\ufeff# 設定
 judges = "turn,fluency"
 target = 80
@@ -100,8 +100,6 @@ request = { message = "$question", "資料" = [1, 2] }
 [red]
 overall = 0.6
 groundedness = false
-[greeting]
-ja = "はい、窓口です。"
 """)
     found = load_settings({})
 
@@ -111,7 +109,6 @@ ja = "はい、窓口です。"
         "request": '{"message": "$question", "資料": [1, 2]}',
     }  # fmt: skip
     assert found.red == RedRules(overall=0.6, groundedness=0)
-    assert found.greeting == {"ja": "はい、窓口です。"}
 
 
 @pytest.mark.parametrize(("given", "kept"), [
@@ -175,7 +172,6 @@ def test_a_variable_of_a_room_that_is_missing_is_said_to_belong_to_it() -> None:
         ("turn = 3", "unknown setting: 'turn'. Did you mean turns"),
         ("[red]\noveral = 0.7", "unknown key of [red]: 'overal'. Did you mean overall"),
         ("[red]\noverall = 70", "red in rehearsal.toml: overall 70: must be at most 1."),
-        ("[greeting]\nfr = 'Bonjour'", "greeting in rehearsal.toml: fr fr: must be 'ja' or 'en'."),
         ("set = 5", "set in rehearsal.toml: 5: must be a table of settings."),
         ("persona = ['angry', 5]", "persona in rehearsal.toml: 5: must be text."),
         ("target = nan", "target in rehearsal.toml: nan: "),

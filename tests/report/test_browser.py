@@ -33,7 +33,7 @@ CONTRAST = """selector => {
 }"""
 TEXTS = (
     ".turn.red .desk p", ".mark strong", ".tag", ".heat td", ".verdict", ".big", ".fine", ".reply", ".user p",
-    ".notes li", ".score", ".label strong", ".banner", ".fold summary", ".hello p", ".heat td small",
+    ".notes li", ".score", ".label strong", ".banner", ".fold summary", ".heat td small",
     ".claims b", ".link", ".tag.moderate",
 )  # fmt: skip
 

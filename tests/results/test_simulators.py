@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from simulator import open_run
-from simulator.core.errors import InputError
-from simulator.core.roles import players
-from simulator.core.settings import Settings
 from tests.commands import Command
 from tests.servers.faults import Reply, error
 from tests.servers.openai import serve
@@ -122,26 +119,6 @@ def test_a_replay_has_the_models_of_its_run(command: Command) -> None:
     assert again["simulators"] == before["simulators"]
     assert (other.code, "name one here" in other.err) == (2, True)
     assert (extra.code, "leave out --cases, --language, --persona." in extra.err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("names", "model"),
-    [
-        (("a", "a"), "a"),
-        (("A", "a"), "a"),
-        (("openai/gpt-4.1", "gpt-4.1-2025-04-14"), "gpt-4.1"),
-        (("anthropic:claude-x", "claude-x-latest"), "claude-x"),
-        (("lexical", "lexical"), "lexical"),
-    ],
-)
-def test_two_names_of_one_model_are_refused(names: tuple[str, ...], model: str) -> None:
-    """It would agree with itself. Models of one family are two."""
-    known = {"OPENAI_API_KEY": "key"}
-
-    with pytest.raises(InputError, match=f"are one model, {model}: name another, or one"):
-        players(Settings(user_model=names), known)
-    two = ("gpt-4.1", "gpt-4.1-mini")
-    assert tuple(players(Settings(user_model=two), known)) == two
 
 
 @pytest.mark.parametrize("arguments", [("cases", "make", "cases.csv"), ("--replay", "latest")])

@@ -323,7 +323,6 @@ async def test_a_run_is_made_of_its_settings(tmp_path: Path) -> None:
     found = read_run(path).run
 
     assert (stopped, found.status, found.offline, ClosingBot.closed) == (None, "finished", True, 1)
-    assert found.settings["greeting"] == {"ja": context.greeting("ja"), "en": context.greeting("en")}
     assert set(found.models.values()) == {"lexical"}
     assert {"rehearsal", "python", "openai"} <= set(found.versions)
     assert {"user:angry", "judge:turn"} <= set(found.prompts)

@@ -214,7 +214,6 @@ def shown(name: str, wanted: int, seed: int) -> PersonaUser:
         None,  # type: ignore[arg-type]
         seed=seed,
         turns=9,
-        greeting="",
         wanted=wanted,
     )
 
