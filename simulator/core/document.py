@@ -17,7 +17,6 @@ word). Nothing here is escaped: each painter does that for its own format, and s
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -349,15 +348,10 @@ def excerpt(text: str, length: int = 160) -> str:
 
 # Characters of a reason in a summary: three lines of a terminal, on which Japanese takes twice the room.
 _REASON: dict[Language, int] = {"ja": 140, "en": 280}
-# What a reason quotes of the bot or the articles, and the characters that are left of it where it is long.
-_QUOTATION = re.compile(r"([“「『\"])([^“”「」『』\"]+)([”」』\"])")
-_QUOTED = 30
 
 
 def brief_reason(text: str, language: Language) -> str:
-    """A judge's reason for a summary: where it is long, what it quotes is cut first, then its end."""
-    if len(text) > _REASON[language]:
-        text = _QUOTATION.sub(lambda quoted: f"{quoted[1]}{excerpt(quoted[2], _QUOTED)}{quoted[3]}", text)
+    """The beginning of a judge's reason, for a summary."""
     return excerpt(text, _REASON[language])
 
 

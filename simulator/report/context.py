@@ -7,7 +7,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from simulator.core.document import Line, Section, Text, excerpt, points, target_points
 from simulator.core.messages import Message, _, listed, safe_text, shown
@@ -64,19 +64,9 @@ def counts_text(numbers: Mapping[str, int], group: str) -> Message:
     return listed(parts, len(parts)) if parts else _("none")
 
 
-class _Judged(Protocol):
-    """A run as a whole: whether a model took part, and whether one judged."""
-
-    @property
-    def offline(self) -> bool: ...
-
-    @property
-    def trial(self) -> bool: ...
-
-
-def trial_notice(run: _Judged, *, rows: bool = False) -> Text:
-    """What to know of a run that no model judged; empty for others. Nobody plays the customer of `rows`."""
-    return STAND_INS if run.offline and not rows else _COUNTED if run.trial else ""
+def trial_notice(summary: Summary) -> Text:
+    """What to know of a run that no model judged; empty for others. Nobody plays the customer of rows."""
+    return STAND_INS if summary.offline and not summary.rows else _COUNTED if summary.trial else ""
 
 
 def change_text(pair: Change) -> Message:

@@ -125,20 +125,18 @@ _NOT_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit_xml(context: ReportContext) -> str:
     """A test case per turn (a red one failed, an ungraded one is an error), and one for the target.
 
-    Names are unique, also with --repeats: "cancel-03-en#2 turn 1".
+    Names are unique, also with --repeats.
 
-    <testcase classname="angry" name="cancel-03-en turn 1"><failure type="major" message="the reason">
+    <testcase classname="angry" name="cancel-03-en#1 turn 1"><failure type="major" message="the reason">
     Q: the question / A: the answer</failure></testcase>
     """
     rows = list(turn_rows(context))
     gate, name = context.gate, f"rehearsal {context.results.run.id}"
     suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
-    # Of a run with several repeats or models of a customer the case alone says too little.
-    held = {row["conversation"]: row["conversation"].removeprefix(row["persona"]).lstrip("/") for row in rows}
-    is_once = all(name.endswith("#1") and not name.startswith("@") for name in held.values())
     for row in rows:
-        grade, asked = row["scores"].get(context.summary.scores.primary), held[row["conversation"]]
-        title = f"{row['case'] if is_once else asked} turn {row['turn']}"
+        grade = row["scores"].get(context.summary.scores.primary)
+        # The case alone says too little of a run with several repeats or models of a customer.
+        title = f"{row['conversation'].removeprefix(row['persona']).lstrip('/')} turn {row['turn']}"
         case = SubElement(suite, "testcase", classname=_text(row["persona"]), name=_text(title))
         problem = None
         if row["red"]:

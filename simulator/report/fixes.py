@@ -192,7 +192,7 @@ def fixes_report(
         lead=tuple(lead),
         sections=tuple(sections),
         about=run,
-        notice=trial_notice(summary, rows=summary.rows),
+        notice=trial_notice(summary),
         wording="rows" if summary.rows else "",
     )
 

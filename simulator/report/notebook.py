@@ -25,7 +25,7 @@ def notebook_html(context: ReportContext) -> str:
     red = summary.red.answers
     first = verdict(context.gate, trial=summary.trial)
     lines = [Markup("<p><b>{}</b></p>").format(said(first))]
-    if notice := trial_notice(summary, rows=summary.rows):
+    if notice := trial_notice(summary):
         lines.append(Markup("<p>{}</p>").format(said(notice)))
     if context.change:
         lines.append(Markup("<p>{}</p>").format(said(change_text(context.change))))

@@ -22,7 +22,6 @@ from simulator.core.document import (
     Notes,
     Report,
     Section,
-    Table,
     Text,
     points,
     target_points,
@@ -49,7 +48,6 @@ from simulator.report.notes import notes
 from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import answerable_section, felt_section
 from simulator.results.certificate import standing_line
-from simulator.results.figures import Summary
 
 _NO_CALLS = _("no model was called for customers or grading")
 
@@ -81,7 +79,7 @@ def run_report(context: ReportContext) -> Report:
         ),
         sections=tuple(filter(None, _sections(context))),
         about=run.id,
-        notice=trial_notice(summary, rows=summary.rows),
+        notice=trial_notice(summary),
         wording=context.wording,
     )
 
@@ -111,7 +109,7 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     yield Section("reddest", _("Answers that need review, by fix"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE, folded=True)
-    yield from _technical(context)
+    yield _technical(context)
     yield Section("next", _("Next"), (Notes(tuple(_next(context))),), views=BRIEF | TERMINAL)
 
 
@@ -200,66 +198,33 @@ def _next(context: ReportContext) -> Iterator[Line]:
         yield Line(_("set a key to grade with a model (python run.py doctor checks it)"))
 
 
-def _technical(context: ReportContext) -> Iterator[Section]:
-    """Statistics, usage, models, settings, prompts and versions.
-
-    What it takes to check a figure, or to repeat the run; nobody has to read it to use the report.
-    """
+def _technical(context: ReportContext) -> Section:
+    """Usage, models, settings, prompts and versions: what it takes to repeat the run."""
     summary, run = context.summary, context.results.run
-    lists: dict[Text, Mapping[Any, Text]] = {
-        _("Run"): {
-            _("Run"): run.id,
-            _("Started"): zoned_time(run.created),
-            _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
-            _("Status"): title("status", run.status),
-        },
-        # Stand-ins are no models, and what was not set needs no line.
-        _("Models"): {title("role", role): model for role, model in run.models.items() if model != LEXICAL},
-        _("Settings"): {
-            key: tables.setting_text(value)
-            for key, value in run.settings.items()
-            if value not in (None, {}, [], "")
-        },
-        _("Prompts (hashes)"): run.prompts,
-        _("Versions"): run.versions,
-    }
-    facts = [
-        FactList(tuple(map(Fact, values, values.values())), title)
-        for title, values in lists.items()
-        if values
-    ]
-    note = _(
-        "Means are 0 to 1. The standard error allows for conversations about the same question being alike."
-    )
     usage = tables.spending_table("usage", _("Role"), tables.spent_by(summary), _("Usage"))
-    spent = usage if usage.rows else Line(_NO_CALLS)
-    totals = (_statistics(summary), Line(note, "soft"), spent)
-    yield Section("technical", _("Details"), (*totals, *facts), views=TERMINAL | PAGE, folded=True)
-
-
-def _statistics(summary: Summary) -> Table:
-    """Means of the judges with their errors and coverage, and their rubrics.
-
-    Means are shares of 1, mean grades on the judge's own scale. Errors allow for turns about one question
-    being alike (clusters by case), and are mostly larger than s/√n.
-    """
-
-    def decimals(value: float | None, places: int = 3) -> str | None:
-        return None if value is None else f"{value:.{places}f}"
-
-    judges = summary.scores.judges
-    return Table.listing(
-        "statistics",
-        judges,
-        {
-            _("Judge"): lambda name: title("judge", name),
-            _("Mean"): lambda name: decimals(judges[name].mean),
-            _("Std. error"): lambda name: decimals(judges[name].stderr),
-            _("Mean grade"): lambda name: decimals(judges[name].raw_mean, 2),
-            _("Graded"): lambda name: f"{judges[name].n:,} / {judges[name].planned:,}",
-            _("Skipped"): lambda name: judges[name].skipped,
-            _("Failed"): lambda name: judges[name].failed,
-            _("Rubric (hash)"): lambda name: ", ".join(judges[name].rubrics) or "–",
-        },
-        _("Statistics"),
+    # Stand-ins are no models, and what was not set needs no line.
+    models = {title("role", role): model for role, model in run.models.items() if model != LEXICAL}
+    settings = {
+        key: tables.setting_text(value)
+        for key, value in run.settings.items()
+        if value not in (None, {}, [], "")
+    }
+    about: dict[Text, Text] = {
+        _("Run"): run.id,
+        _("Started"): zoned_time(run.created),
+        _("Duration"): _("{n} s", n=f"{run.seconds:,.1f}"),
+        _("Status"): title("status", run.status),
+    }
+    facts = (
+        _facts(_("Run"), about),
+        _facts(_("Models"), models),
+        _facts(_("Settings"), settings),
+        _facts(_("Prompts (hashes)"), run.prompts),
+        _facts(_("Versions"), run.versions),
     )
+    blocks = (usage if usage.rows else Line(_NO_CALLS), *(block for block in facts if block.facts))
+    return Section("technical", _("Details"), blocks, views=TERMINAL | PAGE, folded=True)
+
+
+def _facts(title: Text, values: Mapping[Any, Text]) -> FactList:
+    return FactList(tuple(map(Fact, values, values.values())), title)

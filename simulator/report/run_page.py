@@ -1,36 +1,25 @@
 """The page of a run: what to fix, the answers to review, and its conversations as far as there is room.
 
-The templates beside the painters draw it. What they get of conversations, turns, grades and fixes are
-mappings of finished values, made here, whose keys they name: nothing is worked out while a page is drawn.
+The templates beside the painters draw it. What they get is finished values, whose keys they name: nothing is
+worked out while a page is drawn.
 
 A page has room for about a thousand conversations. They are drawn in this order until it is full: those to
 which something on the page links, red ones from the gravest on, then a sample of the others, spread over the
 plan. What is left out is said above the list; figures are always of all conversations.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
-from pydantic import JsonValue
 
 from simulator.core.document import Chart, Report, Section, Text, excerpt, points, zoned_time
 from simulator.core.messages import _, pgettext, safe_text
-from simulator.core.titles import TITLES, title
-from simulator.core.types import (
-    EXPECTATIONS,
-    TOOLS,
-    Answer,
-    Conversation,
-    Reaction,
-    Score,
-    Turn,
-    TurnScores,
-    response_in,
-)
+from simulator.core.types import Conversation, Turn
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_text, score_lines
+from simulator.report.conversations import Shelf, conversation_values
 from simulator.report.gate import verdict, verdict_tone
 from simulator.report.notes import notes
 from simulator.report.painters.html import drawn, render
@@ -38,9 +27,9 @@ from simulator.report.people import decision_text, disputed_count, hit_rate
 from simulator.report.run import run_report
 from simulator.results.articles import heading_of
 from simulator.results.certificate import standing_line
-from simulator.results.figures import RedTurn, Summary
+from simulator.results.figures import RedTurn
 from simulator.results.recommendations import Fix
-from simulator.results.red import RANK, red_marks, red_questions, verdicts_on, worst_severity
+from simulator.results.red import RANK, red_questions, worst_severity
 from simulator.results.review import review_findings
 from simulator.results.rows import Key
 from simulator.sheets.model import answer_key
@@ -57,14 +46,9 @@ QUOTED_LENGTH = 500
 CARDS_SHOWN, CARDS_FOLDED = 3, 12
 # Where links lead to a conversation that is not shown: to the list.
 ELSEWHERE = "talks"
-# The sections in sight, in this order; everything else is folded below them. The first ones are the first
-# sheet on paper.
-_SHEET = ("mends", "coverage")
-_FRONT = (*_SHEET, "reddest", "felt", "talks", "shelf")
-# Characters. Longer texts are cut: whole ones are in the run file.
-LONGEST = 6000
-# Calls of tools that are shown of an answer, and characters of what each was given and gave back.
-MOST_TOOLS, LONGEST_TOOL = 30, 600
+# The sections in sight, in this order; everything else is folded below them. Of these the first sheet on
+# paper has fixes and coverage.
+_FRONT = ("mends", "coverage", "reddest", "felt", "talks", "shelf")
 # With more conversations than this, what is said in them is read by the browser when somebody opens one, or
 # when it has time: the page is there at once.
 AT_ONCE = 100
@@ -77,35 +61,19 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
 
     `beside` is the address of the page that shows it beside the earlier run; empty where there is none.
     """
-    results, summary, gate, improvements = (
-        context.results,
-        context.summary,
-        context.gate,
-        context.improvements,
-    )
-    report = run_report(context)
-    questions, ranked = red_questions(summary), improvements.fixes if improvements else ()
-    groups, others = _groups(questions, ranked)
-    mends = ranked[: CARDS_SHOWN + CARDS_FOLDED]
+    results, summary, gate, mended = context.results, context.summary, context.gate, context.improvements
+    report, questions = run_report(context), red_questions(summary)
+    ranked = mended.fixes if mended else ()
+    groups = _groups(questions, ranked)
+    cards = ranked[: CARDS_SHOWN + CARDS_FOLDED]
     # What the page links to has to be on it: examples of fixes, then red answers in sight.
-    examples = [example.red.key for fix in mends for example in fix.examples]
-    in_sight = [red.key for group in groups for reds in group.questions for red in reds[:READ_TURNS]]
-    talks = _Talks(context, report, [id_ for id_, _turn in chain(examples, in_sight)])
-    anchors = tables.anchors_of(results, (key for key in chain(examples, in_sight) if key[0] in talks.drawn))
-    ahead, figures = _ordered(context, report, has_passages=bool(talks.passages))
-    # A bar for each reason why turns are red, which may stand beside another.
-    kinds = sorted(summary.red.kinds.items(), key=lambda item: -item[1])
-    reasons = Chart.bars(_("Answers to review"), {context.titles("mark", kind): n for kind, n in kinds})
-    shown_reds = sum(red.conversation in talks.drawn for red in summary.red.answers)
-    part = _(
-        "The run is large: this page shows {n} of its {all} conversations, with the {red} "
-        "most serious of {of} answers to review. The figures cover all conversations; "
-        "exports such as --to xlsx hold every answer.",
-        n=len(talks.drawn),
-        all=len(results.conversations.select("begun")),
-        red=shown_reds,
-        of=summary.red.count,
-    )
+    linked = [example.red.key for fix in cards for example in fix.examples]
+    linked += [red.key for group in groups for reds in group.questions for red in reds[:READ_TURNS]]
+    shelf: Shelf = {}
+    talks = _drawn(context, report, [id_ for id_, _turn in linked], shelf)
+    anchors = tables.anchors_of(results, (key for key in linked if key[0] in talks))
+    ahead, figures = _ordered(context, report, has_passages=bool(shelf))
+    unshown = len(questions) - len({reds[0].case for group in groups for reds in group.questions})
     return render(
         "run_page.html.j2",
         report,
@@ -139,25 +107,37 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         beside=beside,
         disputed=disputed_count(summary) or "",
         hits=hit_rate(review_findings(results, summary)) or "",
-        red_kinds=reasons if kinds else None,
+        red_kinds=_reasons(context),
         red_questions=len(questions),
         # Of stand-ins the notice says it.
         standing="" if summary.trial else standing_line(summary.standing),
-        sheet_end=next((section.key for section in reversed(ahead) if section.key in _SHEET), ""),
-        cards=fixes.cards(context, mends, anchors) if improvements else [],
+        sheet_end="coverage" if any(section.key == "coverage" for section in ahead) else "mends",
+        cards=fixes.cards(context, cards, anchors),
         cards_shown=CARDS_SHOWN,
-        fixes=len(ranked) + improvements.left_out if improvements else 0,
-        fix_lead=fixes.lead_text(improvements) if improvements else "",
-        fix_below=[how] if improvements and (how := fixes.how_text(improvements)) else [],
-        groups=[(group, [_question(context, reds, anchors) for reds in group.questions]) for group in groups],
+        fixes=len(ranked) + (mended.left_out if mended else 0),
+        fix_lead=fixes.lead_text(mended) if mended else "",
+        fix_below=fixes.how_text(mended) if mended else "",
+        groups=[
+            (group.fix, [_question(context, reds, anchors) for reds in group.questions]) for group in groups
+        ],
         # Where the answers of a fix stand, by its key.
         answers_of={group.fix.key: f"fix-{group.fix.rank}" for group in groups if group.fix},
         cause_label=pgettext("of a fix", "Cause"),
-        questions_left=others,
-        talks=talks.drawn.values(),
-        part=part if talks.is_part else "",
-        passages=talks.shelf,
+        questions_left=unshown,
+        talks=talks.values(),
+        part=_part(context, talks),
+        passages=[
+            {"anchor": anchor, "title": heading_of(text), "label": label, "text": text}
+            for (label, text), anchor in shelf.items()
+        ],
     )
+
+
+def _reasons(context: ReportContext) -> Chart | None:
+    """A bar for each reason why turns are red, which may stand beside another; None where none is."""
+    kinds = sorted(context.summary.red.kinds.items(), key=lambda item: -item[1])
+    counts = {context.titles("mark", kind): n for kind, n in kinds}
+    return Chart.bars(_("Answers to review"), counts) if counts else None
 
 
 def _ordered(
@@ -167,29 +147,24 @@ def _ordered(
 
     Of a data set the sections of its own are the result.
     """
-    there = [section for section in report.shown_in("page") if section.key != "shelf" or has_passages]
-    own = {section.key for section in context.sections} if context.summary.rows else set()
-    ahead = [section for section in there if section.key in own]
-    front = [section for section in there if section.key in _FRONT and section not in ahead]
-    ahead += sorted(front, key=lambda section: _FRONT.index(section.key))
-    return ahead, [section for section in there if section not in ahead]
+    own = [section.key for section in context.sections] if context.summary.rows else []
+    order = [*own, *(key for key in _FRONT if key not in own)]
+    shown = {section.key: section for section in report.shown_in("page")}
+    if not has_passages:
+        del shown["shelf"]
+    ahead = [shown.pop(key) for key in order if key in shown]
+    return ahead, list(shown.values())
 
 
 class _Group(NamedTuple):
-    """The red answers that one fix mends, by question; `left` are those of further questions.
-
-    `fix` is None of answers that no fix of the bot mends.
-    """
+    """The red answers that one fix mends, by question; `fix` is None of answers that no fix mends."""
 
     fix: Fix | None
     questions: list[list[RedTurn]]
-    left: list[list[RedTurn]]
 
 
-def _groups(
-    questions: Iterable[list[RedTurn]], fixes: Sequence[Fix]
-) -> tuple[list[_Group], list[list[RedTurn]]]:
-    """The red turns of each question by the fix that mends them, in the order of the fixes; and what is left.
+def _groups(questions: Iterable[list[RedTurn]], fixes: Sequence[Fix]) -> list[_Group]:
+    """The red turns of the first questions by the fix that mends them, in the order of the fixes.
 
     So the first answer on the page belongs to the first fix. A question stands under every fix that one of
     its answers takes.
@@ -202,289 +177,117 @@ def _groups(
             of_question.setdefault(places.get(red.key, len(fixes)), []).append(red)
         for at, turns in of_question.items():
             by_fix.setdefault(at, []).append(turns)
-    shown, unshown, room = list[_Group](), list[list[RedTurn]](), SHOWN_QUESTIONS
+    groups, room = list[_Group](), SHOWN_QUESTIONS
     for at, of_fix in sorted(by_fix.items()):
-        if n := min(room, OF_A_FIX):
-            shown.append(_Group(fixes[at] if at < len(fixes) else None, of_fix[:n], of_fix[n:]))
-            room -= len(shown[-1].questions)
-        else:
-            unshown += of_fix
-    return shown, unshown
+        if shown := of_fix[: min(room, OF_A_FIX)]:
+            groups.append(_Group(fixes[at] if at < len(fixes) else None, shown))
+            room -= len(shown)
+    return groups
 
 
 def _question(context: ReportContext, reds: Sequence[RedTurn], anchors: Mapping[Key, str]) -> dict[str, Any]:
-    """A question and its red answers, each once: the gravest first, then those that most customers got.
+    """A question and its red answers, each once, the gravest first.
 
     `reds` are its red turns from the gravest on, `anchors` where the page has them. Customers who got the
     same answer share an entry; a link to one that is not on the page leads to the list.
     """
-    listed = {red.key: red for red in reds[:READ_TURNS]}
-    ids = list(dict.fromkeys(id_ for id_, _turn in listed))
-    # By text and failure: two timeouts are one entry, and no entry with an empty answer.
-    alike: dict[tuple[str, str | None], list[tuple[RedTurn, Conversation, Turn]]] = {}
+    read = reds[:READ_TURNS]
     turns = {
         (talk.id, turn.index): (talk, turn)
-        for talk in context.results.conversations.with_ids(ids)
+        for talk in context.results.conversations.with_ids(
+            list(dict.fromkeys(red.conversation for red in read))
+        )
         for turn in talk.turns
     }
-    for key, red in listed.items():
-        talk, turn = turns[key]
-        alike.setdefault((turn.answer.text, red.failure), []).append((red, talk, turn))
-    ranked = sorted(alike.values(), key=lambda same: (RANK[worst_severity(same[0][0].marks)], -len(same)))
-    entries = [
-        {
-            "red": red,
-            "answer": tables.failure_text(red.failure) or excerpt(turn.answer.text, QUOTED_LENGTH),
-            "expected": tables.expected_at(talk.case, turn.index, QUOTED_LENGTH),
-            "key": answer_key(talk.case, turn),
-            "mark": tables.mark_text(red),
-            "cause": context.cause_sentence(*red.key),
-            "words": context.words(*red.key),
-            "customers": [
-                (anchors.get(other.key, ELSEWHERE), other.persona, other.turn) for other, *_ in same
-            ],
-        }
-        for same in ranked[:SHOWN_ANSWERS]
-        for red, talk, turn in same[:1]
-    ]
-    case = next(case for case in context.summary.scores.cases if case.case == reds[0].case)
-    left = len(reds) - sum(len(same) for same in ranked[:SHOWN_ANSWERS])
+    # By text and failure: two timeouts are one entry, and no entry with an empty answer.
+    alike: dict[tuple[str, str | None], list[RedTurn]] = {}
+    for red in read:
+        alike.setdefault((turns[red.key][1].answer.text, red.failure), []).append(red)
+    shown = sorted(alike.values(), key=lambda same: RANK[worst_severity(same[0].marks)])[:SHOWN_ANSWERS]
     return {
-        "case": case,
+        "case": next(case for case in context.summary.scores.cases if case.case == reds[0].case),
         "severity": worst_severity(reds[0].marks),
-        "entries": entries,
+        "entries": [_entry(context, same, *turns[same[0].key], anchors) for same in shown],
         "n": len(reds),
-        "left": left,
+        "left": len(reds) - sum(map(len, shown)),
     }
 
 
-class _Talks:
-    """The conversations of a page.
+def _entry(
+    context: ReportContext,
+    same: Sequence[RedTurn],
+    talk: Conversation,
+    turn: Turn,
+    anchors: Mapping[Key, str],
+) -> dict[str, Any]:
+    """An answer that customers got, with what judge and people say of it, and where each got it."""
+    red = same[0]
+    return {
+        "red": red,
+        "answer": tables.failure_text(red.failure) or excerpt(turn.answer.text, QUOTED_LENGTH),
+        "expected": tables.expected_at(talk.case, turn.index, QUOTED_LENGTH),
+        "key": answer_key(talk.case, turn),
+        "mark": tables.mark_text(red),
+        "cause": context.cause_sentence(*red.key),
+        "words": context.words(*red.key),
+        "customers": [(anchors.get(other.key, ELSEWHERE), other.persona, other.turn) for other in same],
+    }
 
-    `drawn` has them by id, worst first; `passages` the anchors of what was retrieved for them, by label and
-    text. With `is_part` there was no room for all.
+
+def _drawn(context: ReportContext, report: Report, first: Iterable[str], shelf: Shelf) -> dict[str, Markup]:
+    """The conversations of the page by id, the worst first; what was retrieved for them goes to the shelf.
+
+    Those in `first` are drawn, then red ones, then others, one at a time, until the page is full.
     """
-
-    def __init__(self, context: ReportContext, report: Report, first: Iterable[str]) -> None:
-        """Draws those in `first`, then red ones, then others, one at a time, until the page is full."""
-        self._context, self._report, self._summary = context, report, context.summary
-        scores, ids = self._summary.scores, context.results.conversations.ids
-        self._numbers = {key: number for number, key in enumerate(ids, 1)}
-        self._questions = {case.case: str(at) for at, case in enumerate(scores.cases, 1)}
-        self.passages: dict[tuple[str, str], str] = {}
-        gravest = [red.conversation for red in self._summary.red.answers]
-        red = dict.fromkeys((*first, *gravest))
-        self._is_open, self._is_late = len({*gravest}) <= OPEN_AT_MOST, len(ids) > AT_ONCE
-        # Every 64th of the others, then those between: how many fit is known only when they are drawn.
-        others = [key for key in ids if key not in red]
-        order = [*red, *chain.from_iterable(others[start::64] for start in range(64))]
-        self.drawn, self.is_part, room = dict[str, Markup](), False, ROOM
-        for talk, by_turn in conversations_with_scores(context.results, order):
-            # One that has not begun is nothing to show.
-            if not (talk.turns or talk.ended):
-                continue
-            known = len(self.passages)
-            page = drawn("conversation.html.j2", report, **self._talk(talk, by_turn))
-            texts = (safe_text(text) for _label, text in islice(self.passages, known, None))
-            room -= sum(len(text.encode()) for text in (page, *texts))
-            if room < 0:
-                self.is_part = True
-                break
-            self.drawn[talk.id] = Markup(page)  # noqa: S704 - drawn by our template
-        worst = sorted(self.drawn, key=_worst_first(self._summary))
-        self.drawn = {key: self.drawn[key] for key in worst}
-
-    @property
-    def shelf(self) -> list[dict[str, str]]:
-        """The passages with their titles, in the order in which they were drawn."""
-        return [
-            {"anchor": anchor, "title": heading_of(text), "label": label, "text": text}
-            for (label, text), anchor in self.passages.items()
-        ]
-
-    def _talk(self, talk: Conversation, scores: TurnScores) -> dict[str, Any]:
-        """What the template draws of a conversation."""
-        context, rows = self._context, self._summary.rows
-        # A judge of the whole conversation has its score at the last turn.
-        ends = scores.get(len(talk.turns), {})
-        ended = context.endings.get(talk.id, "")
-        reds = [red for turn in talk.turns if (red := context.red.get((talk.id, turn.index)))]
-        score = self._summary.scores.by_conversation.get(talk.id)
-        return {
-            "c": talk,
-            "case": talk.case,
-            "rows": rows,
-            "titles": context.titles,
-            "anchor": tables.anchor(self._numbers[talk.id]),
-            "question": self._questions.get(talk.case.id, ""),
-            "score": score,
-            "ending": tables.ending(ended) if talk.reason or not rows else "",
-            "reaction": _reaction(context, talk.reaction),
-            "wholes": [_whole(context, score) for score in ends.values() if _is_shown_whole(score)],
-            "expected": tables.expected_text(talk.case) if rows else "",
-            "details": tables.details_text(talk.case) if talk.case.details else "",
-            "reds": reds,
-            "severity": worst_severity(mark for red in reds for mark in red.marks),
-            "opened": bool(reds) and self._is_open,
-            "late": self._is_late,
-            "turns": [self._turn(talk, turn, scores.get(turn.index, {})) for turn in talk.turns],
-        }
-
-    def _turn(self, talk: Conversation, turn: Turn, scores: Mapping[str, Score]) -> dict[str, Any]:
-        """A turn with what is said about it."""
-        key, context = (talk.id, turn.index), self._context
-        red = context.red.get(key)
-        graded = (scores[name] for name in self._summary.scores.active if name in scores)
-        answer = tables.answer_text(turn, red.failure if red else None)
-        labels = {passage.id: self._passage(passage) for passage in turn.answer.passages}
-        return {
-            "turn": turn,
-            "key": answer_key(talk.case, turn),
-            "red": red,
-            "mark": tables.mark_text(red) if red else "",
-            "severity": worst_severity(red.marks) if red else "",
-            "why": tables.why(red, turn) if red else "",
-            "words": context.words(*key),
-            "user": cut(turn.user),
-            "answer": cut(answer) if isinstance(answer, str) else answer,
-            "reaction": _reaction(context, turn.reaction),
-            # What most answers do goes without saying.
-            "response": ""
-            if (did := response_in(scores)) in (None, "answered")
-            else context.titles("response", did),
-            "claims": _unsupported(scores.get("claims"), labels),
-            "grades": [
-                _grade(context, score)
-                for score in graded
-                if score.state != "skipped" and not _is_shown_whole(score)
-            ],
-            "passages": [
-                (*labels[passage.id], "" if passage.score is None else f"{passage.score:.2f}")
-                for passage in turn.answer.passages
-            ],
-            "tools": _tools(turn.answer),
-        }
-
-    def _passage(self, passage: Any) -> tuple[str, str]:
-        """Label and anchor of a passage; its text is collected once."""
-        label = passage.source or passage.id
-        return label, self.passages.setdefault((label, passage.text), f"p{len(self.passages) + 1}")
-
-
-def _worst_first(summary: Summary) -> Callable[[str], tuple[int, float]]:
-    """A key to sort conversations by: the gravest of their red turns, then their score."""
+    scores, ids = context.summary.scores, context.results.conversations.ids
+    # The gravest first.
     ranks: dict[str, int] = {}
-    for red in summary.red.answers:
-        rank = RANK[worst_severity(red.marks)]
-        ranks[red.conversation] = min(rank, ranks.get(red.conversation, rank))
-    scores = summary.scores.by_conversation
-    return lambda id_: (ranks.get(id_, len(RANK)), scores.get(id_, 1.0))
+    for answer in context.summary.red.answers:
+        ranks.setdefault(answer.conversation, RANK[worst_severity(answer.marks)])
+    red = dict.fromkeys((*first, *ranks))
+    # Every 64th of the others, then those between: how many fit is known only when they are drawn.
+    others = [key for key in ids if key not in red]
+    order = [*red, *chain.from_iterable(others[start::64] for start in range(64))]
+    numbers = {key: number for number, key in enumerate(ids, 1)}
+    places = {case.case: at for at, case in enumerate(scores.cases, 1)}
+    talks, room = dict[str, Markup](), ROOM
+    for talk, by_turn in conversations_with_scores(context.results, order):
+        # One that has not begun is nothing to show.
+        if not (talk.turns or talk.ended):
+            continue
+        before = len(shelf)
+        page = drawn(
+            "conversation.html.j2",
+            report,
+            **conversation_values(context, talk, by_turn, shelf),
+            case=talk.case,
+            rows=context.summary.rows,
+            titles=context.titles,
+            anchor=tables.anchor(numbers[talk.id]),
+            place=places.get(talk.case.id, 0),
+            is_open=talk.id in ranks and len(ranks) <= OPEN_AT_MOST,
+            is_late=len(ids) > AT_ONCE,
+        )
+        texts = (safe_text(text) for _label, text in islice(shelf, before, None))
+        room -= sum(len(text.encode()) for text in (page, *texts))
+        if room < 0:
+            break
+        talks[talk.id] = Markup(page)  # noqa: S704 - drawn by our template
+    worst = sorted(talks, key=lambda id_: (ranks.get(id_, len(RANK)), scores.by_conversation.get(id_, 1.0)))
+    return {id_: talks[id_] for id_ in worst}
 
 
-def _reaction(context: ReportContext, reaction: Reaction | None) -> tuple[Text, ...]:
-    """What the customer made of the answer before, where anybody said it."""
-    if reaction is None or reaction.got is None:
-        return ()
-    return (
-        context.titles("got", reaction.got),
-        tables.feeling_text(reaction.feeling),
-        *((cut(reaction.why),) if reaction.why else ()),
+def _part(context: ReportContext, talks: Mapping[str, Markup]) -> Text:
+    """That the page shows a part of the run; empty where it shows all."""
+    begun, red = context.results.conversations.select("begun").ids, context.summary.red
+    if all(id_ in talks for id_ in begun):
+        return ""
+    return _(
+        "The run is large: this page shows {n} of its {all} conversations, with the {red} "
+        "most serious of {of} answers to review. The figures cover all conversations; "
+        "exports such as --to xlsx hold every answer.",
+        n=len(talks),
+        all=len(begun),
+        red=sum(answer.conversation in talks for answer in red.answers),
+        of=red.count,
     )
-
-
-def _is_shown_whole(score: Score) -> bool:
-    """Whether a score stands with the whole conversation, and not with its last turn."""
-    return score.is_whole and score.state == "scored"
-
-
-def _whole(context: ReportContext, score: Score) -> dict[str, Any]:
-    """What a judge says of the whole conversation: its requests, and what went wrong between turns."""
-    listed = list[Text]()
-    for request in _findings(score, "requests"):
-        asked, state = cut(str(request.get("request", ""))), title("state", str(request.get("state")))
-        listed.append(_("{request} · {state}", request=asked, state=state))
-    for lapse in _findings(score, "lapses"):
-        what, at = cut(str(lapse.get("what") or "")), _("answer {n}", n=lapse.get("turn") or score.turn)
-        name = title("lapse", str(lapse.get("kind")))
-        listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=what))
-    for row in verdicts_on(score) if score.judge == EXPECTATIONS else ():
-        state, quote = title("outcome", row["state"]), safe_text(str(row.get("quote", "")).strip())
-        said = _("{sentence} · {state}", sentence=cut(row["sentence"]), state=state)
-        if row["turn"] and quote:
-            said = _("{said} (message {by}: “{quote}”)", said=said, by=row["turn"], quote=cut(quote))
-        listed.append(said)
-    share = f"{100 * (score.value or 0.0):.0f}"
-    resolved = _("{n} % met", n=share) if score.judge == EXPECTATIONS else _("{n} % resolved", n=share)
-    return {
-        "judge": score.judge,
-        "resolved": tables.grade_text(score) if score.judge == TOOLS else resolved,
-        "red": bool(red_marks(score.conversation, [score], context.summary.red.rules)),
-        "reason": cut(score.reason),
-        "listed": listed,
-    }
-
-
-def _grade(context: ReportContext, score: Score) -> dict[str, Any]:
-    """A grade with its reason, and the figures behind it that have a name: the turn judge's categories."""
-    return {
-        "judge": context.titles("judge", score.judge),
-        "grade": tables.grade_text(score),
-        "reason": cut(score.reason) or "–",
-        "figures": [
-            (context.titles("category", name), value)
-            for name, value in score.detail.items()
-            if isinstance(value, int | float) and name in TITLES["category"] and name != "overall"
-        ],
-        "steps": [cut(str(step)) for step in _listed(score, "steps")],
-    }
-
-
-def _unsupported(
-    score: Score | None, labels: Mapping[str, tuple[str, str]]
-) -> list[tuple[str, Text, tuple[str, str] | None]]:
-    """What `claims` called unsupported, contradictions first: verdict, words, and the passage."""
-    claims = [
-        (str(claim["verdict"]), cut(words), labels.get(str(claim.get("passage"))))
-        for claim in (_findings(score, "claims") if score else ())
-        if claim.get("verdict") in ("contradicted", "not_found")
-        and isinstance(words := claim.get("claim"), str)
-        and words.strip()
-    ]
-    return sorted(claims, key=lambda claim: claim[0])
-
-
-def _tools(answer: Answer) -> dict[str, Any] | None:
-    """The calls of tools of an answer: how many, the first of them, and how many more; None if none shows."""
-    if answer.tools is None:
-        return None
-    shown = [
-        (safe_text(call.name), _short(call.arguments), None if call.result is None else _short(call.result))
-        for call in answer.tools[:MOST_TOOLS]
-    ]
-    return {"n": len(answer.tools), "calls": shown, "more": len(answer.tools) - len(shown)}
-
-
-def _short(text: str) -> str:
-    text = safe_text(text)
-    return text if len(text) <= LONGEST_TOOL else f"{text[:LONGEST_TOOL]} …"
-
-
-def cut(text: str) -> Text:
-    """A text that fits on a page, with how much of it was left out."""
-    text, left = safe_text(text), len(text) - LONGEST
-    if left <= 0:
-        return text
-    more = _("… ({n} more characters are in the run file)", n=left)
-    return _("{text}{more}", text=text[:LONGEST], more=more)
-
-
-def _listed(score: Score, key: str) -> list[JsonValue]:
-    """The list under this key of what the judge said beside its grade; empty where there is none."""
-    value = score.detail.get(key)
-    return value if isinstance(value, list) else []
-
-
-def _findings(score: Score, key: str) -> list[dict[str, JsonValue]]:
-    """The findings of a score, as far as they have the expected shape."""
-    findings = _listed(score, key) if score.state == "scored" else []
-    return [entry for entry in findings if isinstance(entry, dict)]

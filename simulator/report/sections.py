@@ -42,6 +42,13 @@ from simulator.results.rows import RunTurns
 _REASONS_SHOWN, _PLACES_SHOWN = 20, 4
 # So many questions are named about which customers were left discontent.
 _QUESTIONS_FELT = 5
+# What is right, by the names of its rates.
+_EXPECTED = {
+    "answered_correctly": _("Can be answered"),
+    "refused_correctly": _("Cannot be answered"),
+    "handed_correctly": _("Handover required"),
+    "kept_correctly": _("Handover not wanted"),
+}
 
 
 def sections(results: Results, summary: Summary, added: Sequence[Section] = ()) -> tuple[Section, ...]:
@@ -158,44 +165,31 @@ def bot_usage_section(used: Mapping[str, Spending]) -> Section | None:
 def answerable_section(run: RunTurns) -> Section | None:
     """Whether the bot answers, declines and hands over where it should; None where no case asks for it.
 
-    Two tables of two rows: what the case says is right (`answerable`, `handover`) by what the bot did, as
-    the judge of turns says. An answer that asks back counts for neither side. Where that judge was not asked
-    there is no table, but why: also in brief.
+    A row for each thing that a case may call right (`answerable`, `handover`), by what the bot did, as the
+    judge of turns says. Where that judge was not asked there is no table, but why: also in brief.
     """
-    said, handed, blocks = answerability(run), handovers(run), list[Block]()
-    right, title = pgettext("a share", "Right"), _("Refused or not")
-    if said.marked > said.unjudged:
-        did, kinds = ("answered", "refused", "clarified"), ("answerable", "unanswerable")
-        can, cannot = ([said.counts[f"{what}_{kind}"] for what in did] for kind in kinds)
-        rows: list[list[Cell | Text | int]] = [
-            [_("Can be answered"), *can, _right(can[0], sum(can[:2]))],
-            [_("Cannot be answered"), *cannot, _right(cannot[1], sum(cannot[:2]))],
-        ]
+    places, rows, blocks = (
+        (answerability(run), handovers(run)),
+        list[list[Cell | Text | int]](),
+        list[Block](),
+    )
+    for counted in places:
+        for name, (right, wrong) in counted.rates.items():
+            hits, misses = counted.counts[right], counted.counts[wrong]
+            if hits or misses:
+                rows.append([_EXPECTED[name], _right(hits, hits + misses)])
+    if rows:
+        columns = ("", pgettext("a share", "Right"))
         note = _(
-            "Each conversation counts once, by what the bot said to the first question. Not "
-            "counted, without an answer or a question that says what is right: {n}.",
-            n=said.counts["not_answered"] + said.counts["unmarked"],
+            "Each conversation counts once: answers and refusals by what the bot said to the first question,"
+            " handovers anywhere. Only asking back is neither right nor wrong."
         )
-        columns = ("", _("Did not refuse"), _("Declined"), _("Asked back"), right)
         blocks += [Table.of("answers", columns, rows), Line(note, "soft")]
-    if handed.marked > handed.unjudged:
-        wanted, unwanted = (
-            [handed.counts[f"{what}_{kind}"] for what in ("handed", "kept")]
-            for kind in ("required", "forbidden")
-        )
-        both: list[list[Cell | Text | int]] = [
-            [_("Handover required"), *wanted, _right(wanted[0], sum(wanted))],
-            [_("Handover not wanted"), *unwanted, _right(unwanted[1], sum(unwanted))],
-        ]
-        note = _("Counted by whether a person took over anywhere in the conversation.")
-        heads = ("", pgettext("a column", "Handed over"), _("Kept"), right)
-        blocks += [
-            Table.of("handovers", heads, both, pgettext("a title", "Handed over")),
-            Line(note, "soft"),
-        ]
-    if why := unjudged_reason(max(said.unjudged, handed.unjudged), run):
-        return Section("answerability", title, (*blocks, Line(why, "alarm")), views=EVERYWHERE | BRIEF)
-    return Section("answerability", title, tuple(blocks)) if blocks else None
+    views, title = EVERYWHERE, _("Refused or not")
+    if why := unjudged_reason(max(counted.unjudged for counted in places), run):
+        blocks.append(Line(why, "alarm"))
+        views |= BRIEF
+    return Section("answerability", title, tuple(blocks), views=views) if blocks else None
 
 
 def _right(right: int, of: int) -> Cell:

@@ -264,7 +264,7 @@ def _means(context: ReportContext) -> Iterator[SheetRow]:
     """The score, what needs review, and the means of judges and customers."""
     summary, titles, limit = context.summary, context.titles, context.summary.red.rules.overall
     figure = partial(_figure, context)
-    if notice := trial_notice(summary, rows=summary.rows):
+    if notice := trial_notice(summary):
         yield figure("standin", _("Played by simple versions (no AI)"), SheetCell("–", mark="warn"), notice)
     basis = [_held(summary.scores.graded, summary.planned)]
     if interval := interval_text(context):

@@ -145,8 +145,10 @@ def expected_of(by_turn: Mapping[int, Mapping[str, Score]]) -> list[dict[str, An
 
 def verdicts_on(score: Score) -> list[dict[str, Any]]:
     """The sentences in a score of the judge of what is expected, each with its verdict."""
-    is_whole = all(key in row for row in _rows(score, EXPECTATIONS) for key in ("sentence", "state", "turn"))
-    return [row for row in _rows(score, EXPECTATIONS) if row["state"] in OUTCOMES] if is_whole else []
+    is_whole = all(
+        key in row for row in detail_rows(score, EXPECTATIONS) for key in ("sentence", "state", "turn")
+    )
+    return [row for row in detail_rows(score, EXPECTATIONS) if row["state"] in OUTCOMES] if is_whole else []
 
 
 class TurnLapse(NamedTuple):
@@ -168,7 +170,7 @@ def lapses_of(score: Score) -> list[TurnLapse]:
     return [
         TurnLapse(kind, turn_of_row(row, score.turn), str(row["what"]))
         for kind in LAPSES
-        for row in _rows(score, "lapses")
+        for row in detail_rows(score, "lapses")
         if row.get("kind") == kind and "what" in row
     ]
 
@@ -330,7 +332,7 @@ def _unsettled_turn(whole: Score) -> int:
     """
     asked = [
         (_UNSETTLED.index(row["state"]), -weight if isinstance(weight, int) else 0, turn)
-        for row in _rows(whole, "requests")
+        for row in detail_rows(whole, "requests")
         if row.get("state") in _UNSETTLED
         for weight, turn in [(row.get("weight"), row.get("turn"))]
         if isinstance(turn, int)
@@ -344,7 +346,7 @@ def turn_of_row(row: Mapping[str, Any], last: int) -> int:
     return turn if isinstance(turn, int) and 0 < turn <= last else last
 
 
-def _rows(score: Score, key: str) -> list[dict[str, Any]]:
+def detail_rows(score: Score, key: str) -> list[dict[str, Any]]:
     """The items of a list in the detail; a judge of the user's own may keep something else there."""
     rows: Any = score.detail.get(key)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
@@ -470,7 +472,7 @@ def rule_rows(score: Score) -> list[dict[str, Any]]:
     """The verdicts in a score; a judge of the user's own with that name may keep something else there."""
     return [
         row
-        for row in _rows(score, "rules")
+        for row in detail_rows(score, "rules")
         if row.keys() >= {"rule", "quote"}
         and row.get("verdict") in RULE_VERDICTS
         and row.get("severity") in RANK

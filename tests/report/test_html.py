@@ -221,13 +221,10 @@ def with_tools(tools: tuple[ToolCall, ...] | None) -> Results:
 
 
 def test_the_tools_that_a_bot_called_stand_below_its_answer() -> None:
-    """With what they were given and gave back, as mere text; many and long ones are cut."""
+    """With what they were given and gave back, as mere text."""
     call = ToolCall(name=f"refund{XSS}", arguments=f"{{{XSS}}}", result=XSS)
-    page = rendered(with_tools((call, *[ToolCall(name="tick", arguments="9" * 5_000)] * 40)))
 
-    assert "呼び出したツール：41" in page
-    assert "ほか11件" in page
-    assert "9" * 601 not in page
+    assert "呼び出したツール：2" in rendered(with_tools((call, ToolCall(name="tick"))))
     assert (
         Page(rendered(with_tools((ToolCall(name="x", arguments="x", result="x"),)))).tags
         == Page(rendered(with_tools((call.model_copy(update={"name": "refund"}),)))).tags
