@@ -149,7 +149,10 @@ def _about_score(compared: RunComparison, titles: Titles) -> Message:
             run=compared.ids[0],
             name=compared.primary,
         )
-    change, word = change_text(compared.change), _VERDICTS[_verdict_key(row)][0]
+    change, key = change_text(compared.change), _verdict_key(row)
+    word = _VERDICTS[key][0]
+    if key == "equal":
+        return _("{change}: {verdict}.", change=change, verdict=word)
     if row.verdict == "not_enough":
         return _(
             "{change}: {verdict}. A verdict takes at least {least} questions; both runs have {n}.",

@@ -19,7 +19,7 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, listed
 from simulator.results.article_changes import ArticleChange, ChangeKind
-from simulator.results.update import AffectedQuestion, Fate, Fault, ReferenceFault, Update
+from simulator.results.update import AffectedQuestion, Fate, ReferenceFault, Update
 
 # So many of a kind are quoted: in brief, and elsewhere; so many articles are in the table.
 _BRIEFLY, _QUOTED, _ARTICLES = 3, 10, 40
@@ -30,20 +30,13 @@ _KINDS: Mapping[ChangeKind, Message] = {
     "added": _("added"),
     "renamed": _("renamed or moved"),
     "split": _("split"),
-    "reworded": _("only reworded"),
+    "reworded": _("reworded, no figure changed"),
 }
 _FATES: Mapping[Fate, tuple[Message, Tone]] = {
     "stale": (_("Stale: still what the article said before ({n})"), "alarm"),
     "withdrawn": (_("Withdrawn articles that are still quoted ({n})"), "alarm"),
-    "strayed": (_("Changed, although nothing that they need or retrieved was ({n})"), "strong"),
-    "moved": (_("Moved as they should ({n})"), "good"),
-}
-_FAULTS: Mapping[Fault, Message] = {
-    "fact": _("it has what the article said before"),
-    "sum": _("it was worked out with what the article said before"),
-    "denied": _("its yes became a no, or its no a yes"),
-    "withdrawn": _("the article that it needs was withdrawn"),
-    "answerable": _("it is marked as unanswerable, and a new article answers it"),
+    "strayed": (_("Changed, although none of their articles did ({n})"), "strong"),
+    "moved": (_("Changed as the articles did ({n})"), "good"),
 }
 
 
@@ -78,7 +71,7 @@ def update_sections(update: Update | None) -> Iterator[Section]:
     yield Section("update", title, (*blocks, *((table,) if table.rows else ())))
     yield Section("update", title, tuple(blocks), views=BRIEF)
     if update.references:
-        name = _("Fix the reference: of before the update, counts on neither side ({n})")
+        name = _("Reference answers to fix: of before the update, so not compared ({n})")
         yield from _listed("references", name, [_reference(fault) for fault in update.references])
     for fate, (name, tone) in _FATES.items():
         if questions := update.of(fate):
@@ -119,32 +112,31 @@ def _notes(update: Update) -> Iterator[Text]:
             for id_, now in update.unknown.items()
         ]
         yield _(
-            "Questions name articles that are not there any more: {articles}. Correct their column passages.",
+            "Questions name articles that do not exist: {articles}. Correct their column passages.",
             articles=listed(names, 5),
         )
 
 
 def _reference(fault: ReferenceFault) -> Item:
-    text = _("{question} ({case}): {why}", question=fault.question, case=fault.case, why=_FAULTS[fault.fault])
-    facts = [Fact(_("Reference answer"), fault.reference)] if fault.reference else []
-    return Item(text, (*facts, *_sentences(fault, is_gone=fault.fault == "withdrawn")))
+    right = _("(marked as unanswerable)") if fault.fault == "answerable" else fault.reference
+    return Item(_name(fault), (Fact(_("Reference answer"), right), *_sentences(fault)))
 
 
 def _item(question: AffectedQuestion, tone: Tone) -> Item:
+    name, answer = _name(question), question.answer
     if question.fate == "strayed":
-        text = _("{question} ({case})", question=question.question, case=question.case)
-        return Item(text, (Fact(_("Before"), question.before), Fact(_("Now"), question.answer)), tone)
-    how = _("certain") if question.certain else _("likely")
-    if question.fate == "moved":
-        text = _("{question} ({case})", question=question.question, case=question.case)
-    else:
-        text = _("{question} ({case}): {how}", question=question.question, case=question.case, how=how)
-    is_gone = question.fate == "withdrawn"
-    return Item(text, (Fact(_("Answer"), question.answer), *_sentences(question, is_gone=is_gone)), tone)
+        return Item(name, (Fact(_("Before"), question.before), Fact(_("Now"), answer)), tone)
+    if question.fate != "moved":
+        name = _("{name}: {value}", name=name, value=_("certain") if question.certain else _("likely"))
+    return Item(name, (Fact(_("Answer"), answer), *_sentences(question)), tone)
 
 
-def _sentences(about: AffectedQuestion | ReferenceFault, *, is_gone: bool) -> Iterator[Fact]:
+def _name(about: AffectedQuestion | ReferenceFault) -> Message:
+    return _("{question} ({case})", question=about.question, case=about.case)
+
+
+def _sentences(about: AffectedQuestion | ReferenceFault) -> Iterator[Fact]:
     """What the article said before, and what it says now."""
     if about.old:
         yield Fact(_("Article before"), about.old)
-    yield Fact(_("Article now"), about.new or (_("(withdrawn)") if is_gone else _("(no longer says so)")))
+    yield Fact(_("Article now"), about.new or _("(no longer says so)"))

@@ -1,20 +1,19 @@
 """What became of a bot's articles from one run to a later one, and which facts differ.
 
-Articles are followed by their ids, then by their content, so that one that was renamed, moved or split is not
-taken for one that is gone:
+Articles are followed by their ids, then by their sentences, so that one that was renamed, moved or split is
+not taken for one that is gone:
 
     same id, same text                                    not named
     same id, other text, a fact differs                   changed
     same id, other text, no fact differs                  reworded
-    gone; another has most of its text                    renamed
-    gone, or shorter; several others have its text        split
-    gone; nothing has its text                            withdrawn
-    new; none of the earlier ones has its text            added
+    gone; another has most of its sentences               renamed
+    gone, or shorter; several others have them            split
+    gone; nothing has them                                withdrawn
+    new; none of the earlier ones has its sentences       added
 
 Facts are figures, dates and times (text/figures.py), small counts ("3 times"), addresses of pages and
-mailboxes, names, and whether a sentence denies something. Names are what stands between 「」, what ends like
-a desk, a shop or a product, and English words with a capital. Of two articles sentences are paired that are
-alike, and what differs within a pair is what was changed:
+mailboxes, and whether a sentence denies something. Of two articles sentences are paired that are alike, and
+what differs within a pair is what was changed:
 
     "The plan costs 1,100 yen." / "The plan costs 1,300 yen."     gone 1100円, came 1300円
     "You can cancel online."    / "You cannot cancel online."     denied now
@@ -22,10 +21,10 @@ alike, and what differs within a pair is what was changed:
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from typing import Literal, NamedTuple
 
@@ -35,38 +34,22 @@ from simulator.text.segments import normalise, sentences, tokens
 
 ChangeKind = Literal["changed", "reworded", "renamed", "split", "withdrawn", "added"]
 # Sentences that are less alike than this are not one sentence in two wordings.
-_ALIKE, _NEARLY_EQUAL = 0.5, 0.7
+ALIKE, _NEARLY_EQUAL = 0.5, 0.7
 # An article goes on in another that has at least this share of its text.
 _SAME_TEXT = 0.5
-# Runs of so many characters show whether a text goes on elsewhere.
-_SHINGLE = 6
-# Shorter sentences stand in many texts.
+# Shorter sentences stand in many texts; in characters as they are compared.
 TELLING = 8
 _ADDRESS = re.compile(r"https?://[^\s「」、。<>()]+|www\.[^\s「」、。<>()]+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_CAPITAL = re.compile(r"(?<=[^.!?:\s] )(?:[A-Z][\w'-]+(?: [A-Z][\w'-]+)*)")
+# A single digit with what it counts; figures() reads what has a unit, or more digits.
+_COUNT = (
+    r"(?<![\d.,])\d(?![\d.,]) ?(?:(?![年月日時分円])[一-龥ァ-ヺー]{1,2}|つ"
+    r"|(?!(?:day|hour|month|year|week|minute|yen|dollar)s?\b)[a-z]{3,})"
+)
 _DAY = re.compile(r"^(?:\d{4}-)?\d\d-\d\d$")
 _DENIES = re.compile(
     r"ません|できな[いく]|出来な[いく]|[らかさたはがもい]な(?:い(?!か)|く(?!て))|不可|不要|かね(?:ます|る)|お断り|対象外|廃止|終了し"
     r"|\b(?:not|no|never|cannot|without|unable|unavailable|neither|nor)\b|n't\b"
 )
-
-
-@cache
-def _counts() -> re.Pattern[str]:
-    # As `_names` compiled where it is needed, for that takes milliseconds and few commands ask for it.
-    return re.compile(
-        r"(?<![\d.,])\d(?![\d.,]) ?"
-        r"(?:(?![年月日時分円])[一-龥ァ-ヺー]{1,2}|つ|(?!(?:day|hour|month|year|week|minute|yen|dollar)s?\b)[a-z]{3,})"
-    )
-
-
-@cache
-def _names() -> re.Pattern[str]:
-    return re.compile(
-        r"[「『“]([^「」『』“”]{1,30})[」』”]"
-        r"|([一-龥ァ-ヺーa-zA-Z0-9]{1,12}(?:部|課|係|支店|本店|店|センター|窓口|デスク|銀行|駅|カード|プラン|アプリ))"
-        r"|([一-龥ァ-ヺー]{1,8})(?=さん|様|氏)"
-    )
 
 
 class FactChange(NamedTuple):
@@ -108,22 +91,17 @@ def facts_of(text: str) -> frozenset[str]:
     """The facts of a text, each in one spelling."""
     plain = normalise(text)
     addresses = {address.rstrip(".,/") for address in _ADDRESS.findall(plain)}
-    counts = {match.replace(" ", "") for match in _counts().findall(_ADDRESS.sub(" ", plain))}
-    names = {next(filter(None, groups)).lower() for groups in _names().findall(text)}
-    names |= {name.lower() for name in _CAPITAL.findall(text)}
-    return frozenset({figure.value for figure in figures(text)} | addresses | counts | names)
+    counts = {match.replace(" ", "") for match in re.findall(_COUNT, _ADDRESS.sub(" ", plain))}
+    return frozenset({figure.value for figure in figures(text)} | addresses | counts)
 
 
 def has_fact(text: str, facts: Iterable[str]) -> bool:
     """Whether a text states one of these facts; a date without its year is the same date."""
-    stated, plain = facts_of(text), plain_text(text)
+    stated = facts_of(text)
+    days = tuple(filter(_DAY.search, stated))
     return any(
         fact in stated
-        or (
-            bool(_DAY.search(fact))
-            and any(fact.endswith(s) or s.endswith(fact) for s in stated if _DAY.search(s))
-        )
-        or (not fact[:1].isdigit() and plain_text(fact) in plain)
+        or (_DAY.search(fact) and any(fact.endswith(day) or day.endswith(fact) for day in days))
         for fact in facts
     )
 
@@ -176,7 +154,7 @@ def _change(article: StoredArticle, now: Sequence[StoredArticle]) -> ArticleChan
 
 def _stated(text: str, *, came: bool) -> tuple[FactChange, ...]:
     """The sentences of an article that only came, or went, as a whole."""
-    telling = (s for s in dict.fromkeys(sentences(text)) if len(plain_text(s)) >= TELLING)
+    telling = filter(_is_telling, dict.fromkeys(sentences(text)))
     return tuple(
         FactChange("", sentence, came=facts_of(sentence))
         if came
@@ -194,42 +172,32 @@ def _followers(
     edited = [id_ for id_ in earlier if id_ in later and earlier[id_].digest != later[id_].digest]
     if not lost and not (fresh and edited):
         return {}
-    before, after = (
-        {id_: _shingles(article.text) for id_, article in side.items()} for side in (earlier, later)
-    )
-    # What several articles of a desk have, as phrases and tables, hardly tells which of them it is.
-    often, often_now = (Counter(chain.from_iterable(side.values())) for side in (before, after))
-
-    def share(text: frozenset[str], other: frozenset[str]) -> float:
-        weights = {shingle: 1 / max(often[shingle], often_now[shingle]) for shingle in text}
-        return sum(weights[shingle] for shingle in text & other) / (sum(weights.values()) or 1)
-
-    def best(text: frozenset[str], places: Mapping[str, frozenset[str]]) -> str:
-        shares = {id_: share(text, place) for id_, place in places.items()}
-        nearest = max(shares, key=lambda id_: shares[id_], default="")
-        return nearest if shares.get(nearest, 0.0) >= _SAME_TEXT else ""
-
+    before, after = _by_sentences(earlier), _by_sentences(later)
     # A new article is a part of the earlier one that most of its text comes from.
-    parts = dict[str, list[str]]()
+    parts: dict[str, list[str]] = defaultdict(list)
     for id_ in fresh:
-        parts.setdefault(best(after[id_], {other: before[other] for other in (*lost, *edited)}), []).append(
-            id_
-        )
+        parts[_best(after[id_], {other: before[other] for other in (*lost, *edited)})].append(id_)
     places = {id_: after[id_] for id_ in fresh} | {id_: after[id_] - before[id_] for id_ in edited}
-    follows = {id_: tuple(parts.get(id_, ())) for id_ in (*lost, *edited)}
+    follows = {id_: tuple(parts[id_]) for id_ in (*lost, *edited)}
     for id_ in lost:
         # One has most of it: it was renamed, or taken in.
-        if len(follows[id_]) < 2 and (place := best(before[id_], places)):
+        if len(follows[id_]) < 2 and (place := _best(before[id_], places)):
             follows[id_] = (place,)
     return follows
 
 
-@lru_cache(maxsize=1024)
-def _shingles(text: str) -> frozenset[str]:
-    plain = plain_text(text)
-    if not plain:
-        return frozenset()
-    return frozenset(plain[at : at + _SHINGLE] for at in range(max(1, len(plain) - _SHINGLE + 1)))
+def _by_sentences(articles: Mapping[str, StoredArticle]) -> Mapping[str, frozenset[str]]:
+    """The sentences of each article that no other one has: phrases of a desk do not tell which it is."""
+    texts = {id_: frozenset(map(plain_text, sentences(a.text))) for id_, a in articles.items()}
+    often = Counter(chain.from_iterable(texts.values()))
+    return {id_: frozenset(s for s in text if often[s] == 1) for id_, text in texts.items()}
+
+
+def _best(text: frozenset[str], places: Mapping[str, frozenset[str]]) -> str:
+    """The id of the place that has most of a text, by characters; empty where none has half of it."""
+    most = {id_: sum(map(len, text & place)) for id_, place in places.items()}
+    best = max(most, key=lambda id_: most[id_], default="")
+    return best if text and most.get(best, 0) >= _SAME_TEXT * sum(map(len, text)) else ""
 
 
 def fact_changes(old: str, new: str) -> Iterator[FactChange]:
@@ -239,52 +207,37 @@ def fact_changes(old: str, new: str) -> Iterator[FactChange]:
     came = [sentence for plain, sentence in after.items() if plain not in before]
     pairs = _pairs(went, came)
     for sentence, other in pairs.items():
-        yield from _differences(sentence, other)
+        gone, fresh = facts_of(sentence) - facts_of(other), facts_of(other) - facts_of(sentence)
+        nearly = similarity(sentence, other) >= _NEARLY_EQUAL
+        denied = nearly and denies(sentence) != denies(other)
+        if gone or fresh or denied:
+            yield FactChange(sentence, other, gone, fresh, denied)
     went = [sentence for sentence in went if sentence not in pairs]
     came = [sentence for sentence in came if sentence not in pairs.values()]
     # Where sentences went and others came, they may say the same: then only facts tell.
-    rewritten = bool(went and came)
-
-    def telling(sentence: str, other: str) -> frozenset[str] | None:
-        """The facts that the other text lacks; None where the sentence tells nothing."""
-        facts = frozenset(filter(_is_exact, facts_of(sentence) - facts_of(other)))
-        says_nothing = not facts and (rewritten or len(plain_text(sentence)) < TELLING)
-        return None if says_nothing else facts
-
     for sentence in went:
-        if (gone := telling(sentence, new)) is not None:
+        gone = facts_of(sentence) - facts_of(new)
+        if gone or (not came and _is_telling(sentence)):
             yield FactChange(sentence, "", gone=gone)
     for sentence in came:
-        if (fresh := telling(sentence, old)) is not None:
+        fresh = facts_of(sentence) - facts_of(old)
+        if fresh or (not went and _is_telling(sentence)):
             yield FactChange("", sentence, came=fresh)
 
 
-def _is_exact(fact: str) -> bool:
-    """Whether a fact is a figure or an address: a name may be left out in another wording."""
-    return fact[:1].isdigit() or "@" in fact or "." in fact
-
-
-def _differences(old: str, new: str) -> Iterator[FactChange]:
-    alike = _similarity(old, new)
-    before, after = facts_of(old), facts_of(new)
-    gone, came = before - after, after - before
-    denied = alike >= _NEARLY_EQUAL and denies(old) != denies(new)
-    # A name that only one of the two has may be another wording; what replaced it is another name.
-    if not (gone and came):
-        gone, came = (frozenset(filter(_is_exact, side)) for side in (gone, came))
-    if gone or came or denied:
-        yield FactChange(old=old, new=new, gone=gone, came=came, denied=denied)
+def _is_telling(sentence: str) -> bool:
+    return len(plain_text(sentence)) >= TELLING
 
 
 def _pairs(went: Sequence[str], came: Sequence[str]) -> dict[str, str]:
     """The sentences that are one in two wordings, the most alike first, each once."""
     scores = sorted(
-        ((_similarity(old, new), at, to) for at, old in enumerate(went) for to, new in enumerate(came)),
+        ((similarity(old, new), at, to) for at, old in enumerate(went) for to, new in enumerate(came)),
         key=lambda item: (-item[0], item[1], item[2]),
     )
     pairs, left, right = dict[str, str](), set[int](), set[int]()
     for score, at, to in scores:
-        if score >= _ALIKE and at not in left and to not in right:
+        if score >= ALIKE and at not in left and to not in right:
             pairs[went[at]] = came[to]
             left.add(at)
             right.add(to)
@@ -292,5 +245,6 @@ def _pairs(went: Sequence[str], came: Sequence[str]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=16384)
-def _similarity(old: str, new: str) -> float:
+def similarity(old: str, new: str) -> float:
+    """How much of two sentences is the same, word by word: 0 to 1."""
     return SequenceMatcher(None, tokens(old), tokens(new), autojunk=False).ratio()

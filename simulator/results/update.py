@@ -11,26 +11,28 @@ index, of which only the retrieved passages are seen. So the two may differ, and
     reference has the old fact: it is of before the update                   to be fixed, counts on no side
     every retrieved text of a changed article is the old one                 the index was not rebuilt
 
-Ids and texts prove, words do not: an answer is stale for certain where a passage with the old sentence was
-retrieved for it, else likely. Where a model judged the later answer by a reference that has the new fact, and
-did not mark it, the answer is not stale, whatever its words. An old figure may still be right elsewhere: it
-is the old fact only where question and answer are nearer to the old sentence than to any that is there now.
+Ids and texts prove. An answer is held against the articles that its case names, or, where it names none,
+those that were retrieved; of others only against an old sentence that was retrieved and repeated. It has the
+old fact where it repeats the sentence, states a figure that the articles have nowhere any more, or says yes
+where they say no now. It is stale for certain where a passage with the old sentence was retrieved for it,
+else likely. Where a model judged the later answer by a reference that has the new fact, and did not mark it,
+it is not stale, whatever its words.
 
 `_Desk` says what a text has of the articles before and after, `_Question` what became of one question.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property, lru_cache
-from itertools import chain, pairwise, product
+from functools import cached_property
+from itertools import chain, product
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import excerpt
 from simulator.core.messages import Message, _
 from simulator.core.types import Case, Conversation, Passage, Response, Results, StoredArticle, Turn
 from simulator.results.article_changes import (
+    ALIKE,
     TELLING,
     ArticleChange,
     FactChange,
@@ -39,23 +41,22 @@ from simulator.results.article_changes import (
     facts_of,
     has_fact,
     plain_text,
+    similarity,
 )
 from simulator.results.articles import names_of
 from simulator.results.figures import Summary
 from simulator.results.rows import GradedTurn, Key
 from simulator.text.figures import figures
-from simulator.text.overlap import content
-from simulator.text.segments import CJK, normalise, sentences
+from simulator.text.segments import normalise, sentences
 
 Fate = Literal["moved", "stale", "withdrawn", "strayed"]
-# Why a reference is to be fixed: it has the old fact, a sum or another multiple of it, a yes that became a
-# no; its article is gone; the case is marked as unanswerable, and a new article answers it.
-Fault = Literal["fact", "sum", "denied", "withdrawn", "answerable"]
+# Why a reference is to be fixed: it has an old fact, or one worked out with it; its article is gone; the case
+# is marked as unanswerable, and a new article answers it.
+Fault = Literal["fact", "withdrawn", "answerable"]
 # A sentence that is copied whole, in characters.
 _COPIED = 12
 # Two folders of which less than this share goes on are not one desk before and after.
 _SAME_DESK = 0.2
-_CJK = re.compile(f"[{CJK}]")
 _TIMES = (*range(2, 13), 24, 36)
 _YES, _NO = ("はい", "yes"), ("いいえ", "no,", "no.", "no ")
 _ANSWERED: frozenset[Response | None] = frozenset({"answered", "partly"})
@@ -210,7 +211,7 @@ class _Evidence(NamedTuple):
 
 
 class _Desk:
-    """The articles before and after, by what passages, answers and references are held against.
+    """The articles before and after, by what passages and texts are held against.
 
     A change is known by its place in `changes`.
     """
@@ -221,7 +222,7 @@ class _Desk:
         before: Sequence[StoredArticle],
         after: Sequence[StoredArticle],
     ) -> None:
-        self.changes, self.before, self.after = changes, before, after
+        self.changes = changes
         self.texts = {article.id: article.text for article in before}
         self.there = {article.id: article.text for article in after}
         whole, whole_now = ("\n".join(map(plain_text, t.values())) for t in (self.texts, self.there))
@@ -234,9 +235,9 @@ class _Desk:
                 self._named[id_].add(at)
         self._evidence: dict[tuple[str, str, str], _Evidence] = {}
 
-    def of_id(self, id_: str, source: str = "") -> set[int]:
-        """The changes of the article that is called so."""
-        return {at for name in names_of(id_, source or id_) for at in self._named.get(name, ())}
+    def of_id(self, id_: str) -> set[int]:
+        """The changes of the article that a case calls so."""
+        return {at for name in names_of(id_, id_) for at in self._named.get(name, ())}
 
     def of_passage(self, passage: Passage) -> _Evidence:
         """What a retrieved passage shows."""
@@ -257,108 +258,22 @@ class _Desk:
         """The changes that the passages of a turn are about."""
         return {at for passage in turn.answer.passages for at in self.of_passage(passage).about}
 
-    def contradicts(self, at: int, fact: FactChange, text: str, case: Case, before: str = "") -> Fault | None:
-        """How a text has the old fact of a change, and not the new one; `before` is what was said before.
-
-        What was worked out with the old fact is looked for where the case names the article.
-        """
-        change = self.changes[at]
-        fault: Fault | None = None
-        if fact.old and self.says_old(change, fact, text, case):
-            fault = "denied" if fact.denied else "fact"
-        elif change.ids & _names(case):
-            needed = (self.texts.get(name, "") for name in _names(case))
-            amount = _worked_out(fact, text, needed, self._amounts)
-            fault = "sum" if amount and amount not in facts_of(text) else None
-        return None if fault is None or self.came(fact, before, text, case) else fault
-
-    def came(self, fact: FactChange, before: str, text: str, case: Case) -> bool:
-        """Whether a text says what the article says since; a figure that was said `before` is another one."""
-        return self.says_new(fact, text, case) and not (before and self.says_new(fact, before, case))
-
-    def says_old(self, change: ArticleChange, fact: FactChange, text: str, case: Case) -> bool:
-        """Whether a text says what the article said before, of that and of nothing else."""
-        if _is_copied(fact.old, text):
-            return self._is_of(change, fact.old, case)
-        if fact.denied and not fact.gone:
-            return self._denial(fact, text, case) is denies(fact.old)
-        old = _about(f"{change.title} {fact.old}")
-        for sentence in sentences(text):
-            stated = [gone for gone in fact.gone if has_fact(sentence, (gone,))]
-            if stated:
-                context = _about(f"{case.question} {sentence}")
-                rivals = (_alike(context, about) for gone in stated for about in self._current.get(gone, ()))
-                if _alike(context, old) > max(rivals, default=0.0):
-                    return True
-        return False
-
-    def says_new(self, fact: FactChange, text: str, case: Case) -> bool:
-        """Whether a text says what the article says now."""
-        if _is_copied(fact.new, text):
-            return True
-        if fact.denied and not fact.came:
-            return self._denial(fact, text, case) is denies(fact.new)
-        return has_fact(text, fact.came)
-
-    def _is_of(self, change: ArticleChange, sentence: str, case: Case) -> bool:
-        """Whether a case is about a changed article, and not about one that has this old sentence still.
-
-        The articles that the case names decide; of a case that names none of them, their titles.
-        """
-        standing = self._standing.get(plain_text(sentence), {})
-        named = _names(case)
-        if named & (change.ids | standing.keys()):
-            return not named & standing.keys()
-        context = _about(f"{case.question} {sentence}")
-        of_change, *others = (
-            _alike(context, _about(f"{title} {sentence}")) for title in (change.title, *standing.values())
-        )
-        return all(of_change > other for other in others)
-
-    def _denial(self, fact: FactChange, text: str, case: Case) -> bool | None:
-        """Whether a text denies what a sentence is about; None where another sentence is nearer to it."""
-        about = max(_about(fact.old), _about(fact.new), key=len)
-        nearest = max(sentences(text), key=lambda sentence: _alike(_about(sentence), about), default="")
-        context = _about(f"{case.question} {nearest}")
-        if len(context & about) < 0.5 * len(about):
-            return None
-        likeness = max(_alike(context, _about(sentence)) for sentence in (fact.old, fact.new))
-        if any(_alike(context, other) > likeness for plain, other in self._sentences if plain != fact.new):
-            return None
-        plain = normalise(text).strip()
-        return False if plain.startswith(_YES) else True if plain.startswith(_NO) else denies(nearest)
+    def having(self, sentence: str) -> set[str]:
+        """The ids of the articles that have a sentence now."""
+        return self._standing.get(plain_text(sentence), set())
 
     @cached_property
-    def _sentences(self) -> list[tuple[str, frozenset[str]]]:
-        """What each sentence that is there now is about."""
-        return [(s, _about(s)) for article in self.after for s in sentences(article.text)]
-
-    @cached_property
-    def _current(self) -> Mapping[str, list[frozenset[str]]]:
-        """What sentences that are there now are about, by the facts that they share with old sentences."""
-        gone = frozenset(f for change in self.changes for fact in change.facts for f in fact.gone)
-        current: dict[str, list[frozenset[str]]] = defaultdict(list)
-        for article in self.after:
-            for sentence in sentences(article.text):
-                if shared := facts_of(sentence) & gone:
-                    about = _about(f"{article.title} {sentence}")
-                    for fact in shared:
-                        current[fact].append(about)
-        return current
-
-    @cached_property
-    def _standing(self) -> Mapping[str, Mapping[str, str]]:
-        """The articles that have a sentence now, by its plain text: their titles by their ids."""
-        standing: dict[str, dict[str, str]] = defaultdict(dict)
-        for article in self.after:
-            for sentence in sentences(article.text):
-                standing[plain_text(sentence)][article.id] = article.title
+    def _standing(self) -> Mapping[str, set[str]]:
+        standing: dict[str, set[str]] = defaultdict(set)
+        for id_, text in self.there.items():
+            for sentence in sentences(text):
+                standing[plain_text(sentence)].add(id_)
         return standing
 
     @cached_property
-    def _amounts(self) -> frozenset[str]:
+    def amounts(self) -> frozenset[str]:
         """The amounts that are written somewhere: these are not worked out."""
-        texts = (article.text for side in (self.before, self.after) for article in side)
+        texts = chain(self.texts.values(), self.there.values())
         return frozenset(f.value for text in texts for f in figures(text) if f.kind == "amount")
 
 
@@ -384,7 +299,8 @@ class _Both(NamedTuple):
 class _Question:
     """A question of both runs: what became of it, and whether its reference holds.
 
-    `named` are the changes of articles that its case names, `retrieved` those that came for it.
+    `named` are the changes of articles that its case names, `retrieved` those that came for it, and
+    `concerned` those that it is held against.
     """
 
     def __init__(
@@ -406,10 +322,70 @@ class _Question:
         ]
         self.named = {at for talk in talks for id_ in talk.case.passages for at in desk.of_id(id_)}
         self.retrieved = {at for talk in talks for turn in talk.turns for at in desk.of_turn(turn)}
+        self.concerned = self.named if self.case.passages else self.retrieved
         # Facts of named articles come first.
         places = sorted(self.named | self.retrieved, key=lambda at: at not in self.named)
         self.facts = [(at, fact) for at in places for fact in desk.changes[at].facts]
         self.fault = self._fault()
+
+    # --- what a text says ---
+
+    @cached_property
+    def _needed(self) -> set[str]:
+        """All that the articles which the case names may be called."""
+        return {name for id_ in self.case.passages for name in names_of(id_, id_)}
+
+    @cached_property
+    def _current(self) -> str:
+        """What the articles say now that the case needs, or, where none is there, those that came."""
+        ids = self._needed | {id_ for at in self.named for id_ in self.desk.changes[at].now}
+        if needed := [self.desk.there[id_] for id_ in ids if id_ in self.desk.there]:
+            return "\n".join(needed)
+        passages = (passage for both in self.answers for passage in both.turn.answer.passages)
+        return "\n".join(passage.text for passage in passages if not self.desk.of_passage(passage).old)
+
+    def says_old(self, at: int, fact: FactChange, text: str) -> bool:
+        """Whether a text says what an article said before, and what no article says now."""
+        if not fact.old:
+            return False
+        if _is_copied(fact.old, text):
+            return not self.desk.having(fact.old) & (self._needed or self.desk.there.keys())
+        if at not in self.concerned:
+            return False
+        if fact.denied and not fact.gone:
+            return self._denial(fact, text) is denies(fact.old)
+        return has_fact(text, fact.gone - facts_of(self._current))
+
+    def says_new(self, fact: FactChange, text: str) -> bool:
+        """Whether a text says what an article says now."""
+        if _is_copied(fact.new, text):
+            return True
+        if fact.denied and not fact.came:
+            return self._denial(fact, text) is denies(fact.new)
+        return has_fact(text, fact.came)
+
+    def came(self, fact: FactChange, before: str, text: str) -> bool:
+        """Whether a text says what the article says since; a figure that was said `before` is another one."""
+        return self.says_new(fact, text) and not (before and self.says_new(fact, before))
+
+    def contradicts(self, at: int, fact: FactChange, text: str, before: str = "") -> bool:
+        """Whether a text has an old fact, or what was worked out with it, and not the new one."""
+        is_old = self.says_old(at, fact, text)
+        if not is_old and at in self.named:
+            needed = (self.desk.texts.get(name, "") for name in self._needed)
+            amount = _worked_out(fact, text, needed, self.desk.amounts)
+            is_old = amount is not None and amount not in facts_of(text)
+        return is_old and not self.came(fact, before, text)
+
+    def _denial(self, fact: FactChange, text: str) -> bool | None:
+        """Whether a text denies what a sentence says; None where neither it nor the question is about it."""
+        nearest = max(sentences(text), key=lambda sentence: similarity(fact.old, sentence), default="")
+        if max(similarity(fact.old, said) for said in (nearest, self.case.question)) < ALIKE:
+            return None
+        plain = normalise(text).strip()
+        return False if plain.startswith(_YES) else True if plain.startswith(_NO) else denies(nearest)
+
+    # --- what became of it ---
 
     @property
     def unknown(self) -> dict[str, tuple[str, ...]]:
@@ -442,31 +418,30 @@ class _Question:
                 for passage in both.turn.answer.passages
             )
             is_gone = self.desk.changes[at].kind == "withdrawn"
-            # Of what was not retrieved and not named, words alone prove nothing.
-            if certain or at in self.named or not is_gone:
+            # Words alone prove nothing of what the question does not need.
+            if certain or at in (self.named if is_gone else self.concerned):
                 yield self._question("withdrawn" if is_gone else "stale", both, at, fact, certain=certain)
 
     def _is_late(self, both: _Both, at: int, fact: FactChange) -> bool:
-        case, index = both.later.case, both.turn.index
-        if not self.desk.contradicts(at, fact, both.turn.answer.text, case, both.before):
+        if not self.contradicts(at, fact, both.turn.answer.text, both.before):
             return False
+        index = both.turn.index
         graded = self.after[both.later.id, index]
         is_judged = not self.trial and graded.value is not None and not graded.marks
-        right = case.references_at(index)
-        return not (is_judged and any(self.desk.says_new(fact, text, case) for text in right))
+        return not (is_judged and any(self.says_new(fact, text) for text in self.case.references_at(index)))
 
     def _moved(self) -> Iterator[AffectedQuestion]:
         """The answers that have the new fact now, in the place of the old one."""
         answers = (both for both in self.answers if both.is_comparable)
         for both, (at, fact) in product(answers, self.facts):
-            change, case = self.desk.changes[at], both.later.case
-            came = self.desk.came(fact, both.before, both.turn.answer.text, case)
-            said_old = bool(fact.old) and self.desk.says_old(change, fact, both.before, case)
+            change = self.desk.changes[at]
+            came = self.came(fact, both.before, both.turn.answer.text)
             # What could not be answered is answered from a new article.
             before, now = self._responses(both)
             is_answered = change.kind == "added" and before == "declined" and now in _ANSWERED
             is_new = came and is_answered and at in self.desk.of_turn(both.turn)
-            if is_new or (said_old and (came or change.kind == "withdrawn")):
+            gone = self.says_old(at, fact, both.before) and (came or change.kind == "withdrawn")
+            if is_new or gone:
                 yield self._question("moved", both, at, fact)
 
     def _strayed(self) -> Iterator[AffectedQuestion]:
@@ -506,8 +481,7 @@ class _Question:
         """What of the case is of before the update."""
         case = self.case
         said = [*(text for texts in case.references for text in texts), *case.expect]
-        # Named articles prove; of a case that names none those that were retrieved for it may.
-        for at in sorted(self.named or self.retrieved):
+        for at in sorted(self.concerned):
             change = self.desk.changes[at]
             if change.kind == "withdrawn":
                 needed = [id_ for id_ in case.passages if at not in self.desk.of_id(id_)]
@@ -515,8 +489,8 @@ class _Question:
                     return _reference("withdrawn", case, change, said[0] if said else "")
                 continue
             for fact, text in product(change.facts, said):
-                if fault := self.desk.contradicts(at, fact, text, case):
-                    return _reference(fault, case, change, text, fact)
+                if self.contradicts(at, fact, text):
+                    return _reference("fact", case, change, text, fact)
         return self._answerable() if case.answerable is False else None
 
     def _answerable(self) -> ReferenceFault | None:
@@ -527,7 +501,7 @@ class _Question:
             for at in sorted(self.desk.of_turn(both.turn)):
                 change = self.desk.changes[at]
                 for fact in change.facts if change.kind == "added" else ():
-                    if self.desk.says_new(fact, both.turn.answer.text, self.case):
+                    if self.says_new(fact, both.turn.answer.text):
                         return _reference("answerable", self.case, change, "", fact)
         return None
 
@@ -547,21 +521,6 @@ def _reference(
     )
 
 
-def _names(case: Case) -> set[str]:
-    """All that the articles which a case names may be called."""
-    return {name for id_ in case.passages for name in names_of(id_, id_)}
-
-
-@lru_cache(maxsize=16384)
-def _about(text: str) -> frozenset[str]:
-    """What a text is about, by which it is nearer to one sentence than to another.
-
-    Names in hiragana are no content elsewhere: of Japanese all pairs of characters count.
-    """
-    pairs = frozenset(map("".join, pairwise(plain_text(text)))) if _CJK.search(text) else frozenset[str]()
-    return content(text) | pairs
-
-
 def _is_copied(sentence: str, text: str) -> bool:
     plain = plain_text(sentence)
     return len(plain) >= _COPIED and plain in plain_text(text)
@@ -571,10 +530,6 @@ def _only(ids: Iterable[str], texts: Mapping[str, str], other: str) -> tuple[str
     """The sentences of articles, as they are compared, that the other folder has nowhere."""
     plain = (plain_text(sentence) for id_ in ids for sentence in sentences(texts.get(id_, "")))
     return tuple(sentence for sentence in plain if len(sentence) >= TELLING and sentence not in other)
-
-
-def _alike(first: frozenset[str], second: frozenset[str]) -> float:
-    return 2 * len(first & second) / (len(first) + len(second)) if first and second else 0.0
 
 
 def _worked_out(fact: FactChange, text: str, among: Iterable[str], written: Collection[str]) -> str | None:
