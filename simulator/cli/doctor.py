@@ -92,8 +92,7 @@ async def _try_judge(settings: Settings) -> int:
         for name in probed.failed:
             _print("NOT OK", _("probe"), _PASSED.format(name=name) if name in right else name)
         if probed.failed:
-            advice = _CRITERION if right & {*probed.failed} else _PROBED
-            sys.stdout.write(f"{localised(advice)}\n")
+            sys.stdout.write(f"{localised(_CRITERION)}\n")
     return ExitCode.MISSED if probed.failed else ExitCode.DONE
 
 
@@ -164,7 +163,6 @@ def _checks(context: RunContext, plan: Sequence[Conversation]) -> dict[Message, 
 # What variables are called of which only the name is shown.
 _CONCEALED = ("KEY", "_HEADERS", "_EXTRA")
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
-_PROBED = _("Name a stronger model with --judge-model, or make its criterion stricter (docs/judges.md).")
 _PASSED = _("{name} (a good answer did not pass)")
 _CRITERION = _("Name a stronger model with --judge-model, or change its criterion (docs/judges.md).")
 _BOT = _("bot")

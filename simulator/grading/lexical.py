@@ -226,17 +226,17 @@ def _when_first_said(context: GradingContext) -> GradingContext:
 
 
 class LexicalVerdict(NamedTuple):
-    """A grade: `raw` on `scale` (None: not graded), its reason, and the figures behind it."""
+    """A grade: `raw` on `scale` (None: not graded), its reason, and of `turn` what it is made of."""
 
     raw: float | None
     reason: str
-    detail: dict[str, JsonValue]
     scale: tuple[float, float] = (1, 5)
+    detail: dict[str, JsonValue] | None = None
 
 
 def without(counted: Counted, lacking: str) -> LexicalVerdict:
     """No grade, because a `reference`, a `claim` or all `evidence` are missing."""
-    return LexicalVerdict(None, counted.say(f"no_{lacking}", turn=str(counted.index)), {})
+    return LexicalVerdict(None, counted.say(f"no_{lacking}", turn=str(counted.index)))
 
 
 def groundedness(counted: Counted) -> LexicalVerdict:
@@ -246,16 +246,12 @@ def groundedness(counted: Counted) -> LexicalVerdict:
     """
     if not counted.states:
         return without(counted, "claim")
-    detail: dict[str, JsonValue] = {
-        "score": round(counted.support, 4),
-        "missing_numbers": [figure.text for figure in counted.invented],
-    }
     if not counted.passages:
-        return LexicalVerdict(1, counted.say("nothing_found"), detail)
+        return LexicalVerdict(1, counted.say("nothing_found"))
     grade = grade_of(counted.support, "groundedness")
     if counted.support >= PART and not counted.invented and counted.agreement.is_same:
         grade = max(grade, SAME)
-    return LexicalVerdict(grade, counted.say.together(supported(counted)), detail)
+    return LexicalVerdict(grade, counted.say.together(supported(counted)))
 
 
 def sentences(text: str, language: Language) -> tuple[str, ...]:
@@ -290,13 +286,7 @@ def _similar(
 ) -> LexicalVerdict:
     if not counted.has_reference:
         return without(counted, "reference")
-    nearest = counted.agreement
-    detail: dict[str, JsonValue] = {
-        "score": round(nearest.score, 4),
-        "recall": round(nearest.share, 4),
-        "missing_numbers": [figure.text for figure in nearest.lacks],
-    }
-    return LexicalVerdict(raw(nearest), counted.say.together(compared(counted)), detail, scale)
+    return LexicalVerdict(raw(counted.agreement), counted.say.together(compared(counted)), scale)
 
 
 def similarity(counted: Counted) -> LexicalVerdict:
@@ -360,9 +350,8 @@ def turn(counted: Counted) -> LexicalVerdict:
         "steps": [say("step_need", quote=quoted(counted.context.turn.user)), say(f"step_{counted.response}")],
         "against": say(f"against_{against}"),
         "conclusion": say("mark") + conclusion,
-        "score": round(found.overall / 5, 4),
     }
-    return LexicalVerdict(found.overall, conclusion, detail)
+    return LexicalVerdict(found.overall, conclusion, detail=detail)
 
 
 def _comforting(counted: Counted) -> Outcome:
@@ -462,6 +451,6 @@ def lexical_score(name: str, context: GradingContext) -> Score:
         scale=verdict.scale,
         reason=counted.say("mark") + verdict.reason if graded else verdict.reason,
         response=counted.response if name == "turn" else None,
-        detail=verdict.detail,
+        detail=verdict.detail or {},
         rubric=rubric_of(name),
     )

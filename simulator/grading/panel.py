@@ -29,7 +29,7 @@ from simulator.core.messages import _, encodable, shown
 from simulator.core.replies import FIFTHS, SHARE, revalidated, score_of, share_of
 from simulator.core.templates import stable_int
 from simulator.core.titles import title
-from simulator.core.types import RETEST, WHOLE, Case, GradingContext, Score, State
+from simulator.core.types import RETEST, WHOLE, GradingContext, Score, State
 from simulator.grading.rubric import PromptFrame, Rubric, grades_whole
 from simulator.models.pricing import BudgetSpent
 
@@ -220,11 +220,8 @@ class FunctionJudge:
         ruled = None if whole else _ruled(self.name, missing, context, self.frame, self.scale)
         if ruled is not None:
             return [ruled]
-        arguments = evidence | self.arguments
-        if "labels" in arguments:
-            arguments["labels"] = labels_of(context.case, arguments["labels"])
         try:
-            verdict = await self._call(context, arguments)
+            verdict = await self._call(context, evidence | self.arguments)
             return [self._score(await verdict if inspect.isawaitable(verdict) else verdict, context)]
         except _STOPPING:
             raise
@@ -250,14 +247,6 @@ class FunctionJudge:
         score = score_of(verdict, self.scale)
         place = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
         return revalidated(Score, score.model_copy(update=place | {"rubric": self.rubric}))
-
-
-def labels_of(case: Case, labels: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
-    """The labels that a row chooses from: its own choices when its label is one of them, else all."""
-    # Multiple choice: the row says itself what there is to choose.
-    if case.label is not None and case.label in case.choices:
-        return {choice: labels.get(choice, (choice,)) for choice in case.choices}
-    return labels
 
 
 def scale_of(function: Callable[..., Any]) -> tuple[float, float]:

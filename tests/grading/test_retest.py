@@ -19,11 +19,7 @@ from simulator.grading.panel import Retest
 from simulator.results.gate import gate_of
 from simulator.results.intervals import (
     Clusters,
-    interval_of_mean,
-    lower_bound,
     p_below,
-    retest_variance,
-    upper_bound,
 )
 from simulator.results.red import is_flipped, red_marks
 from simulator.results.summary import figures_of, summarise
@@ -97,15 +93,6 @@ def test_a_flip_is_another_grade_or_another_colour(score: Score, flipped: bool) 
     assert is_flipped(score, RedRules()) is flipped
 
 
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
-def test_of_yes_and_no_the_variance_is_half_the_share_of_flips(pairs: list[tuple[bool, bool]]) -> None:
-    """As censuses count it."""
-    share = sum(one != other for one, other in pairs) / len(pairs)
-
-    assert isclose(retest_variance([(float(one), float(other)) for one, other in pairs]), share / 2)
-    assert retest_variance([]) == 0
-
-
 def test_what_failed_the_second_time_was_graded_once() -> None:
     """Of thirteen turns four, which count as nothing; another grade is a flip."""
     results = rehearsed()
@@ -125,20 +112,6 @@ def test_what_failed_the_second_time_was_graded_once() -> None:
 
 CASES = [f"q{n}" for n in range(12)]
 VALUES = [0.2, 0.4, 0.6, 0.8, 1.0, 0.8] * 2
-
-
-@given(st.floats(0, 0.05), st.floats(0.01, 0.05))
-def test_noise_widens_every_interval(noise: float, more: float) -> None:
-    """The shown one at either end, and the bounds that decide a gate."""
-    both = noise, noise + more
-    less, wider = (interval_of_mean(VALUES, CASES, seed=1, noise=each, draws=1000) for each in both)
-    narrow, wide = (Clusters(np.array(VALUES), np.ones(12), noise=each) for each in both)
-
-    assert less is not None
-    assert wider is not None
-    assert wider[1] - wider[0] > less[1] - less[0]
-    assert lower_bound(wide, 0.95) < lower_bound(narrow, 0.95) <= narrow.mean
-    assert upper_bound(wide, 0.95) > upper_bound(narrow, 0.95) >= narrow.mean
 
 
 def test_the_p_value_is_that_of_a_sum_with_a_normal_error() -> None:
@@ -172,7 +145,8 @@ def test_the_bound_of_a_gate_allows_for_second_gradings(
     gate = gate_of(run, figures_of(run, settings), settings)
     condition = gate.conditions[0]
 
-    assert condition.low == pytest.approx(low, abs=1e-6)
+    assert condition.bounds
+    assert condition.bounds[0] == pytest.approx(low, abs=1e-6)
     assert condition.decision == decision
 
 
@@ -234,7 +208,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
 
 def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk: OpenAIServer) -> None:
     """Every turn got a 2 and a 4: none is red, the mean is that of the first, and its error allows for it."""
-    done = command(*EVALUATE, "--retest", "1", "--to", "markdown")
+    done = command(*EVALUATE, "--retest", "1")
     found = done.json
     first = [score.value or 0.0 for score in done.run.scores.of_judge("turn")]
     mean = sum(first) / 6
@@ -247,16 +221,6 @@ def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk
     assert "retest" not in found["judges"]["rouge_l"]
     assert isclose(found["judges"]["turn"]["mean"], mean, abs_tol=1e-4)
     assert isclose(found["judges"]["turn"]["stderr"], error, abs_tol=1e-4)
-
-
-def test_what_is_red_both_times_is_red(command: Command, desk: OpenAIServer) -> None:
-    """A judge that gives a 2 both times never changes its mind, and nothing widens."""
-    desk.reply = Judge(2)
-    found = command(*EVALUATE, "--retest", "1").json
-
-    assert (len(desk.requests), found["red"]) == (12, 6)
-    assert found["judges"]["turn"]["retest"] == {"n": 6, "flips": 0}
-    assert found["judges"]["turn"]["stderr"] == 0
 
 
 def test_both_verdicts_are_in_the_cache_each_for_itself(command: Command, desk: OpenAIServer) -> None:
@@ -339,15 +303,6 @@ async def test_what_is_graded_twice_is_in_the_forecast(
     assert {score.judge for score in twice} == {"turn", "relevance", "conversation"}
     assert {(score.conversation, score.turn) for score in twice} == drawn
     assert 0 < len(drawn) < 8
-
-
-async def test_every_judge_that_asks_a_model_is_asked_twice(tmp_path: Path) -> None:
-    """Functions that have a model fill in a form, too; those that count are not."""
-    async with OpenAIServer() as server:
-        _expected, once, _results = await calls(tmp_path / "once", server)
-        expected, twice, _results = await calls(tmp_path / "twice", server, retest=1)
-
-    assert twice == expected == 2 * once
 
 
 def test_a_resumed_run_has_the_same_second_verdicts(command: Command, desk: OpenAIServer) -> None:

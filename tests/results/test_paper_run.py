@@ -117,5 +117,5 @@ def test_bounds_of_yes_and_no_are_clopper_and_pearsons(wrong: int, low: float, h
     """At 95 % to one side, as scipy 1.17.1 has them: `beta.ppf(0.05, right, wrong + 1)` and the like."""
     checked = gate("em >= 0.5", wrong, confidence=0.95, max_major=1).conditions[0]
 
-    assert checked.value == pytest.approx((6 - wrong) / 6)
-    assert (checked.low, checked.high) == pytest.approx((low, high), abs=1e-5)
+    assert checked.figure.value == pytest.approx((6 - wrong) / 6)
+    assert checked.bounds == pytest.approx((low, high), abs=1e-5)

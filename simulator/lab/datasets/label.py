@@ -34,12 +34,14 @@ class Label(NamedTuple):
 def label(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score:
     """1 when the label read from the answer is the row's, else 0; one that cannot be read is wrong.
 
-    If the endpoint says how likely each label is, the likeliest counts. Rows without a label are skipped.
+    If the endpoint says how likely each label is, the likeliest counts. Rows without a label are skipped; one
+    whose label is among its own choices is read for these alone.
     """
     expected, language = context.case.label, context.case.language
     if expected is None:
         return Score(state="skipped", reason=TEXTS(language, "no_label"))
-    forms = {**labels, expected: labels.get(expected, (expected,))}
+    choices = context.case.choices if expected in context.case.choices else (*labels, expected)
+    forms = {choice: labels.get(choice, (choice,)) for choice in choices}
     frozen = tuple((name, tuple(texts)) for name, texts in forms.items())
     read = _likeliest(context, forms) or _reader(frozen)(context.turn.answer.text)
     if read is None:

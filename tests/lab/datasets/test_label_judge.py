@@ -7,7 +7,7 @@ import pytest
 from simulator import Case, GradingContext, Score
 from simulator.cases.profile import case_label_problem, label_forms, label_set_problem, labels_in
 from simulator.core.shelves import judge_files
-from simulator.grading.panel import FunctionJudge, labels_of
+from simulator.grading.panel import FunctionJudge
 from simulator.lab.datasets.label import Reader, label
 from tests.run_helpers import answered, frame
 
@@ -125,7 +125,6 @@ def test_label_sets() -> None:
         "0": ("適切", "fine", "0"),
         "1": ("不適切", "not fine", "1"),
     }
-    assert labels_of(cases[0], {"2": ("2",)}) == {"2": ("2",)}
 
 
 def test_what_is_wrong_with_labels() -> None:
