@@ -68,7 +68,7 @@ WORDS: dict[str, str] = {
     "What they grade: [judges](judges.md), [more judges](lab/judging.md).": (
         "何を採点するかは、[採点役](judges.ja.md)と[ほかの採点役](lab/judging.ja.md)にあります。"
     ),
-    "By default {names}.": "既定：{names}。",
+    "Not among the defaults of `--judges`: {names}.": "`--judges` の既定に含まれないもの：{names}。",
     "Tab completion": "コマンドの補完",
     COMPLETION: (
         "pip で入れた `rehearsal` で使えます。`~/.bashrc` に"
@@ -76,7 +76,6 @@ WORDS: dict[str, str] = {
         " `~/.zshrc` の `compinit` の後に書き、fish では"
         " `_REHEARSAL_COMPLETE=source_fish rehearsal | source` と打ちます。"
     ),
-    "Others:": "ほか：",
     "日本語: [reference.ja.md](reference.ja.md)": "English: [reference.md](reference.md)",
 }
 
@@ -119,11 +118,9 @@ class Text:
                 yield f"- **{path}**: {self.help(_first(command.help))} {names}".rstrip()
 
     def judges(self) -> str:
-        """The names of all judges, those first that grade by default."""
-        default = Settings().judges
-        rest = [name for name in shelves.judge_names() if name not in default]
-        first = self.say("By default {names}.").format(names=_listed(default))
-        return f"{first}\n{self.say('Others:')} {_listed(rest)}."
+        """The names of the judges that are no defaults."""
+        rest = [name for name in shelves.judge_names() if name not in Settings().judges]
+        return self.say("Not among the defaults of `--judges`: {names}.").format(names=_listed(rest))
 
 
 def page(language: Language) -> str:
