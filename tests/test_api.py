@@ -195,21 +195,14 @@ def test_two_runs_are_held_against_each_other(capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_people_say_is_read_from_rows() -> None:
-    """Blind grades as dicts; once stored, they are there without them, too."""
+def test_what_people_say_is_measured() -> None:
+    """At once and awaited; a workbook that is not there is named."""
     run = rehearse(answer, **OPTIONS)
-    [first, *_] = run.conversations
-    grades = [{"conversation": first.id, "turn": 1, "reviewer": "aoki", "grade": 5, "comment": "OK"}]
-    told = review(run, grades)
 
-    assert (told["read"]["new"], told["read"]["blind"]) == (1, 1)
-    again = asyncio.run(areview(run, grades))
-    assert (again["read"]["new"], again["read"]["known"]) == (0, 1)
-    assert review(run.path)["read"] is None
-    with pytest.raises(InputError, match=r"grades: 1 row is invalid"):
-        review(run, [{**grades[0], "turn": 99}])
-    with pytest.raises(InputError, match="no columns conversation, turn and grade"):
-        review(run, [{"name": "x"}])
+    assert review(run)["read"] is None
+    assert asyncio.run(areview(run.path))["read"] is None
+    with pytest.raises(InputError, match=r"x.xlsx: no such file"):
+        review(run, "x.xlsx")
 
 
 def test_learning_takes_labels_and_a_judge() -> None:

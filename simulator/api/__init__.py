@@ -50,7 +50,6 @@ class Runnable(Protocol):
 
 AnyBot: TypeAlias = Callable[..., Any] | Runnable | str | None
 Cases: TypeAlias = str | Path | Iterable[Case] | Iterable[Mapping[str, Any]] | None
-Source: TypeAlias = str | Path | Iterable[Mapping[str, Any]] | None
 
 
 class RunResults:
@@ -205,19 +204,20 @@ def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None 
     return _quietly(work)
 
 
-def review(run: RunName, source: Source = None, *, runs: str | Path | None = None) -> dict[str, Any]:
+def review(
+    run: RunName, source: str | Path | None = None, *, runs: str | Path | None = None
+) -> dict[str, Any]:
     """Stores people's opinions on a run, and measures its judge by them. Asks no model.
 
-    `source` is a workbook of `--to xlsx`, a file of blind grades, "sheet" or the address of one, or a list of
-    mappings with the columns conversation, turn, reviewer, grade (1 to 5) and comment; None reads only what
-    is stored. Returns what `review --json` prints. Raises InputError if nothing in it belongs to the run.
+    `source` is a workbook of `--to xlsx`, "sheet" or the address of one; None reads only what is stored.
+    Returns what `review --json` prints. Raises InputError if nothing in it belongs to the run.
     """
 
     def work() -> dict[str, Any]:
         from simulator.api.verdicts import reviewed
 
         settings = load_settings({"runs": runs and str(runs)})
-        given = str(source) if isinstance(source, (str, Path)) else tuple(source or ())
+        given = str(source) if source else None
         sheet = (None, None), (settings.sheet, settings.worksheet)
         return reviewed(_name(run), given, settings.runs, sheet, settings.tests).as_json()
 

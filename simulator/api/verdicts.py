@@ -1,9 +1,9 @@
 """What people wrote about a run, read and held against its judge.
 
-    sheet, workbook, file or rows of grades -> verdicts, one for each turn with that answer
-    verdicts                                -> the run file; those that are there already count as known
-    all verdicts of the run                 -> shares, agreement, and a new page
-    those that make an answer a test        -> a line of the question file of tests
+    sheet or workbook                  -> verdicts, one for each turn with that answer
+    verdicts                           -> the run file; those that are there already count as known
+    all verdicts of the run            -> shares, agreement, and a new page
+    those that make an answer a test   -> a line of the question file of tests
 
 The first is done by `results/review_files.py`, the last two by `results/review.py` and `testset/failures.py`.
 
@@ -16,11 +16,11 @@ from pathlib import Path
 from simulator.api.destinations import save_words_of
 from simulator.api.outputs import RunOutputs
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, ngettext, say, sentences
+from simulator.core.messages import _, say
 from simulator.core.settings import stored_settings
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results.review import blind_agreement, review_findings
-from simulator.results.review_files import GRADES, GradeRows, ReviewTarget, Taken, taken_from
+from simulator.results.review_files import ReviewTarget, taken_from
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import find_run, read_run
@@ -28,11 +28,9 @@ from simulator.testset.failures import save_tests
 
 # Sheet and worksheet: of the command line, and of all settings.
 SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
-# The name of a sheet or file, or rows of grades.
-Source = str | GradeRows
 
 
-def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions, tests: Path) -> ReviewOutcome:
+def reviewed(run: str, source: str | None, runs: Path, sheet: SheetOptions, tests: Path) -> ReviewOutcome:
     """Stores what the source says about a run of the folder, and works out what all verdicts come to.
 
     What the team made tests is added to the question file `tests`; the page of the run is written again.
@@ -59,7 +57,7 @@ def reviewed(run: str, source: Source | None, runs: Path, sheet: SheetOptions, t
     )
 
 
-def read_verdicts(path: Path, source: Source, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
+def read_verdicts(path: Path, source: str, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
     """Stores what fits the run, and names what does not. Raises InputError where nothing fits.
 
     Also gives the keys of rows that were made tests, and are in the archive because they are right now.
@@ -68,39 +66,28 @@ def read_verdicts(path: Path, source: Source, sheet: SheetOptions) -> tuple[Read
     summary = figures_of(results, stored_settings(results.run.settings))
     target = ReviewTarget(results, summary, report_language(results), *sheet)
     taken = taken_from(source, target)
-    name = source if isinstance(source, str) else GRADES
     is_of_run = bool(taken.verdicts or taken.empty or taken.decision)
     is_refused = not is_of_run and bool(taken.faults or taken.other_runs)
     for place, why in taken.notes:
-        say(_("{place}: {why}.", place=_("{source}, {place}", source=name, place=place), why=why))
+        say(_("{place}: {why}.", place=_("{source}, {place}", source=source, place=place), why=why))
     for place, why in taken.faults:
-        at = _("{source}, {place}", source=name, place=place) if place else name
+        at = _("{source}, {place}", source=source, place=place)
         line = _("{place}: {why}.", place=at, why=why)
         say(line if is_refused else _("{place}: {why}; skipped.", place=at, why=why))
     if is_refused:
-        raise InputError(_refused(name, taken, results.run.id))
+        raise InputError(
+            _(
+                "{source}: none of its {n} rows is about {run}. Was another run written there?",
+                source=source,
+                n=taken.other_runs + len(taken.faults),
+                run=results.run.id,
+            )
+        )
     new = save_words_of(path, taken)
     # `new` are those that the run file had not: reading the same sheet twice adds nothing.
     kinds = [verdict.source for verdict in taken.verdicts]
     counts = ReadCounts(
-        name, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
+        source, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
         review=kinds.count("review"), blind=kinds.count("blind"),
     )  # fmt: skip
     return counts, taken.closed
-
-
-def _refused(source: str, taken: Taken, run: str) -> Message:
-    if not taken.faults:
-        return _(
-            "{source}: none of its {n} rows is about {run}. Was another run written there?",
-            source=source,
-            n=taken.other_runs,
-            run=run,
-        )
-    refused = ngettext(
-        "{source}: {n} row is invalid, so nothing was stored.",
-        "{source}: {n} rows are invalid, so nothing was stored.",
-        n=len(taken.faults),
-        source=source,
-    )
-    return sentences(refused, _("Is it a file of another run?"))

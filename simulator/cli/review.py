@@ -26,8 +26,7 @@ def command(
     source: str | None = option(
         "--from WHERE",
         "What the team wrote: `sheet` (that of the run, or --sheet), sheet:KEY_OR_URL, or the "
-        "workbook of --to xlsx. Or a file of blind grades (JSONL, CSV, Excel, also .gz) with the "
-        "columns conversation, turn, reviewer, grade (1-5) and comment.",
+        "workbook of --to xlsx.",
     ),
     export: str | None = option(
         "--export FILE", "Write all blind grades to FILE, as labels for `calibrate`."

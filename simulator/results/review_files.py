@@ -1,8 +1,7 @@
-"""Reads what people say of a run, from files, workbooks and Google Sheets.
+"""Reads what people say of a run, from workbooks and Google Sheets.
 
     --from sheet, sheet:KEY, an address     the run's Google Sheet: worksheets Review and Blind
     --from report.xlsx                      a workbook of `--to xlsx`, with the same worksheets
-    --from grades.csv                       columns conversation, turn, reviewer, grade (1-5), comment
 
 What stands in a sheet or workbook is a `Written`, wherever it was read. Whatever the source is, its rows are
 handed with their places to a `Taken`, which holds them against the run. A row or cell that cannot be used is
@@ -14,24 +13,17 @@ answer, and stands for every turn of this run in which it was given.
 """
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cases.files import plain_suffix
-from simulator.cases.headings import is_empty, normalised
-from simulator.cases.row import Row, raise_faults
-from simulator.cases.rows import read_rows
-from simulator.cases.structured import object_rows
-from simulator.cases.tables import WORKBOOKS
 from simulator.core.document import Text, excerpt
-from simulator.core.errors import CaseFileError, InputError
+from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, pgettext, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
@@ -54,22 +46,10 @@ from simulator.sheets.model import (
 )
 from simulator.storage.words import WORDS, Replaced
 
-# Blind grades that a program has, and what errors call these.
-GradeRows: TypeAlias = Sequence[Mapping[str, Any]]
-GRADES = "grades"
 LOWEST, HIGHEST = 1, 5
 # The label of blind grades in what `--export` writes.
 LABEL = "human"
 
-# What a column of grades holds, then the headers that it may have, in any width or case.
-_HEADERS = {
-    "conversation": "conversation conversation_id 会話 会話ID",
-    "turn": "turn ターン ターン番号",
-    "reviewer": "reviewer 採点者 評価者 名前",
-    "grade": "grade score 人の評価 評価 採点 点数",
-    "comment": "comment コメント 備考 メモ",
-}
-_FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
 # A grade such as "4", "４", "4.5" or "4点". An address of a Google Sheet, wherever its key stands.
 _POINTS = re.compile(r"(\d(?:\.\d+)?)\s*点?")
 _ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
@@ -94,7 +74,6 @@ TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked",
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
 # The key of a turn; a conversation's id may hold slashes and line breaks of its own.
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)
-# A worksheet of ours may have lost its keys; somebody's own table of that title has fewer of our columns.
 _LEAST_COLUMNS = 5
 
 
@@ -121,11 +100,9 @@ class Taken:
     right now. `document` names the sheet or workbook, `read` is when its rows were read.
     """
 
-    def __init__(self, results: Results, document: str = "") -> None:
+    def __init__(self, document: str) -> None:
         """Nothing is taken yet."""
         self.document, self.read = document, datetime.now(UTC)
-        self._turns = {c.id: {turn.index for turn in c.turns} for c in results.conversations}
-        self._places: dict[tuple[str, int, str, str], Text] = {}
         self.verdicts: list[HumanVerdict] = []
         self.empty = self.other_runs = 0
         self.decision: ReleaseDecision | None = None
@@ -133,99 +110,42 @@ class Taken:
         self.faults: list[tuple[Text, Text]] = []
         self.notes: list[tuple[Text, Text]] = []
 
-    def add(self, place: Text, at: Key, **said: Any) -> None:
-        """Takes a verdict on a turn; of one reviewer's two grades for it the first."""
-        verdict = HumanVerdict(conversation=at[0], turn=at[1], given=self.read, **said)
-        # A second reviewer's grade is welcome; a second one of the same reviewer is a copied row.
-        key = (*at, verdict.source, verdict.reviewer)
-        name = quote(at[0])
-        if at[0] not in self._turns:
-            why = _("no conversation {conversation} in this run", conversation=name)
-        elif at[1] not in self._turns[at[0]]:
-            why = _("conversation {conversation} has no answer {turn:d}", conversation=name, turn=at[1])
-        elif key in self._places:
-            why = _("a second grade for the same answer; the first is on {place}", place=self._places[key])
-        else:
-            self._places[key] = place
-            self.verdicts.append(verdict)
-            return
-        self.faults.append((place, why))
+    def add(self, at: Key, **said: Any) -> None:
+        """Takes a verdict on a turn."""
+        self.verdicts.append(HumanVerdict(conversation=at[0], turn=at[1], given=self.read, **said))
 
 
-def taken_from(source: str | GradeRows, target: ReviewTarget) -> Taken:
-    """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a file.
+def taken_from(source: str, target: ReviewTarget) -> Taken:
+    """What stands in the source that `--from` names: sheet, sheet:KEY_OR_URL, or a workbook of `--to xlsx`.
 
-    A workbook of `--to xlsx` is recognised by its worksheets; any other file is a table of blind grades, and
-    so are rows that a program has.
+    Raises InputError where it has none of our worksheets.
     """
-    if not isinstance(source, str):
-        path = Path(GRADES)
-        return _graded_in(path, raise_faults(object_rows(path, source)), target)
     if source == SHEET or source.startswith(f"{SHEET}:") or _ADDRESS.match(source):
-        return _taken_from_sheet(source, target)
-    path = Path(source)
-    if edited := _our_workbook(path):
-        return _taken_from_worksheets(edited, document_of(path), target)
-    return _graded_in(path, read_rows(path, _fits), target)
-
-
-# --- a file of blind grades ---
-
-
-def _graded_in(path: Path, rows: Iterable[Row], target: ReviewTarget) -> Taken:
-    """Blind grades in a JSONL or CSV file (also TSV, Excel, `.gz`, Shift_JIS), one in each row.
-
-    Raises CaseFileError where the first row lacks the columns.
-    """
-    taken = Taken(target.results)
-    for number, row in enumerate(rows):
-        if not number and not _fits(row.values):
-            msg = _(
-                "{path}, {place}: no columns conversation, turn and grade (there are: {there}). Name the"
-                " columns like that.",
-                path=path,
-                place=row.place,
-                there=", ".join(printable(name) for name in list(row.values)[:8]),
-            )
-            raise CaseFileError(msg)
-        _take_row(row, taken)
-    return taken
-
-
-def _fits(headers: Iterable[str]) -> bool:
-    """Whether the columns name a turn and its grade."""
-    return {"conversation", "turn", "grade"} <= {_FIELDS.get(normalised(header)) for header in headers}
-
-
-def _take_row(row: Row, taken: Taken) -> None:
-    """The grade of a row; while there is none, the row is empty, whatever else is wrong with it."""
-    values: dict[str, JsonValue] = {}
-    for header, value in row.values.items():
-        # Of several columns for one field the first that is not empty counts.
-        if (field := _FIELDS.get(normalised(header))) and is_empty(values.get(field)):
-            values[field] = value
-    text = {field: plain_text(value) for field, value in values.items()}
-    turn, grade = _number(text.get("turn", "")), grade_of(text.get("grade", ""))
-    if is_empty(values.get("grade")):
-        taken.empty += 1
-    elif not turn.is_integer():
-        why = _("turn {turn} is not a whole number", turn=quote(text.get("turn", "")))
-        taken.faults.append((row.place, why))
-    elif grade is None:
-        taken.faults.append((row.place, _no_grade(text["grade"])))
+        key, suffix = sheet_of(source, target)
+        sheet = target_sheet(key, suffix)
+        document, edited, kind = document_of(sheet), pull(sheet, (*NAMES, *DECIDED)), "sheets"
     else:
-        at = text.get("conversation", ""), int(turn)
-        reviewer, comment = text.get("reviewer", ""), text.get("comment", "")
-        taken.add(row.place, at, source="blind", grade=grade, reviewer=reviewer, comment=comment)
-
-
-def _no_grade(text: str) -> Message:
-    return _(
-        "grade {text} is not between {lowest} and {highest}",
-        text=quote(text),
-        lowest=LOWEST,
-        highest=HIGHEST,
-    )
+        path = Path(source)
+        document, edited, kind = document_of(path), read_edited(path), "xlsx"
+    ours = [sheet for name, sheet in edited.sheets.items() if name in NAMES]
+    # A worksheet may have lost its keys; somebody's own table of that title has fewer of our columns.
+    if not any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in ours):
+        msg = _(
+            "{source}: neither {titles} is in it; write them with: report --to {kind}",
+            source=printable(source),
+            titles=" nor ".join(shown(TABS[name], target.language) for name in NAMES),
+            kind=kind,
+        )
+        raise InputError(msg)
+    taken = Written.of(edited, document).taken(target)
+    taken.notes += [(name, _("no such worksheet")) for name in NAMES if name not in edited.sheets]
+    # A missing column is no fault of a row.
+    for note in (note for sheet in ours for note in sheet.notes):
+        if note.about == "column":
+            taken.notes.append((note.place, note.why))
+        elif note.about == "cell":
+            taken.faults.append((note.place, note.why))
+    return taken
 
 
 def grade_of(text: str) -> float | None:
@@ -233,14 +153,6 @@ def grade_of(text: str) -> float | None:
     match = _POINTS.fullmatch(unicodedata.normalize("NFKC", text).strip())
     grade = float(match[1]) if match else 0.0
     return grade if LOWEST <= grade <= HIGHEST else None
-
-
-def _number(text: str) -> float:
-    """A number, also in full-width digits; NaN for anything else."""
-    try:
-        return float(unicodedata.normalize("NFKC", text))
-    except ValueError:
-        return math.nan
 
 
 def plain_text(value: JsonValue) -> str:
@@ -268,47 +180,6 @@ def sheet_of(name: str, target: ReviewTarget) -> tuple[str, str]:
         msg = _("{run} was pushed to no sheet: name one with --sheet KEY_OR_URL.", run=target.results.run.id)
         raise InputError(msg)
     return key, str(target.asked[1] or "")
-
-
-def _taken_from_sheet(name: str, target: ReviewTarget) -> Taken:
-    """The verdicts in the run's Google Sheet as it is now; raises InputError for one without worksheets."""
-    key, suffix = sheet_of(name, target)
-    sheet = target_sheet(key, suffix)
-    pulled = pull(sheet, (*NAMES, *DECIDED))
-    if not pulled.sheets.keys() & set(NAMES):
-        msg = _(
-            "sheet {key}: neither {titles} is in it; write them with: report --to sheets",
-            key=printable(key),
-            titles=" nor ".join(shown(TABS[name], target.language) for name in NAMES),
-        )
-        raise InputError(msg)
-    taken = _taken_from_worksheets(pulled, document_of(sheet), target)
-    taken.notes += [(name, _("no such worksheet")) for name in NAMES if name not in pulled.sheets]
-    return taken
-
-
-def _our_workbook(path: Path) -> EditedSheets | None:
-    """A workbook that was written by `--to xlsx`; None for any other file.
-
-    Ours are known by the column of keys, or by most of our columns where somebody deleted that one.
-    """
-    if plain_suffix(path) not in WORKBOOKS or not path.is_file():
-        return None
-    edited = read_edited(path)
-    sheets = [edited.sheets[name] for name in NAMES if name in edited.sheets]
-    is_ours = any("key" in sheet.columns or len(sheet.columns) >= _LEAST_COLUMNS for sheet in sheets)
-    return edited if is_ours else None
-
-
-def _taken_from_worksheets(edited: EditedSheets, document: str, target: ReviewTarget) -> Taken:
-    """What stands in the worksheets; a missing column is no fault of a row."""
-    taken = Written.of(edited, document).taken(target)
-    for note in (note for name in NAMES if name in edited.sheets for note in edited.sheets[name].notes):
-        if note.about == "column":
-            taken.notes.append((note.place, note.why))
-        elif note.about == "cell":
-            taken.faults.append((note.place, note.why))
-    return taken
 
 
 def document_of(source: Path | Target) -> str:
@@ -340,27 +211,26 @@ class Written(NamedTuple):
     def decisions(self) -> dict[str, ReleaseDecision]:
         """What the team decided, by run; a row in which nobody wrote says nothing, and takes nothing back."""
         decisions: dict[str, ReleaseDecision] = {}
-        for _place, row in self._decided:
+        for row in self._decided:
             cells = {field: plain_text(row.cells.get(column)) for field, column in _DECISION.items()}
             if (match := _DECISION_KEY.fullmatch(row.key.strip())) and any(cells.values()):
                 decisions[match["run"]] = ReleaseDecision(**cells)
         return decisions
 
     @property
-    def _decided(self) -> Iterator[tuple[Text, PulledRow]]:
+    def _decided(self) -> Iterator[PulledRow]:
         """The rows about runs; the summary last: it is newer than what went to the archive."""
-        return self._placed(reversed(DECIDED))
+        return (row for name in reversed(DECIDED) for row in self.rows.get(name, ()))
 
-    def _placed(self, names: Iterable[str]) -> Iterator[tuple[Text, PulledRow]]:
-        """The rows of these worksheets with their places."""
-        for name in names:
-            for row in self.rows.get(name, ()):
-                yield _("{tab}, row {number:d}", tab=TABS[name], number=row.number), row
+    def _placed(self, name: str) -> Iterator[tuple[Text, PulledRow]]:
+        """The rows of a worksheet with their places."""
+        for row in self.rows.get(name, ()):
+            yield _("{tab}, row {number:d}", tab=TABS[name], number=row.number), row
 
     def taken(self, target: ReviewTarget) -> Taken:
         """The verdicts in the worksheets `review` and `blind`, and what is wrong with them."""
         results, run = target.results, target.results.run.id
-        taken = Taken(results, self.document)
+        taken = Taken(self.document)
         turns = {f"{run}/{c.id}/{t.index}": (c.id, t.index) for c in results.conversations for t in c.turns}
         taken.decision = self.decisions.get(run)
         taken.closed = frozenset(
@@ -370,31 +240,31 @@ class Written(NamedTuple):
         )
         answers, wanted = turns_of_answers(results, target.summary), self._desk_answers(turns)
         # Rows of other runs, which sheets keep, are counted; of others somebody lost or made up the key.
-        for place, row in self._placed(["review"]):
+        for place, row in self._placed("review"):
             if same := answers.get(row.key.strip()):
-                expected = {at: wanted.pop(at)[1] for at in same if at in wanted}
+                expected = {at: wanted.pop(at) for at in same if at in wanted}
                 self._take_review(row, place, same, taken, expected)
             else:
                 _leave_out(row, place, run, taken)
         # The worksheet has no sampling rates, because these would tell what is red; the lot is drawn again.
         drawn = blind_sample(results, target.summary) if self.rows.get("blind") else {}
-        for place, row in self._placed(["blind"]):
+        for place, row in self._placed("blind"):
             if at := turns.get(row.key.strip()):
                 _take_blind(row, place, at, drawn.get(at), taken)
             else:
                 _leave_out(row, place, run, taken)
         silent = frozenset(WORDS) - {"expect"}
-        for at, (place, text) in wanted.items():
-            taken.add(place, at, source="review", expect=text, document=self.document, silent=silent)
+        for at, text in wanted.items():
+            taken.add(at, source="review", expect=text, document=self.document, silent=silent)
         return taken
 
-    def _desk_answers(self, turns: Mapping[str, Key]) -> dict[Key, tuple[Text, str]]:
-        """What the lead says that the desk wants of answers, by turn, each with the place of its row."""
-        answers: dict[Key, tuple[Text, str]] = {}
-        for place, row in self._decided:
+    def _desk_answers(self, turns: Mapping[str, Key]) -> dict[Key, str]:
+        """What the lead says that the desk wants of answers, by turn."""
+        answers: dict[Key, str] = {}
+        for row in self._decided:
             match, text = _DESK_KEY.fullmatch(row.key.strip()), plain_text(row.cells.get("why"))
             if match and text and (at := turns.get(match["turn"])):
-                answers[at] = place, text
+                answers[at] = text
         return answers
 
     def _take_review(
@@ -421,7 +291,7 @@ class Written(NamedTuple):
             words |= {"make_test": make_test, "expect": expected.get(at, "")}
             if any(words.values()):
                 words |= {"red": is_red if words["judge_is"] else None, "silent": silent}
-                taken.add(place, at, source="review", document=self.document, **words)
+                taken.add(at, source="review", document=self.document, **words)
 
 
 def _leave_out(row: PulledRow, place: Text, run: str, taken: Taken) -> None:
@@ -483,10 +353,16 @@ def _take_blind(row: PulledRow, place: Text, at: Key, sampled: float | None, tak
         text, comment = cells[f"grade_{reviewer}"], cells[f"comment_{reviewer}"]
         grade = grade_of(text)
         if text and grade is None:
-            taken.faults.append((_cell(place, f"grade_{reviewer}"), _no_grade(text)))
+            why = _(
+                "grade {text} is not between {lowest} and {highest}",
+                text=quote(text),
+                lowest=LOWEST,
+                highest=HIGHEST,
+            )
+            taken.faults.append((_cell(place, f"grade_{reviewer}"), why))
         elif text or comment:
             said = {"reviewer": reviewer, "grade": grade, "comment": comment, "sampled": sampled}
-            taken.add(place, at, source="blind", **said)
+            taken.add(at, source="blind", **said)
 
 
 def as_lines(results: Results) -> str:

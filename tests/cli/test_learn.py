@@ -11,7 +11,8 @@ from simulator import learn
 from simulator.core.types import Results
 from simulator.grading.desk import read_desk
 from simulator.results.judge_records import CheckedLabels, records_of
-from simulator.storage.words import Edit, save_words
+from simulator.storage.words import Edit, save_verdicts, save_words
+from tests.blind_grades import verdict
 from tests.commands import Command
 from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest, text_of
@@ -256,10 +257,10 @@ def _labelled_run(command: Command) -> Results:
     ).run
     rows = map(json.loads, Path("desk.jsonl").read_text(encoding="utf-8").splitlines())
     labels = {row["id"]: row["labels"]["human"][0] for row in rows}
-    grades = [f"{talk.id},1,A,{labels[talk.case.id]}" for talk in run.conversations]
-    grades.append(f"{run.conversations[0].id},1,B,{7 - labels[run.conversations[0].case.id]}")
-    Path("grades.csv").write_text("\n".join(["conversation,turn,reviewer,grade", *grades]), encoding="utf-8")
-    command("review", "latest", "--from", "grades.csv")
+    grades = [verdict(talk.id, 1, labels[talk.case.id]) for talk in run.conversations]
+    first = run.conversations[0]
+    grades.append(verdict(first.id, 1, 7 - labels[first.case.id], reviewer="B"))
+    save_verdicts(next(Path("runs").glob("*/run.sqlite")), grades)
     return run
 
 
