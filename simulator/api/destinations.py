@@ -207,10 +207,7 @@ def _keep_review(path: Path, written: Written, tests: Path) -> list[tuple[Text, 
 def _check_sheet(settings: Settings) -> None:
     """Raises InputError where no sheet is named, its name is invalid, or there are no credentials."""
     if not settings.sheet:
-        msg = _(
-            "--to sheets: which sheet? Add --sheet with its key or address: python run.py sheets connect"
-            " makes one."
-        )
+        msg = _("--to sheets: which sheet? Make one at https://sheets.new, and add --sheet with its address.")
         raise InputError(msg)
     target(settings.sheet, settings.worksheet or "")
     account()

@@ -62,7 +62,6 @@ COMMANDS = {
     "purge": "Delete a run: its folder with run file, reports and verdicts.",
     "cases": "Make test questions from your articles, and find what they leave out.",
     "cache": "Show how many answers of models are cached on this machine, or delete them.",
-    "sheets": "Connect a Google Sheet, for results to be reviewed there.",
     "init": "Write a folder that runs as it is: rehearsal.toml, a small bot and a question file.",
     "list": "List the customers, judges, adapters, prompts and runs.",
     "doctor": "Check keys, models, bot and folders with one real call each, before money is spent.",

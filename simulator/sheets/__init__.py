@@ -7,5 +7,4 @@ google_api.py       credentials, errors in one line, the client
 google_painter.py   what is written into a worksheet of a spreadsheet
 google_sheets.py    spreadsheets, read and written
 questions.py        the team's test questions as cases of the next run
-connect.py          the key and the lines that name a sheet, for `sheets connect`
 """

@@ -184,7 +184,7 @@ def _from_json(content: dict[str, Any], name: str) -> Any:
 
 
 def _of_the_machine() -> Any:
-    """Application default credentials; InputError, which names `sheets connect`, where there are none."""
+    """Application default credentials; InputError where there are none."""
     import google.auth
     from google.auth.exceptions import DefaultCredentialsError
 
@@ -195,8 +195,8 @@ def _of_the_machine() -> Any:
             return google.auth.default(scopes=[SHEETS])[0]
     except (DefaultCredentialsError, ValueError):
         msg = _(
-            "no credentials for Google Sheets: set them up with python run.py sheets connect, or set"
-            " REHEARSAL_GOOGLE_CREDENTIALS to a service account's key file."
+            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service account's key"
+            " file (docs/review.md)."
         )
         raise InputError(msg) from None
 

@@ -44,7 +44,6 @@ from simulator.sheets.google_painter import (
     Tab,
     box,
     entered,
-    new_id,
     packed,
     span_of,
     spans,
@@ -423,16 +422,3 @@ def _deletions(sheet_id: int, rows: Iterable[int]) -> list[Json]:
 def _said(row: PulledRow) -> str:
     """What a row is known by: its key, or all that stands in one that people added."""
     return row.key or f"{sorted(row.cells.items())} {sorted(row.others.items())}"
-
-
-def write_test_cell(client: SheetsClient, key: str) -> None:
-    """Writes a cell of a worksheet that is made for it and goes at once: no cell of people's is touched."""
-    number = new_id()
-    cell, area = {"userEnteredValue": {"stringValue": "Rehearsal"}}, box(number, (0, 1), (0, 1))
-    requests = [
-        {"addSheet": {"properties": {"sheetId": number, "title": f"Rehearsal {number}"}}},
-        {"repeatCell": {"range": area, "cell": cell, "fields": "userEnteredValue"}},
-        {"deleteSheet": {"sheetId": number}},
-    ]
-    url = f"{SPREADSHEETS}/{key}:batchUpdate"
-    client.persist(lambda: client.write(url, {"requests": requests}), _("sheet {key}", key=key), attempts=2)

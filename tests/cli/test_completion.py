@@ -30,8 +30,7 @@ def completed(
     ("line", "words"),
     [
         ("rehearsal d", ["diff", "doctor"]),
-        ("rehearsal sheets ", ["connect"]),
-        ("rehearsal sheets connect --sh", ["--sheet"]),
+        ("rehearsal cases m", ["make"]),
         ("rehearsal --tur", ["--turns"]),
         ("rehearsal --persona angry --see", ["--seed"]),
         ("rehearsal simulate --see", ["--seed"]),

@@ -29,7 +29,7 @@ def page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 def pages() -> list[str]:
     """What is typed for every page."""
-    return ["", "cases", "sheets", *(path for path, _command in every_command())]
+    return ["", "cases", *(path for path, _command in every_command())]
 
 
 @pytest.mark.parametrize("word", ["", "simulate"])
