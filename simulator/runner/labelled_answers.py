@@ -14,8 +14,6 @@ or, in a table, one column for each label: `correct` with `5|4` in it, for two a
     texts, --good correct                  that text is good, every other one is not
 
 A low-is-good scale is turned round when it is read, so that everything behind it knows one direction only.
-Whether high numbers are good is asked where the label's name sounds like a bad thing (`means_bad`): a judge
-that agrees perfectly would otherwise look like one that is always wrong.
 
 `labelled_context` makes of a row what a judge sees in a run.
 """
@@ -44,7 +42,6 @@ from simulator.core.messages import _, printable, quote
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Turn
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
-from simulator.text.typography import nfkc
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
@@ -54,12 +51,6 @@ _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})-({_NUMBER})")
 # `--good "<=2"`: low labels are the good ones.
 _LIMIT = re.compile(rf"\s*(<=|≤|≦|>=|≥|≧)?\s*({_NUMBER})\s*")
-# Names of labels whose high numbers are probably the bad ones: hallucinated, isWrong, failure, 誤回答; not
-# faithful.
-_BAD = re.compile(
-    r"\b(?:hallucinat|incorrect|inaccura|irrelevan|un(?:support|faith|ground|safe)|error|mistake|fail|violat"
-    r"|contradict|toxic|harmful|(?:bad|wrong|false|ng)\b)|誤|間違|不正|不適切|幻覚|ハルシネーション|虚偽|有害|矛盾|違反"
-)
 # A message lists at most this many texts that a label may be.
 _LISTED_TEXTS = 12
 # Of a scale with more steps (0-1000) only the ends are levels.
@@ -266,8 +257,7 @@ class Dimension(NamedTuple):
 def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimension:
     """The dimension of that name; `good` is the lowest good number, `<=2`, 0 of 0 and 1, or the good text.
 
-    Without `good`, numbers that round to the top of their scale are good; for texts, and for the name of a
-    bad thing (`hallucinated`), it is required.
+    Without `good`, numbers that round to the top of their scale are good; for texts it is required.
     Raises UnknownName for an unknown name or text, InputError for `good` that is missing or does not fit.
     """
     if name not in file.dimensions:
@@ -279,14 +269,6 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
     levels = _levels(file, name, rows)
     votes = {float(vote) for row in rows for vote in row.labels[name]}
     if good is None:
-        if means_bad(name):
-            msg = _(
-                "label {name}: is a high one good or bad? Add --good {low} or --good {high:g}.",
-                name=quote(name),
-                low="0" if levels == (0.0, 1.0) else f'"<={levels[0]:g}"',
-                high=levels[-1],
-            )
-            raise InputError(msg)
         return Dimension(name, levels, (levels[-1] + levels[-2]) / 2)
     if (limit := _LIMIT.fullmatch(good)) is None:
         msg = _(
@@ -306,12 +288,6 @@ def read_dimension(file: LabelFile, name: str, good: str | None = None) -> Dimen
         turned = tuple(sorted(ends - level for level in levels))
         return Dimension(name, turned, ends - number, inverted=True)
     return Dimension(name, levels, number)
-
-
-def means_bad(name: str) -> bool:
-    """Whether the name of a label is that of a bad thing: `hallucinated`, `isWrong`, 誤回答."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", nfkc(name)).casefold()
-    return _BAD.search(words) is not None
 
 
 def _of_texts(name: str, rows: Sequence[LabelledAnswer], good: str | None) -> Dimension:

@@ -166,7 +166,6 @@ def test_a_label_of_0_and_1_is_held_against_the_red_rule(command: Any, tmp_path:
     """Red is what a run would mark, and there is no leniency."""
     rows = [row | {"labels": {"hallucinated": 1 - row["labels"]["correct"]}} for row in labelled()]
     written(tmp_path / "labels.jsonl", rows)
-    assert "Add --good 0 or --good 1." in command(*USUAL[:5], "hallucinated").err
     done = command(*USUAL[:5], "hallucinated", "--good", "0", "--json")
     red = done.json["red"]
 
@@ -175,6 +174,14 @@ def test_a_label_of_0_and_1_is_held_against_the_red_rule(command: Any, tmp_path:
     assert f"{red['rows']} of 36 answers, {red['bad']} of them rightly" in " ".join(done.err.split())
     assert "Leniency" not in done.err
     assert done.json["leniency"]["value"] is None
+
+
+def test_a_dry_run_refuses_an_unknown_price_as_the_grading_would(command: Any, server: OpenAIServer) -> None:
+    """Where there is a budget."""
+    done = command(*USUAL, "--judge-model", "our-own", "--budget", "1", "--dry-run")
+
+    assert (done.code, server.requests) == (2, [])
+    assert "--budget needs the price of our-own (judge)" in done.err
 
 
 @pytest.mark.parametrize(

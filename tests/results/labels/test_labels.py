@@ -103,28 +103,6 @@ def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
     assert [said and said.mean for said in map(flipped.human_grade, file.rows[:3])] == [0, 1, 1]
 
 
-@pytest.mark.parametrize("name", ["hallucinated", "isWrong", "NG", "誤回答"])
-def test_the_name_of_a_bad_thing_asks_which_way_it_points(tmp_path: Path, name: str) -> None:
-    """--good says it."""
-    rows = [row | {"labels": {name: at % 2}} for at, row in enumerate(labelled())]
-    file = read_labels(written(tmp_path / "a.jsonl", rows))
-
-    with pytest.raises(InputError, match="Add --good 0 or --good 1"):
-        read_dimension(file, name)
-    assert read_dimension(file, name, "0").inverted
-    assert not read_dimension(file, name, "1").inverted
-
-
-def test_a_scale_of_a_bad_thing_has_to_be_explained(tmp_path: Path) -> None:
-    """Of 1 to 5, nobody knows whether 5 is the worst or the best."""
-    rows = [row | {"labels": {"error": at % 5 + 1}} for at, row in enumerate(labelled())]
-    file = read_labels(written(tmp_path / "a.jsonl", rows))
-
-    with pytest.raises(InputError, match=r'label .error.: is a high one .* Add --good "<=1" or --good 5\.'):
-        read_dimension(file, "error")
-    assert read_dimension(file, "error", "<=2").good == "error <= 2"
-
-
 @pytest.mark.parametrize(
     ("scale", "label", "levels"),
     [
