@@ -71,6 +71,7 @@ def test_cached_tokens_have_a_price_of_ones_own() -> None:
     assert [Prices(own).cost_usd(usage) for usage in usages] == [pytest.approx(1), pytest.approx(4)]
     with pytest.raises(ValueError, match="cached_input is higher than input"):
         Price(input=1, cached_input=2)
+    assert Price(input=1, cached_input=1).rates.cached == Price(input=1).rates.cached
 
 
 def test_cached_tokens_are_summed_and_spare_the_budget() -> None:

@@ -65,6 +65,16 @@ def test_a_log_is_graded_as_it_was_recorded(
     assert run.settings["adapter"] == "recorded"
 
 
+def test_a_column_that_is_called_a_bots_answers_is_graded_as_such(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Who maps it to `answer` has said which of the two it is."""
+    words = ("--cases", write("q.csv", PLAIN), "--columns", "answer=answer", "--turns", "1", "--offline")
+    main((*words, "--persona", "calm"))
+
+    assert "its recorded answers are graded (--adapter recorded)" in capsys.readouterr().err
+
+
 def test_answers_beside_right_ones_are_graded_or_asked(capsys: pytest.CaptureFixture[str]) -> None:
     """Where the right answers have a column of their own, only two readings are left."""
     line = told(capsys, "--cases", write("q.csv", "question,answer,reference\nA?,b,c\n"))

@@ -36,6 +36,15 @@ def test_each_question_draws_its_persona() -> None:
     assert min(drawn.values()) >= len(plan) / 6
 
 
+def test_a_question_keeps_its_persona_among_other_questions(tmp_path: Path) -> None:
+    """Neither a limit nor another order changes who asks it."""
+    rows = [f"q{n},Question {n}?" for n in range(12)]
+    whole = ids(cases=questions(tmp_path, *rows))
+
+    assert ids(cases=questions(tmp_path, *rows), limit=5) == whole[:5]
+    assert ids(cases=questions(tmp_path, *rows[::-1])) == whole[::-1]
+
+
 def test_named_personas_ask_every_question() -> None:
     """Each persona with each question, question by question; `all` is the whole shelf, wherever it stands."""
     assert ids(persona=("calm", "angry"), limit=2) == [
