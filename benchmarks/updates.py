@@ -297,7 +297,7 @@ def figures(language: Language, folder: Path, desk: Desk) -> Iterator[dict[str, 
 
 
 def _judged(desk: Desk, update: dict[str, Any], code: int) -> dict[str, Any]:
-    named = {row["case"] for key in ("moved", "stale", "withdrawn", "references") for row in update[key]}
+    named = {row["case"] for key in ("moved", "stale", "withdrawn", "reference") for row in update[key]}
     rows = [row for key in ("stale", "withdrawn") for row in update[key]]
     # An answer that adds the old price to what was asked is stale, too.
     late = {row["case"] for row in rows if row["old"] not in row["answer"]}
@@ -308,7 +308,7 @@ def _judged(desk: Desk, update: dict[str, Any], code: int) -> dict[str, Any]:
         "wrongly_late": sorted(late - desk.concerned),
         "late": len(rows),
         "moved": len(update["moved"]),
-        "references": len(update["references"]),
+        "references": len(update["reference"]),
     }
 
 

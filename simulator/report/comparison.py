@@ -28,7 +28,7 @@ from simulator.core.document import (
     page_section,
     points,
 )
-from simulator.core.messages import Message, _, safe_text, sentences
+from simulator.core.messages import Message, _, listed, safe_text, sentences
 from simulator.core.messages import changed as with_changes
 from simulator.core.titles import Titles
 from simulator.core.types import Language, Turn
@@ -36,7 +36,7 @@ from simulator.report.context import change_text, trial_notice
 from simulator.report.gate import verdict
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.report.update import MORE, update_headline, update_sections
-from simulator.results.comparison import FEWEST_CASES, JudgeDifference, Kind, RunComparison, TalkPair
+from simulator.results.comparison import FEWEST_CASES, JudgeDifference, RunComparison, TalkPair
 from simulator.results.figures import RedTurn
 from simulator.results.gate import Gate
 
@@ -49,17 +49,6 @@ _VERDICTS: Mapping[str, tuple[Message, Tone]] = {
     "equal": (_("unchanged"), ""),
     "not_enough": (_("not enough data"), ""),
     "not_comparable": (_("other rubric"), ""),
-}
-# What makes two runs hard to compare; none of it changes the verdict.
-_CAUTIONS: Mapping[Kind, Message] = {
-    "rubrics": _(
-        "Rubric or model of the judge differ from the earlier run: do not take the difference at face"
-        " value ({names})."
-    ),
-    "models": _("Other models than in the earlier run ({names}): not only the bot may move the score."),
-    "settings": _("Settings differ from the earlier run: {names}"),
-    "questions": _("Pairs whose question is worded differently: {after}."),
-    "unpaired": _("Left out: {before} conversations only in the earlier run, {after} only in this one."),
 }
 # In a report that people act on, how it was worked out stands beside what came of it. Wilcoxon, 1945; Pratt,
 # 1959, for pairs without a difference.
@@ -221,11 +210,19 @@ def _cautions(compared: RunComparison, titles: Titles) -> Iterator[Line]:
     # The earlier run's figures are no more to be relied on than the later one's.
     if notice := trial_notice(compared.after.summary) or trial_notice(compared.before.summary):
         yield Line(notice, "alarm")
-    for caution in compared.cautions:
-        group = {"rubrics": "judge", "models": "role"}.get(caution.kind)
-        names = tuple(titles(group, name) if group else name for name in caution.names)
-        text = _CAUTIONS[caution.kind].format(names=names, before=caution.before, after=caution.after)
-        yield Line(text, "alarm")
+    groups = {"judges": "judge", "models": "role", "settings": "", "questions": ""}
+    differing = [
+        titles(groups[kind], name) if groups[kind] else name
+        for kind, names in compared.differing.items()
+        for name in names
+    ]
+    if differing:
+        text = _("Not only the bot differs from the earlier run: {names}. The score may have moved by that.")
+        yield Line(text.format(names=listed(differing, 10)), "alarm")
+    if any(compared.unpaired):
+        before, after = compared.unpaired
+        text = _("Left out: {before} conversations only in the earlier run, {after} only in this one.")
+        yield Line(text.format(before=before, after=after), "alarm")
     if compared.cut_short and not compared.cannot_tell:
         names = tuple(run.run for run in compared.cut_short)
         yield Line(_("Not finished: {names}", names=names), "alarm")

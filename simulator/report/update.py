@@ -19,7 +19,7 @@ from simulator.core.document import (
 )
 from simulator.core.messages import Message, _, listed
 from simulator.results.article_changes import ArticleChange, ChangeKind
-from simulator.results.update import AffectedQuestion, Fate, ReferenceFault, Update
+from simulator.results.update import AffectedQuestion, Fate, Update
 
 # So many of a kind are quoted: in brief, and elsewhere; so many articles are in the table.
 _BRIEFLY, _QUOTED, _ARTICLES = 3, 10, 40
@@ -32,7 +32,9 @@ _KINDS: Mapping[ChangeKind, Message] = {
     "split": _("split"),
     "reworded": _("reworded, no figure changed"),
 }
+# What is to be done first stands first.
 _FATES: Mapping[Fate, tuple[Message, Tone]] = {
+    "reference": (_("Reference answers to fix: of before the update, so not compared ({n})"), ""),
     "stale": (_("Stale: still what the article said before ({n})"), "alarm"),
     "withdrawn": (_("Withdrawn articles that are still quoted ({n})"), "alarm"),
     "strayed": (_("Changed, although none of their articles did ({n})"), "strong"),
@@ -70,9 +72,6 @@ def update_sections(update: Update | None) -> Iterator[Section]:
     )
     yield Section("update", title, (*blocks, *((table,) if table.rows else ())))
     yield Section("update", title, tuple(blocks), views=BRIEF)
-    if update.references:
-        name = _("Reference answers to fix: of before the update, so not compared ({n})")
-        yield from _listed("references", name, [_reference(fault) for fault in update.references])
     for fate, (name, tone) in _FATES.items():
         if questions := update.of(fate):
             yield from _listed(f"update_{fate}", name, [_item(question, tone) for question in questions])
@@ -117,26 +116,16 @@ def _notes(update: Update) -> Iterator[Text]:
         )
 
 
-def _reference(fault: ReferenceFault) -> Item:
-    right = _("(marked as unanswerable)") if fault.fault == "answerable" else fault.reference
-    return Item(_name(fault), (Fact(_("Reference answer"), right), *_sentences(fault)))
-
-
 def _item(question: AffectedQuestion, tone: Tone) -> Item:
-    name, answer = _name(question), question.answer
+    name: Text = _("{question} ({case})", question=question.question, case=question.case)
+    answer = question.answer
     if question.fate == "strayed":
         return Item(name, (Fact(_("Before"), question.before), Fact(_("Now"), answer)), tone)
-    if question.fate != "moved":
+    if question.fate in ("stale", "withdrawn"):
         name = _("{name}: {value}", name=name, value=_("certain") if question.certain else _("likely"))
-    return Item(name, (Fact(_("Answer"), answer), *_sentences(question)), tone)
-
-
-def _name(about: AffectedQuestion | ReferenceFault) -> Message:
-    return _("{question} ({case})", question=about.question, case=about.case)
-
-
-def _sentences(about: AffectedQuestion | ReferenceFault) -> Iterator[Fact]:
-    """What the article said before, and what it says now."""
-    if about.old:
-        yield Fact(_("Article before"), about.old)
-    yield Fact(_("Article now"), about.new or _("(no longer says so)"))
+    said = Fact(_("Answer"), answer)
+    if question.fate == "reference":
+        said = Fact(_("Reference answer"), answer or _("none"))
+    before = (Fact(_("Article before"), question.old),) if question.old else ()
+    now = Fact(_("Article now"), question.new or _("(no longer says so)"))
+    return Item(name, (said, *before, now), tone)

@@ -35,8 +35,6 @@ MUST_NOT_BREAK = "must-not-break"
 GUARDED = frozenset({MUST_NOT_BREAK, "壊さない", "必須"})
 # Under this name and its id a run file has the hash and the version of a tested prompt.
 _PROMPT = "prompt:"
-# Why a comparison may mislead, gravest first.
-Kind = Literal["rubrics", "models", "settings", "questions", "unpaired"]
 # The bot may differ: it is what is tested. These must be the same for the scores to be comparable. In a
 # replay the customers say what they said before, so that their settings do not matter.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "script", "language")
@@ -170,18 +168,6 @@ class CutShort(NamedTuple):
     run: str
     finished: int
     planned: int
-
-
-class Caution(NamedTuple):
-    """A reason to distrust the difference; `names` are judges, roles or settings.
-
-    `before` and `after` count what is unpaired in either run; of reworded questions `after` counts the pairs.
-    """
-
-    kind: Kind
-    names: tuple[str, ...] = ()
-    before: int = 0
-    after: int = 0
 
 
 class RunComparison:
@@ -418,28 +404,29 @@ class RunComparison:
         return not self.regression and bool(self.cut_short or self.unseen)
 
     @cached_property
-    def cautions(self) -> tuple[Caution, ...]:
-        """The reasons to distrust a plain comparison, gravest first."""
+    def differing(self) -> dict[str, tuple[str, ...]]:
+        """What else than the bot differs: rubrics and models, settings, and cases worded otherwise."""
         before, after = (side.results.run for side in (self.before, self.after))
         # One of the two replays the other, or both replay a third run: then nobody plays the customer.
         replayed = (replay_of(before) or before.id) == (replay_of(after) or after.id)
-        roles = [role for role in _NOT_THE_BOT if not (replayed and role == "user")]
+        roles = (role for role in _NOT_THE_BOT if not (replayed and role == "user"))
         settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
         # None and an empty list say the same: that nothing was asked for.
         moved = [n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)]
         personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
-        others = [p for p in personas if after.prompts.get(p, before.prompts[p]) != before.prompts[p]]
-        moved += ["persona"] if others and not replayed else []
-        reworded = sum(pair.earlier.case.question != pair.later.case.question for pair in self.pairs)
-        unpaired = (len(side) - len(self.pairs) for side in (self.earlier, self.later))
-        cautions = (
-            Caution("rubrics", self.other_rubrics),
-            Caution("models", tuple(r for r in roles if before.models.get(r) != after.models.get(r))),
-            Caution("settings", tuple(moved)),
-            Caution("questions", after=reworded),
-            Caution("unpaired", (), *unpaired),
-        )
-        return tuple(caution for caution in cautions if any(caution[1:]))
+        others = any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas)
+        reworded = (p.later.case.id for p in self.pairs if p.earlier.case.question != p.later.case.question)
+        return {
+            "judges": self.other_rubrics,
+            "models": tuple(role for role in roles if before.models.get(role) != after.models.get(role)),
+            "settings": (*moved, *(["persona"] if others and not replayed else [])),
+            "questions": tuple(dict.fromkeys(reworded)),
+        }
+
+    @property
+    def unpaired(self) -> tuple[int, int]:
+        """How many conversations only the earlier run has, and only the later one."""
+        return len(self.earlier) - len(self.pairs), len(self.later) - len(self.pairs)
 
     @property
     def changed(self) -> dict[str, tuple[str, str]]:
@@ -474,7 +461,8 @@ class RunComparison:
             "unchecked": self.unchecked,
             "unseen": self.unseen,
             "cut_short": [run._asdict() for run in self.cut_short],
-            "cautions": [caution._asdict() for caution in self.cautions],
+            "differing": self.differing,
+            "unpaired": self.unpaired,
             "changed": [{"name": n, "before": was, "after": now} for n, (was, now) in self.changed.items()],
             "update": self.update and self.update.as_json(),
             "regression": self.regression,
@@ -615,9 +603,5 @@ def _run_json(side: RunFigures) -> dict[str, Any]:
         "replay_of": replay_of(side.results.run),
         "score": summary.scores.score,
         "red": summary.red.count,
-        "turns": summary.turns,
-        "conversations": summary.scores.graded,
-        "disputed": summary.red.disputed,
-        "offline": summary.offline,
         "trial": summary.trial,
     }

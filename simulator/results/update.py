@@ -26,11 +26,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain, product
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from simulator.core.document import excerpt
 from simulator.core.messages import Message, _
-from simulator.core.types import Case, Conversation, Passage, Response, Results, StoredArticle, Turn
+from simulator.core.types import Conversation, Passage, Response, Results, StoredArticle, Turn
 from simulator.results.article_changes import (
     ALIKE,
     TELLING,
@@ -49,10 +49,9 @@ from simulator.results.rows import GradedTurn, Key
 from simulator.text.figures import figures
 from simulator.text.segments import normalise, sentences
 
-Fate = Literal["moved", "stale", "withdrawn", "strayed"]
-# Why a reference is to be fixed: it has an old fact, or one worked out with it; its article is gone; the case
-# is marked as unanswerable, and a new article answers it.
-Fault = Literal["fact", "withdrawn", "answerable"]
+# A reference is to be fixed where it has an old fact, or one worked out with it, and where its article is
+# gone; so is the mark of a case that is unanswerable no more.
+Fate = Literal["moved", "stale", "withdrawn", "strayed", "reference"]
 # A sentence that is copied whole, in characters.
 _COPIED = 12
 # Two folders of which less than this share goes on are not one desk before and after.
@@ -69,8 +68,8 @@ Pair = tuple[Conversation, Conversation]
 class AffectedQuestion(NamedTuple):
     """A question and what became of it; `old` and `new` are the sentences of the article before and now.
 
-    `conversation` and `turn` are those of the later run, `answer` is an excerpt of what was said there.
-    `certain`: ids and texts prove it.
+    `before` and `answer` are excerpts of what was said in both runs. Of a reference to be fixed `answer` is
+    the reference, empty where the case is only marked. `certain`: ids and texts prove it.
     """
 
     fate: Fate
@@ -80,24 +79,9 @@ class AffectedQuestion(NamedTuple):
     title: str
     old: str
     new: str
-    conversation: str
-    turn: int
     before: str
     answer: str
     certain: bool
-
-
-class ReferenceFault(NamedTuple):
-    """A reference, or another mark of a case, that says what no longer holds, and what holds now."""
-
-    fault: Fault
-    case: str
-    question: str
-    article: str
-    title: str
-    old: str
-    new: str
-    reference: str
 
 
 class Update(NamedTuple):
@@ -105,7 +89,8 @@ class Update(NamedTuple):
 
     `problem` says why no question was looked at. `old_passages` and `new_passages` count what the later bot
     retrieved of changed articles, by text. `unknown` are ids that cases name and no article has now, each
-    with the ids that the article goes by since. Certain `questions` come first.
+    with the ids that the article goes by since. Certain `questions` come first; one whose reference is to be
+    fixed is among them twice if something became of its answer.
     """
 
     changes: tuple[ArticleChange, ...] = ()
@@ -113,7 +98,6 @@ class Update(NamedTuple):
     old_passages: int = 0
     new_passages: int = 0
     questions: tuple[AffectedQuestion, ...] = ()
-    references: tuple[ReferenceFault, ...] = ()
     unknown: Mapping[str, tuple[str, ...]] = {}
 
     def of(self, *fates: Fate) -> list[AffectedQuestion]:
@@ -123,7 +107,7 @@ class Update(NamedTuple):
     @property
     def apart(self) -> frozenset[str]:
         """The cases whose reference is of before the update: no grade by it says anything."""
-        return frozenset(fault.case for fault in self.references)
+        return frozenset(question.case for question in self.of("reference"))
 
     @property
     def index_is_old(self) -> bool:
@@ -142,7 +126,6 @@ class Update(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
-        fates: tuple[Fate, ...] = ("moved", "stale", "withdrawn", "strayed")
         return {
             "comparable": self.problem is None,
             "changes": [
@@ -157,8 +140,7 @@ class Update(NamedTuple):
             ],
             "index_is_old": self.index_is_old,
             "passages": {"old": self.old_passages, "new": self.new_passages},
-            **{fate: [question._asdict() for question in self.of(fate)] for fate in fates},
-            "references": [fault._asdict() for fault in self.references],
+            **{fate: [question._asdict() for question in self.of(fate)] for fate in get_args(Fate)},
             "unknown": self.unknown,
         }
 
@@ -191,13 +173,12 @@ def update_of(
         for passage in (passage for turn in later_talk.turns for passage in turn.answer.passages):
             evidence[passage.id, passage.source or "", passage.text] = desk.of_passage(passage)
     questions = [_Question(desk, of_case, *graded, trial=after[1].trial) for of_case in by_case.values()]
-    affected = filter(None, (question.affected() for question in questions))
+    affected = filter(None, chain.from_iterable((q.reference, q.affected()) for q in questions))
     return Update(
         changes,
         old_passages=sum(bool(shown.old and not shown.new) for shown in evidence.values()),
         new_passages=sum(bool(shown.new) for shown in evidence.values()),
         questions=tuple(sorted(affected, key=lambda question: not question.certain)),
-        references=tuple(question.fault for question in questions if question.fault),
         unknown={id_: now for question in questions for id_, now in question.unknown.items()},
     )
 
@@ -326,7 +307,7 @@ class _Question:
         # Facts of named articles come first.
         places = sorted(self.named | self.retrieved, key=lambda at: at not in self.named)
         self.facts = [(at, fact) for at in places for fact in desk.changes[at].facts]
-        self.fault = self._fault()
+        self.reference = self._reference()
 
     # --- what a text says ---
 
@@ -403,7 +384,7 @@ class _Question:
     def affected(self) -> AffectedQuestion | None:
         """What became of the question; the gravest of its conversations counts."""
         late = sorted(self._late(), key=lambda question: not question.certain)
-        is_untouched = not (self.fault or self.named or self.retrieved)
+        is_untouched = not (self.reference or self.named or self.retrieved)
         strayed = self._strayed() if is_untouched else ()
         return next(chain(late, self._moved(), strayed), None)
 
@@ -420,7 +401,7 @@ class _Question:
             is_gone = self.desk.changes[at].kind == "withdrawn"
             # Words alone prove nothing of what the question does not need.
             if certain or at in (self.named if is_gone else self.concerned):
-                yield self._question("withdrawn" if is_gone else "stale", both, at, fact, certain=certain)
+                yield self._answer("withdrawn" if is_gone else "stale", both, at, fact, certain=certain)
 
     def _is_late(self, both: _Both, at: int, fact: FactChange) -> bool:
         if not self.contradicts(at, fact, both.turn.answer.text, both.before):
@@ -442,7 +423,7 @@ class _Question:
             is_new = came and is_answered and at in self.desk.of_turn(both.turn)
             gone = self.says_old(at, fact, both.before) and (came or change.kind == "withdrawn")
             if is_new or gone:
-                yield self._question("moved", both, at, fact)
+                yield self._answer("moved", both, at, fact)
 
     def _strayed(self) -> Iterator[AffectedQuestion]:
         """First answers that are red now and were not, or the reverse, or do something else."""
@@ -450,16 +431,23 @@ class _Question:
             responses = self._responses(both)
             red = self.before[both.earlier.id, 1].marks, self.after[both.later.id, 1].marks
             if bool(red[0]) != bool(red[1]) or (all(responses) and responses[0] != responses[1]):
-                yield self._question("strayed", both)
+                yield self._answer("strayed", both)
 
     def _responses(self, both: _Both) -> tuple[Response | None, Response | None]:
         """What both answers do, as their judges say."""
         before, now = (both.earlier.id, both.turn.index), (both.later.id, both.turn.index)
         return self.before[before].response, self.after[now].response
 
-    def _question(
-        self, fate: Fate, both: _Both, at: int | None = None, fact: FactChange = _NO_FACT,
-        *, certain: bool = False,
+    def _answer(
+        self, fate: Fate, both: _Both, at: int | None = None, fact: FactChange = _NO_FACT, *,
+        certain: bool = False,
+    ) -> AffectedQuestion:  # fmt: skip
+        text = both.turn.answer.text
+        return self._affected(fate, at, fact, text, before=both.before, certain=certain)
+
+    def _affected(
+        self, fate: Fate, at: int | None, fact: FactChange, answer: str, *,
+        before: str = "", certain: bool = True,
     ) -> AffectedQuestion:  # fmt: skip
         change = None if at is None else self.desk.changes[at]
         return AffectedQuestion(
@@ -470,14 +458,14 @@ class _Question:
             title=change.title if change else "",
             old=excerpt(fact.old),
             new=excerpt(fact.new),
-            conversation=both.later.id,
-            turn=both.turn.index,
-            before=excerpt(both.before),
-            answer=excerpt(both.turn.answer.text),
+            before=excerpt(before),
+            answer=excerpt(answer),
             certain=certain,
         )
 
-    def _fault(self) -> ReferenceFault | None:
+    # --- whether its reference holds ---
+
+    def _reference(self) -> AffectedQuestion | None:
         """What of the case is of before the update."""
         case = self.case
         said = [*(text for texts in case.references for text in texts), *case.expect]
@@ -486,14 +474,14 @@ class _Question:
             if change.kind == "withdrawn":
                 needed = [id_ for id_ in case.passages if at not in self.desk.of_id(id_)]
                 if at in self.named and case.answerable is not False and not any(map(self._is_there, needed)):
-                    return _reference("withdrawn", case, change, said[0] if said else "")
+                    return self._affected("reference", at, _NO_FACT, said[0] if said else "")
                 continue
             for fact, text in product(change.facts, said):
                 if self.contradicts(at, fact, text):
-                    return _reference("fact", case, change, text, fact)
+                    return self._affected("reference", at, fact, text)
         return self._answerable() if case.answerable is False else None
 
-    def _answerable(self) -> ReferenceFault | None:
+    def _answerable(self) -> AffectedQuestion | None:
         """That a case marked as unanswerable was answered from an article that is new."""
         for both in (both for both in self.answers if both.turn.index == 1):
             if self.after[both.later.id, 1].response not in _ANSWERED:
@@ -502,23 +490,8 @@ class _Question:
                 change = self.desk.changes[at]
                 for fact in change.facts if change.kind == "added" else ():
                     if self.says_new(fact, both.turn.answer.text):
-                        return _reference("answerable", self.case, change, "", fact)
+                        return self._affected("reference", at, fact, "")
         return None
-
-
-def _reference(
-    fault: Fault, case: Case, change: ArticleChange, reference: str, fact: FactChange = _NO_FACT
-) -> ReferenceFault:
-    return ReferenceFault(
-        fault=fault,
-        case=case.id,
-        question=excerpt(case.question),
-        article=change.id,
-        title=change.title,
-        old=excerpt(fact.old),
-        new=excerpt(fact.new),
-        reference=excerpt(reference),
-    )
 
 
 def _is_copied(sentence: str, text: str) -> bool:

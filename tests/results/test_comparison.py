@@ -208,7 +208,7 @@ def test_another_rubric_is_not_comparable() -> None:
     guarded = compared(high, low, rubric="r2", tags={"case-3": ("必須",)})
 
     assert (plain.verdict, plain.regression) == ("not_comparable", False)
-    assert plain.cautions[0].kind == "rubrics"
+    assert plain.differing["judges"] == ("turn",)
     assert row(plain).p is None
     assert guarded.regression
 
@@ -314,9 +314,8 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
     other = result.model_copy(update={"conversations": talks, "run": stopped})
     found = compare(one, side_of(other))
 
-    assert {c.kind: c.names or (c.before, c.after) for c in found.cautions} == {
-        "settings": ("turns",), "questions": (0, 1), "unpaired": (0, 2),
-    }  # fmt: skip
+    assert found.differing == {"judges": (), "models": (), "settings": ("turns",), "questions": ("case-0",)}
+    assert found.unpaired == (0, 2)
     assert [run.run for run in found.cut_short] == ["after"]
     assert found.changed == {"top": ("1", "4")}
 

@@ -37,7 +37,7 @@ def test_a_replay_keeps_lines_and_repeats(capsys: pytest.CaptureFixture[str]) ->
     assert f"{before.run.id} と同じ発言で試した実行です" in page
     assert main(["diff", before.run.id, after.run.id, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert "settings" not in {caution["kind"] for caution in found["cautions"]}
+    assert not found["differing"]["settings"]
 
 
 def test_the_same_bot_gets_the_same_lines(capsys: pytest.CaptureFixture[str]) -> None:

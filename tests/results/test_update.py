@@ -81,7 +81,7 @@ def updated(after: Mapping[str, str], said: Mapping[str, tuple[Said, Said]], **c
 
 def fates(update: Update) -> dict[str, Fate]:
     """What became of each question."""
-    return {question.case: question.fate for question in update.questions}
+    return {question.case: question.fate for question in update.questions if question.fate != "reference"}
 
 
 NEW_FEES = FEES.replace("1,100", "1,300")
@@ -143,7 +143,7 @@ def test_what_the_update_does_not_concern_is_not_called_stale(
     case = {"question": question, "passages": passages, "references": ((answer,),)}
     update = compared(after, {"other": (came, came)}, before, other=case).update
     assert update
-    assert (update.questions, update.references) == ((), ())
+    assert update.questions == ()
 
 
 BALANCE = "To close it, the account balance must be $25."
@@ -162,7 +162,7 @@ def test_a_sentence_that_another_article_has_still_is_stale_only_where_the_chang
     case = {"question": "What must be in it?", "passages": passages, "references": ((BALANCE,),)}
     update = compared(after, {"asked": (said, said)}, TWICE, asked=case).update
     assert update
-    assert (fates(update), len(update.references)) == (({"asked": "stale"}, 1) if concerned else ({}, 0))
+    assert (fates(update), len(update.of("reference"))) == (({"asked": "stale"}, 1) if concerned else ({}, 0))
 
 
 def test_a_sentence_of_another_article_proves_nothing() -> None:
@@ -202,8 +202,8 @@ def test_a_reference_of_before_the_update_is_named_and_counts_on_neither_side(
     fine = {f"q{n}": (Said("fine"), Said("fine")) for n in range(6)}
     result = compared(articles, {"asked": (Said("fine"), right_now), **fine}, asked=case)
     assert result.update
-    (named,) = result.update.references
-    assert (named.case, named.fault) == ("asked", "fact" if all(after.values()) else "withdrawn")
+    (named,) = result.update.of("reference")
+    assert (named.case, named.answer) == ("asked", reference)
     assert result.change.asked == 6
     assert result.change.questions == (0, 0)
     assert not result.regression
@@ -220,7 +220,7 @@ def test_an_expectation_of_before_the_update_is_named_as_a_reference_is(expected
         {"price": (Said("1,100 yen"), Said("1,300 yen"))},
         price={**PRICE, "expect": ("The bot is polite.", expected)},
     )
-    assert [row.reference for row in update.references] == [expected] * is_old
+    assert [row.answer for row in update.of("reference")] == [expected] * is_old
 
 
 def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed() -> None:
@@ -230,7 +230,7 @@ def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed() -> None:
         {"price": (Said("1,100 yen"), Said("1,300 yen"))},
         price={**PRICE, "references": (("It costs 1,300 yen, and no longer 1,100 yen.",),)},
     )
-    assert update.references == ()
+    assert not update.of("reference")
 
 
 def test_articles_are_followed_by_their_content() -> None:
@@ -317,7 +317,7 @@ def test_a_figure_of_a_withdrawn_article_may_be_right_by_another_one() -> None:
         {"desk": DESK, "sim": sim}, {"price": (said, said)}, {**BEFORE, "sim": sim}, price=PRICE
     )
     assert update.update
-    assert not update.update.questions
+    assert fates(update.update) == {}
 
 
 def test_a_new_article_answers_what_was_unanswerable() -> None:
@@ -333,7 +333,7 @@ def test_a_new_article_answers_what_was_unanswerable() -> None:
         },
         pens={"answerable": False},
     )
-    assert [(fault.case, fault.fault) for fault in update.references] == [("pens", "answerable")]
+    assert [(row.case, row.answer) for row in update.of("reference")] == [("pens", "")]
     assert fates(update) == {"pens": "moved"}
 
 
