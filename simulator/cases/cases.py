@@ -347,7 +347,9 @@ class DataSet:
         The sample is `random.Random(0).sample` over the rows in their order, as simple-evals draws it.
         Raises CaseFileError where no row is in the language.
         """
-        rows = self._in(language)
+        rows: Sequence[_KeptRow] = self._rows
+        if language not in (None, "all"):
+            rows = [row for row in rows if row.read().language == language]
         if not rows:
             msg = _(
                 "none of the {n} rows is in '{language}': leave out --language.",
@@ -358,15 +360,6 @@ class DataSet:
         if sample is not None and sample < len(rows):
             rows = random.Random(0).sample(rows, sample)  # noqa: S311 - a sample
         return KeptCases(rows[:limit], self._name)
-
-    def _in(self, language: str | None) -> Sequence[_KeptRow]:
-        if language in (None, "all"):
-            return self._rows
-        return [row for row in self._rows if row.read().language == language]
-
-    def count_in(self, language: str | None = None) -> int:
-        """How many valid rows are in a language (None and "all": any)."""
-        return len(self._in(language))
 
     def finish(self) -> None:
         """Checks the whole after the last row. Raises CaseFileError when no row is valid."""

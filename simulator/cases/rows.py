@@ -64,7 +64,38 @@ def rows_by_field(
     column that no row has.
     """
     if not columns:
-        return read(fits)
+        yield from read(fits)
+        return
+    by_field = _by_field(columns)
+    assigned = frozenset(by_field.values())
+
+    def fitting(headers: Sequence[str]) -> bool:
+        # Of two columns with the name that was assigned, either may be meant.
+        if twice := next((name for name in headers if name in assigned and headers.count(name) > 1), None):
+            raise CaseFileError(
+                _("{path}: the column {name} occurs twice; rename one of them.", path=path, name=quote(twice))
+            )
+        # A header with only some of the columns, too, to say which one is missing.
+        return fits(list(_renamed(dict.fromkeys(headers), by_field))) or not assigned.isdisjoint(headers)
+
+    missing, headers = list(by_field.values()), dict[str, None]()
+    for row in read(fitting):
+        if isinstance(row, RowFault):
+            yield row
+            continue
+        if missing:
+            headers |= dict.fromkeys(row.values)
+            missing = [name for name in missing if name not in headers]
+            # All rows of a table have the same columns.
+            if missing and row.cells:
+                break
+        yield row._replace(values=_renamed(row.values, by_field))
+    if missing and headers:
+        raise UnknownName(_("column of {path} in --columns", path=path), missing[0], headers)
+
+
+def _by_field(columns: Mapping[str, str]) -> dict[str, str]:
+    """The columns of --columns by field. Raises UnknownName."""
     by_field: dict[str, str] = {}
     for name, column in columns.items():
         field = field_of(name)
@@ -73,42 +104,18 @@ def rows_by_field(
                 _("case column in --columns"), name, COLUMNS, listed=_("All names: docs/questions.md.")
             )
         by_field[field] = column
-    assigned = frozenset(by_field.values())
+    return by_field
 
-    def renamed(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        others = {
-            key: value
-            for key, value in values.items()
-            if key not in assigned and field_of(key) not in by_field
-        }
-        return others | {
-            _HEADERS.get(field, field): values[column]
-            for field, column in by_field.items()
-            if column in values
-        }
 
-    def fitting(headers: Sequence[str]) -> bool:
-        # Of two columns with the name that was assigned, either may be meant.
-        if twice := next((name for name in headers if name in assigned and headers.count(name) > 1), None):
-            raise CaseFileError(
-                _("{path}: the column {name} occurs twice; rename one of them.", path=path, name=quote(twice))
-            )
-        return fits(list(renamed(dict.fromkeys(headers))))
-
-    # The first pass also accepts a header with only some of the columns, to say which one is missing. Files
-    # are read twice, for which `read` begins anew each time.
-    missing, headers = list(by_field.values()), dict[str, None]()
-    for row in read(lambda names: fitting(names) or not assigned.isdisjoint(names)):
-        headers |= {} if isinstance(row, RowFault) else dict.fromkeys(row.values)
-        missing = [name for name in missing if name not in headers]
-        if not missing:
-            break
-    if missing and headers:
-        raise UnknownName(_("column of {path} in --columns", path=path), missing[0], headers)
-    return (
-        row if isinstance(row, RowFault) else row._replace(values=renamed(row.values))
-        for row in read(fitting)
-    )
+def _renamed(values: Mapping[str, JsonValue], by_field: Mapping[str, str]) -> dict[str, JsonValue]:
+    assigned = by_field.values()
+    others = {
+        key: value for key, value in values.items() if key not in assigned and field_of(key) not in by_field
+    }
+    named = {
+        _HEADERS.get(field, field): values[column] for field, column in by_field.items() if column in values
+    }
+    return others | named
 
 
 def _rows(path: Path, fits: Fits) -> Rows:

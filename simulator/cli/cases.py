@@ -65,7 +65,6 @@ REASON_TITLES: dict[str, Message] = {
     "long": _("too long"),
     "language": _("not in the articles' language"),
     "document": _("mentions the article itself"),
-    "copied": _("copies the article"),
     "unanswerable": _("the articles do not answer it"),
     "differs": _("the articles give another answer"),
     "one_passage": _("one passage is enough"),

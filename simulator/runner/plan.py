@@ -231,7 +231,7 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     message: Message | str = ""
     cases = data.rows(language, settings.sample, settings.limit)
     if size := settings.sample:  # before --limit is applied
-        rows = data.count_in(language)
+        rows = len(data.rows(language))
         message = _("All {rows} rows are used: the sample asks for {size}.", rows=rows, size=size)
         if size < rows:
             message = _("{size} of {rows} rows at random.", size=size, rows=rows)

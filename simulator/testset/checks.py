@@ -2,7 +2,6 @@
 
 empty, long, language       no question, too long a one, or in another language than its article
 document                    "according to the article": nobody at a desk says so
-copied                      a run of words from the passage that is most of the question
 unanswerable, differs       the reader finds no answer in the passages, or another one
 one_passage, alone          two passages, or the turn before, were not needed after all
 answered                    out of scope, and yet the knowledge base answers it
@@ -11,28 +10,22 @@ duplicate                   asks what an accepted question asks
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import count
 from typing import Literal, TypeVar
 
 from simulator.core.concurrency import for_each
 from simulator.core.errors import HOPELESS, ModelFailure
-from simulator.core.types import Case, Language, Value
+from simulator.core.types import Case, Value
 from simulator.grading.lexical import agreement, grade_of
-from simulator.testset.plan import Article
 from simulator.testset.prompts import Check, FollowUpQuestionCheck, OutsideCheck, PairCheck
-from simulator.text.segments import normalise, tokens
+from simulator.text.segments import normalise
 from simulator.text.typography import language_of
 
 Reason = Literal[
-    "empty", "long", "language", "document", "copied", "unanswerable", "differs", "one_passage", "alone",
-    "answered", "duplicate",
+    "empty", "long", "language", "document", "unanswerable", "differs", "one_passage", "alone", "answered",
+    "duplicate",
 ]  # fmt: skip
 LONGEST = {"ja": 160, "en": 400}
-# So many characters (Japanese) or words in a row from a passage, and more than this share of the question,
-# are a copy: names of products are shorter.
-COPIED_RUN = {"ja": 16, "en": 9}
-COPIED_SHARE = 0.6
 # From which grade (1..5) of agreement on an answer from the passages alone says what the right answer says.
 AGREES = 3
 # What a spreadsheet takes for a formula at the beginning of a cell, and spaces that may stand before it.
@@ -150,33 +143,21 @@ class NearDuplicates:
         return None
 
 
-def fault_of_form(case: Case, articles: Sequence[Article]) -> RejectedQuestion | None:
+def fault_of_form(case: Case) -> RejectedQuestion | None:
     """What is wrong with a question by itself, before a model reads it; None where nothing is."""
-    why = _fault_of_text(case)
-    if why is None and _copies(case.question, articles, case.language):
-        why = "copied"
-    return RejectedQuestion(case=case, why=why) if why else None
-
-
-def _fault_of_text(case: Case) -> Reason | None:
+    why: Reason | None = None
     question = case.question
-    if not any(map(str.isalnum, question)) or not any(map(str.strip, case.references_at(1))):
-        return "empty"
-    # Longer than a customer types, or a list: models answer the prompt instead of asking.
-    if len(question) > LONGEST[case.language] or question.count("\n") > 2:
-        return "long"
     # Keywords may be a product's name in Latin letters.
     first = [line.content for line in case.history[:1]]
     spoken = language_of("\n".join([question, *case.references_at(1), *first]))
-    return None if spoken == case.language else "language"
-
-
-def _copies(question: str, articles: Sequence[Article], language: Language) -> bool:
-    words = tokens(question)
-    matchers = (SequenceMatcher(None, words, tokens(article.text), autojunk=False) for article in articles)
-    longest = max((matcher.find_longest_match().size for matcher in matchers), default=0)
-    # Both: names of products are long runs in short questions, and a long question may quote one term.
-    return longest >= COPIED_RUN[language] and longest > COPIED_SHARE * len(words)
+    if not any(map(str.isalnum, question)) or not any(map(str.strip, case.references_at(1))):
+        why = "empty"
+    # Longer than a customer types, or a list: models answer the prompt instead of asking.
+    elif len(question) > LONGEST[case.language] or question.count("\n") > 2:
+        why = "long"
+    elif spoken != case.language:
+        why = "language"
+    return RejectedQuestion(case=case, why=why) if why else None
 
 
 def fault_of_check(case: Case, check: Check | OutsideCheck) -> RejectedQuestion | None:

@@ -7,7 +7,7 @@ what is rejected and why from `checks`, recorded dialogues from `logs`.
     cases make kb/ --number 40
         plan      40 tasks: which articles, which kind, which wording, by --seed
         write     a draft: fact, question, right answer, goal
-        form      rejected without a call: too long, wrong language, copied
+        form      rejected without a call: too long, wrong language
         check     a reader answers from the passages alone; out of scope, from the nearest articles as well
         compare   only where counting finds another answer: a reader of both decides
         consider  accepted, unless an earlier question asks the same
@@ -211,7 +211,7 @@ class TestSetRun:
         again, seed = self.prompts.again(task.language), stable_int(self.settings.seed, task.id)
         draft = await self._writes.ask(self.prompts.write(task), draft_form(task.kind), again, seed=seed)
         case = case_of(task, draft)
-        fault = fault_of_form(case, task.articles)
+        fault = fault_of_form(case)
         if fault is not None:
             return case, fault
         articles = task.articles

@@ -40,8 +40,6 @@ from simulator.testset.prompts import (
 )
 from tests.properties import examples
 
-TEXT = "ホーム1ギガの解約金は4,800円です。光の解約は、毎月20日までに申し込むと、その月の末日で完了します。"
-GOLD = (Article(Passage(id="fee", text=TEXT)),)
 JA = shelves.DEMO / "knowledge" / "ja"
 SIGNS = st.text(alphabet="あ解約金は円123 a|[{\"'\n,=-+:：。?", min_size=1, max_size=24).filter(
     lambda text: text.strip() == text
@@ -61,12 +59,11 @@ def case(question: str, reference: str = "4,800円です。", language: Language
         ("一年でやめるといくらですか", " ", "empty"),
         ("あ" * 200, "4,800円です。", "long"),
         ("How much is it to leave after a year?", "It is 4,800 yen.", "language"),
-        ("光の解約は、毎月20日までに申し込むと、その月の末日で完了しますか", "はい。", "copied"),
     ],
 )
 def test_form(question: str, reference: str, why: str | None) -> None:
     """What gives a question away, or cannot be right, is told without asking anybody."""
-    fault = fault_of_form(case(question, reference), GOLD)
+    fault = fault_of_form(case(question, reference))
 
     assert (fault.why if fault else None) == why
 
