@@ -1,7 +1,8 @@
 """From a row to its case: which columns fill which field, each cell read once."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,14 @@ from simulator.cases.headings import (
 )
 from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, both, quote, sentences
+from simulator.core.messages import Message, _, both, quote, sentences
 from simulator.core.types import Answer, Case, ChatMessage, Language
 from simulator.text.typography import language_of
 
 # The question of a case from a data set of graded answers without questions.
 NO_QUESTION = "-"
-_LOG = _(
-    'Of a log with one message a row, write --columns "id=case,role=who,text=what,user=Customer,agent=*".'
-)
+# A name of a column that is a question itself, in a table without names.
+_ASKS = re.compile(r"[?？。]\s*$")
 # The fields that a row prepared for later questions may have; with any other one its question was forgotten.
 _OF_PREPARED_ROWS = frozenset({"id", "language", "tags", "answerable", "handover", "error"})
 
@@ -159,15 +159,24 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
         columns=tuple(map(quote, columns[:20])),
         names=both(", ".join(filter(str.isascii, every)), ", ".join(every)),
     )
-    if len(columns) == 1 and row.cells:
-        what = sentences(what, _("The first line has to name the columns, with commas between them."))
+    line = row.line if row.heading is None else row.heading
+    return RowFault(path, row._replace(line=line), sentences(what, *_advice(row)))
+
+
+def _advice(row: Row) -> Iterator[Message]:
+    """What else may be wrong with a file without a column of questions."""
+    texts = [name for name, value in row.values.items() if isinstance(value, str) and not field_of(name)]
+    if row.cells and (len(row.values) == 1 or any(map(_ASKS.search, row.values))):
+        yield _("The first row has to name the columns; in a CSV, put commas between them.")
+    elif not row.cells and not texts:  # a list or an object is no question
+        yield _('Write a list of rows: [{{"question": "..."}}].')
     elif takes_columns():
-        is_log = bool(MESSAGE_HEADINGS.columns_of(columns))
-        # What is a list or an object in JSON is no question.
-        texts = (name for name, value in row.values.items() if isinstance(value, str) and not field_of(name))
-        option = columns_option({"question": next(texts, "...")})
-        what = sentences(what, _("Or write {option}.", option=option), _LOG if is_log else None)
-    return RowFault(path, row._replace(line=row.line if row.heading is None else row.heading), what)
+        yield _("Or write {option}.", option=columns_option({"question": next(iter(texts), "...")}))
+        if MESSAGE_HEADINGS.columns_of(row.values):
+            yield _(
+                "Of a log with one message a row, write"
+                ' --columns "id=case,role=who,text=what,user=Customer,agent=*".'
+            )
 
 
 def split_question(history: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:

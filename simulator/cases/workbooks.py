@@ -44,7 +44,9 @@ def workbook_rows(path: Path, sheet: str, fits: Fits) -> Rows:
     fitting = [worksheet for worksheet in sheets if column_row(worksheet, fits) is not None]
     if len(fitting) != 1:
         names = tuple(quote(worksheet.name) for worksheet in (fitting or sheets)[:_MOST_NAMES])
-        example = printable((fitting or sheets)[0].name) if sheets else "..."
+        # The longest, for the first one often is a cover.
+        longest = max(fitting or sheets, key=lambda worksheet: len(worksheet.lines), default=None)
+        example = printable(longest.name) if longest else "..."
         which = _("several worksheets have the column names that are needed ({names})", names=names)
         if not fitting:
             which = _("no worksheet has the column names that are needed ({names})", names=names)

@@ -179,9 +179,8 @@ def test_unused_columns(tmp_path: Path) -> None:
             ' question, user_input, query, input, prompt. Or write --columns "question=問".',
         ),
         (
-            "How much?\nWhen?\n",
-            "line 1: no question column. Found: 'How much?'. Rename one of them in the file to one of:"
-            " question, user_input, query, input, prompt. The first line has to name the columns, with",
+            "How much?,5 yen\nWhen?,Now\n",
+            "query, input, prompt. The first row has to name the columns; in a CSV, put commas between them.",
         ),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
@@ -213,6 +212,7 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        ({"questions": [{"question": "a"}]}, 'Write a list of rows: [{"question": "..."}].'),
         ({"question": ["a"]}, "column 'question': a list is not a text"),
         ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
         (

@@ -112,7 +112,9 @@ def test_worksheets(tmp_path: Path) -> None:
     )
     assert "a.xlsx: no worksheet 'x'. There are: '表紙', '料金', 'Ｎｅｔ'." in refusal(Path(f"{path}#x"))
     assert "a.xlsx#表紙: no rows in it" in refusal(Path(f"{path}#表紙"))
-    del sheets["Ｎｅｔ"]
+    sheets |= {"料金": [["値段"], ["a"]], "Ｎｅｔ": [["b"]]}
+    assert "('表紙', '料金', 'Ｎｅｔ'); name one: a.xlsx#料金" in refusal(as_workbook(path, sheets))
+    sheets = {"表紙": [["FAQ"]], "料金": [["質問"], ["a"]]}
     assert read_cases(as_workbook(path, sheets))[0].question == "a"
 
 
