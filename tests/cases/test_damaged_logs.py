@@ -176,6 +176,8 @@ def test_a_file_of_a_folder_that_is_no_log_is_named(command: Command) -> None:
     assert told.code == 0
     assert f"{notes}: no log of conversations of a known format; left out." in told.err
     assert "conversations 40" in told.err
+    write("logs/b.json", '[{"name": "A"}, {"na')
+    assert graded(command, "logs").code == 2
 
 
 def test_a_conversation_with_an_endless_text_is_counted(command: Command) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import openpyxl
 import pypdf
 import pytest
 
@@ -81,7 +82,7 @@ def test_office_documents(tmp_path: Path) -> None:
 
 
 def test_worksheets(tmp_path: Path) -> None:
-    """A worksheet with a column of texts is rows, another is a text; several are like files in a folder."""
+    """A worksheet with a column of texts is rows without hidden ones, another is a text."""
     faq: list[list[Any]] = [
         ["よくある質問"],
         [],
@@ -97,8 +98,11 @@ def test_worksheets(tmp_path: Path) -> None:
         ("2", "料金は?\n4,180円", "kb.xlsx"),
         ("kb/料金表", "# 料金表\n\nプラン | 月額\n1ギガ | 4,180円", "kb.xlsx#料金表"),
     ]
-    as_workbook(path, {"FAQ": [["本文"], ["a"], ["b"]]})
-    assert [p.id for p in read_knowledge(path)] == ["kb#1", "kb#2"]
+    as_workbook(path, {"FAQ": [["本文"], ["a"], ["old"], ["b"]]})
+    book = openpyxl.load_workbook(path)
+    book.worksheets[0].row_dimensions[3].hidden = True
+    book.save(path)
+    assert [(p.id, p.text) for p in read_knowledge(path)] == [("kb#1", "a"), ("kb#2", "b")]
 
 
 def test_scanned_pages(tmp_path: Path) -> None:

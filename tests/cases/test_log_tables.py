@@ -242,6 +242,18 @@ def test_columns_know_the_others_by_their_names(command: Command) -> None:
     assert (done.code, "role=COLUMN" in done.err) == (2, True)
 
 
+def test_lines_that_are_not_public_are_no_turns() -> None:
+    """As a ticket system exports its comments: the desk's own are not for the customer."""
+    columns = {
+        "ticket_id": ["1"] * 3,
+        "author_role": ["customer", "agent", "agent"],
+        "public": ["true", "false", "true"],
+    }
+    name = written("log.csv", **columns, body=["How much?", "An old customer.", "5 yen."])
+
+    assert said(read(name)) == [("1", ["How much?"], ["5 yen."])]
+
+
 def test_a_table_of_customers_alone_has_a_turn_for_each_line(capsys: pytest.CaptureFixture[str]) -> None:
     """With a column of speakers or with user=*; nobody answers, and that is said."""
     columns = {

@@ -316,7 +316,7 @@ def test_proposed_in_the_sheet_and_left_out_until_approved(
 
     assert done.json["sheet"]["added"] == len(cases) == 8
     assert [row[1] for row in rows[1:9]] == [case.question for case in cases]
-    assert {row[8] for row in rows[1:9]} == {"未承認"}
+    assert {row[column(sheet, "approved", "questions")] for row in rows[1:9]} == {"未承認"}
     row = row_of(sheet, cases[0].id, TAB)
     mari.type(TAB, f"{letter(column(sheet, 'question', 'questions'))}{row}", "人が直した質問")
     mari.type(TAB, f"{letter(column(sheet, 'approved', 'questions'))}{row}", "承認")
