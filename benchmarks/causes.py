@@ -205,7 +205,7 @@ def named(every: Sequence[Row], verdicts: Verdicts) -> list[Finding]:
         results, summary = run_of(own)
         rows_by_id = {row.conversation.id: row for row in own}
         causes = root_causes(results, summary, own[0].shelf, verdicts)
-        findings += [Finding(rows_by_id[cause.conversation], cause) for cause in causes]
+        findings += [Finding(rows_by_id[id_], cause) for (id_, _turn), cause in causes.items()]
     return findings
 
 

@@ -211,7 +211,7 @@ def line(
     """Prints what a run of this bot says, and counts it."""
     results = run_of(own, scores)
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
-    causes = {(c.conversation, c.turn): c for c in root_causes(results, summary, shelf_of(own), verdicts)}
+    causes = root_causes(results, summary, shelf_of(own), verdicts)
     wanted = {(each.conversation.id, at): right for each in own for at, right in enumerate(each.causes, 1)}
     faulty = [key for key, right in wanted.items() if right]
     red = [key for key in faulty if key in causes]

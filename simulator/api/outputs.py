@@ -29,7 +29,7 @@ from simulator.results.figures import Summary
 from simulator.results.gate import gate_of
 from simulator.results.history import last_comparable
 from simulator.results.knowledge import articles_of
-from simulator.results.recommendations import MOST_FIXES, Improvements, improvements_of
+from simulator.results.recommendations import Improvements, improvements_of
 from simulator.results.standing import with_standings
 from simulator.results.summary import as_json, figures_of
 from simulator.runner.masking import masks_of
@@ -192,4 +192,4 @@ def improvements_for(results: Results, summary: Summary, settings: Settings) -> 
     except InputError as error:
         say(_("{error} Causes are given without it.", error=error))
         shelf = None
-    return improvements_of(results, summary, shelf, MOST_FIXES)
+    return improvements_of(results, summary, shelf)

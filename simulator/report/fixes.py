@@ -3,22 +3,19 @@
 What a fix is, its cause and its gain come from `results/recommendations.py`. In the summary one reads
 
     1. Add to the prompt: "Do not say what is not in the material."
-       +9.3 points · Made up (likely) · Prompt author · 3 questions
+       +9.3 points · Made up (likely) · Prompt author · 7 answers · 3 questions
     2 more · see all: python run.py fixes RUN
 
-and in `fixes`, below the counts, the gravest example with the judge's reason, what the cause rests on, the
-right answer, and where the other examples are. The gain is of the run's score, of 100, if the fixed turns
-were graded like the average turn that is not red.
+and in `fixes`, below the counts, the gravest example with the judge's reason, what the cause rests on, and
+the right answer. The gain is of the run's score, of 100, if the fixed turns were graded like the average turn
+that is not red.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from simulator.core.document import (
     BRIEF,
-    MARKDOWN,
-    TERMINAL,
     TEXT,
     Fact,
     Item,
@@ -32,25 +29,22 @@ from simulator.core.document import (
     excerpt,
     points,
 )
-from simulator.core.messages import Message, _, changed, ngettext, pgettext
+from simulator.core.messages import Message, _, changed, ngettext, pgettext, sentences
 from simulator.core.titles import Titles
 from simulator.core.types import Language
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.results.causes import cause_name, cause_sentence
-from simulator.results.figures import RedTurn, Summary
+from simulator.results.figures import Summary
 from simulator.results.recommendations import LEAST, Fix, Improvements
 from simulator.results.red import red_questions
 
 # In the summary of a run: three red questions and three fixes, with all else, are 40 lines.
 SHOWN = 3
-# Red turns that Markdown quotes; the rest is on the page.
-QUOTED = 10
 # Characters. The question in a link is cut to a little more than fits on a line of a card.
 _LINK_LENGTH = 50
 # In the summary of a run a question and a quotation are cut to a line; Japanese takes twice the room.
 _QUESTION, _LINE = 46, 30
-_QUOTED: dict[Language, int] = {"ja": 48, "en": 90}
 
 
 def none_text(improvements: Improvements) -> Message:
@@ -69,16 +63,16 @@ def gain_text(fix: Fix, improvements: Improvements) -> Text:
 
 
 def counts_text(fix: Fix) -> Message:
-    """The number of turns, kinds of customer and questions of a fix; or of its rows."""
-    turns = ngettext("{n} answer", "{n} answers", n=len(fix.turns))
-    kinds = ngettext("{n} kind of customer", "{n} kinds of customer", n=len(fix.personas))
-    questions = ngettext("{n} question", "{n} questions", n=len(fix.cases))
-    counts = _("{turns} · {kinds} · {questions}", turns=turns, kinds=kinds, questions=questions)
-    return _("{counts} · {n} disputed", counts=counts, n=fix.disputed) if fix.disputed else counts
+    """The number of questions of a fix, and of its answers where these are more."""
+    n, cases = len(fix.turns), len(fix.cases)
+    turns = ngettext("{n} answer", "{n} answers", n=n) if n > cases else ""
+    questions = ngettext("{n} question", "{n} questions", n=cases)
+    disputed = _("{n} disputed", n=fix.disputed) if fix.disputed else ""
+    return _("{parts:dots}", parts=tuple(filter(None, (turns, questions, disputed))))
 
 
 def lead_text(improvements: Improvements) -> Text:
-    """The score with all of it fixed, or why it cannot be forecast; empty if it would not change."""
+    """The score with all of it fixed and how that is estimated, or why it is not; empty if it stays."""
     if improvements.fixes and not improvements.foretells:
         return _(
             "Too few for an estimate: it takes {least} answers that need no review, and this run has"
@@ -89,26 +83,12 @@ def lead_text(improvements: Improvements) -> Text:
     score, mended = points(improvements.score), points(improvements.mended)
     if improvements.mended is None or mended == score:
         return ""
-    return _("With all of it fixed the score should go from {score} to {mended}.", score=score, mended=mended)
-
-
-def how_text(improvements: Improvements) -> Text:
-    """How gains are calculated, with the average turn that is not red; empty where there are none."""
-    text = _(
-        "This is an estimate: fixed answers are assumed to score {goal}, like those that need no review."
-    )
-    return (
-        text.format(goal=points(improvements.goal))
-        if improvements.foretells and lead_text(improvements)
-        else ""
-    )
-
-
-def dialogue(red: RedTurn) -> tuple[Fact, Fact]:
-    """What the customer asked, and what the bot answered."""
-    return (
-        Fact(pgettext("who speaks", "Customer"), red.question),
-        Fact(pgettext("who speaks", "Bot"), failure_text(red.failure) or red.answer),
+    return sentences(
+        _("With all of it fixed the score should go from {score} to {mended}.", score=score, mended=mended),
+        _(
+            "This is an estimate: fixed answers are assumed to score {goal}, like those that need no review.",
+            goal=points(improvements.goal),
+        ),
     )
 
 
@@ -120,8 +100,6 @@ def brief_sections(
     On a later turn the question is followed by what the customer said there.
     """
     titles, gravest = summary.titles(language), [turns[0] for turns in red_questions(summary)]
-    said, quoted = partial(brief_reason, language=language), partial(excerpt, length=_QUOTED[language])
-    causes = improvements.causes
     asked = {case.case: case.question for case in summary.scores.cases}
     items = []
     for red in gravest[:SHOWN]:
@@ -131,25 +109,23 @@ def brief_sections(
             where = _("{where}: “{line}”", where=where, line=excerpt(red.question, _LINE))
         marked = _("{mark} · {where}", mark=mark_text(red), where=where)
         reason = failure_text(red.failure) or brief_reason(red.reason, language)
-        cause = causes.get(red.key)
+        cause = improvements.causes.get(red.key)
         why: Text = ""
         if cause and cause.standing != "open" and not red.failure:
-            # What ids prove quotes the bot; what a model says is the reason itself.
-            why = changed(cause_sentence(cause), said if cause.standing == "judge" else quoted)
+            why = changed(cause_sentence(cause), lambda text: brief_reason(text, language))
         facts = tuple(Fact("", text) for text in (marked, reason, why) if text)
         question = excerpt(asked.get(red.case) or red.question, _QUESTION)
         items.append(Item(question, facts, _tone(red.is_disputed)))
     title = _("Worst questions")
     if len(gravest) > SHOWN:
         title = _("Worst questions ({shown} of {n})", shown=SHOWN, n=len(gravest))
-    yield Section("reddest", title, (Items(tuple(items), numbered=True),), views=BRIEF | TERMINAL)
+    yield Section("reddest", title, (Items(tuple(items), numbered=True),), views=BRIEF | TEXT)
     if improvements.fixes:
-        figures = (
-            (fix.what, _figures(fix, improvements, brief=True), _tone(fix.is_disputed))
+        best = tuple(
+            Item(fix.what, (Fact("", _figures(fix, improvements)),), _tone(fix.is_disputed))
             for fix in improvements.fixes[:SHOWN]
         )
-        best = tuple(Item(what, (Fact("", text),), tone) for what, text, tone in figures)
-        below = rest_text(len(improvements.fixes) + improvements.left_out - SHOWN, run)
+        below = rest_text(len(improvements.fixes) - SHOWN, run)
         yield Section("fix", _("Fix first"), (Items(best, below, numbered=True),), views=BRIEF | TEXT)
 
 
@@ -168,29 +144,24 @@ def rest_text(left: int, run: str) -> Message:
     return _("{parts:dots}", parts=tuple(filter(None, (more, shown))))
 
 
-def _figures(fix: Fix, improvements: Improvements, *, brief: bool = False) -> Message:
-    """The gain of a fix, its cause, who does it and what it counts; in brief its questions alone."""
-    counts = ngettext("{n} question", "{n} questions", n=len(fix.cases)) if brief else counts_text(fix)
-    disputed = _("disputed") if brief and fix.is_disputed else ""
-    figures = (gain_text(fix, improvements), cause_name(fix.cause, fix.standing), fix.who, counts, disputed)
-    return _("{parts:dots}", parts=tuple(filter(None, figures)))
+def _figures(fix: Fix, improvements: Improvements) -> Message:
+    """The gain of a fix, its cause, who does it and what it counts."""
+    gain, cause = gain_text(fix, improvements), cause_name(fix.cause, fix.standing)
+    return _("{parts:dots}", parts=tuple(filter(None, (gain, cause, fix.who, counts_text(fix)))))
 
 
 def fixes_report(
     improvements: Improvements, run: str, summary: Summary, language: Language, top: int | None = None
 ) -> Report:
-    """At most `top` fixes with examples."""
-    titles = summary.titles(language)
-    lead = [Line(lead)] if (lead := lead_text(improvements)) else []
-    lead += [Line(how, "soft")] if (how := how_text(improvements)) else []
+    """At most `top` fixes with an example of each."""
+    titles, lead = summary.titles(language), lead_text(improvements)
     made = (_item(fix, improvements, titles) for fix in improvements.fixes)
     items = Items.first(len(improvements.fixes) if top is None else top, made, _("{n} more"), numbered=True)
-    sections = [Section("fixes", "", (items if improvements.fixes else Line(none_text(improvements)),))]
     return Report(
         title=_("What to fix, by points gained"),
         language=language,
-        lead=tuple(lead),
-        sections=tuple(sections),
+        lead=(Line(lead),) if lead else (),
+        sections=(Section("fixes", "", (items if improvements.fixes else Line(none_text(improvements)),)),),
         about=run,
         notice=trial_notice(summary),
         wording="rows" if summary.rows else "",
@@ -198,24 +169,19 @@ def fixes_report(
 
 
 def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
-    """What to do, its gain and its counts; one example with the judge's reason and the right answer.
-
-    Below them the evidence of the cause, and where the other examples are.
-    """
-    (first, cause), *others = fix.examples
+    """What to do, its gain and its counts; the gravest example with reason, cause and the right answer."""
+    red, cause = fix.examples[0]
     facts = [
         Fact("", _figures(fix, improvements)),
-        Fact("", turn_text(first.persona, first.case, first.turn, titles)),
-        *dialogue(first),
+        Fact("", turn_text(red.persona, red.case, red.turn, titles)),
+        Fact(pgettext("who speaks", "Customer"), red.question),
+        Fact(pgettext("who speaks", "Bot"), failure_text(red.failure) or red.answer),
     ]
-    if first.reason.strip() and not first.failure:
-        facts.append(Fact(pgettext("the model that grades", "Judge"), first.reason))
+    if red.reason.strip() and not red.failure:
+        facts.append(Fact(pgettext("the model that grades", "Judge"), red.reason))
     facts.append(Fact(pgettext("of a fix", "Cause"), changed(cause_sentence(cause), excerpt)))
-    if first.reference.strip():
-        facts.append(Fact(pgettext("of a fix", "Reference answer"), first.reference))
-    for red, _cause in others:
-        place = turn_text(red.persona, red.case, red.turn, titles)
-        facts.append(Fact("", _("{where}: {question}", where=place, question=red.question)))
+    if red.reference.strip():
+        facts.append(Fact(pgettext("of a fix", "Reference answer"), red.reference))
     return Item(fix.what, tuple(facts), _tone(fix.is_disputed))
 
 
@@ -254,19 +220,3 @@ def cards(
         }
         for fix in fixes
     ]
-
-
-def red_turns_section(improvements: Improvements, summary: Summary, language: Language) -> Section | None:
-    """The gravest red turns with what was said, and what caused it, folded."""
-    if not summary.red.answers:
-        return None
-    titles, items = summary.titles(language), []
-    for red in summary.red.answers[:QUOTED]:
-        where = turn_text(red.persona, red.case, red.turn, titles)
-        reason = Fact(pgettext("the model that grades", "Judge"), red.reason)
-        title = _("{mark} · {where}", mark=mark_text(red), where=where)
-        cause = improvements.causes.get(red.key)
-        why = [Fact(pgettext("of a fix", "Cause"), cause_sentence(cause))] if cause else []
-        items.append(Item(title, (*dialogue(red), reason, *why), _tone(red.is_disputed)))
-    name = _("Most serious answers ({n}/{red})", n=len(items), red=summary.red.count)
-    return Section("gravest", name, (Items(tuple(items), numbered=True),), views=MARKDOWN, folded=True)

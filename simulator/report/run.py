@@ -42,7 +42,7 @@ from simulator.report.context import (
     score_lines,
     trial_notice,
 )
-from simulator.report.fixes import brief_sections, red_turns_section
+from simulator.report.fixes import brief_sections
 from simulator.report.gate import conditions_table, is_tabled, verdict, verdict_tone
 from simulator.report.notes import notes
 from simulator.report.people import decision_text, disputed_count
@@ -103,7 +103,6 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
     if context.improvements:
         run = run_argument(context.page, results.run.id)
         yield from brief_sections(context.improvements, run, summary, context.language)
-        yield red_turns_section(context.improvements, summary, context.language)
     # Sections without blocks: the page's template fills them, by their keys.
     yield Section("mends", _("Fix first"), views=PAGE)
     yield Section("reddest", _("Answers that need review, by fix"), views=PAGE)

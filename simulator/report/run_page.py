@@ -114,9 +114,8 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         sheet_end="coverage" if any(section.key == "coverage" for section in ahead) else "mends",
         cards=fixes.cards(context, cards, anchors),
         cards_shown=CARDS_SHOWN,
-        fixes=len(ranked) + (mended.left_out if mended else 0),
+        fixes=len(ranked),
         fix_lead=fixes.lead_text(mended) if mended else "",
-        fix_below=fixes.how_text(mended) if mended else "",
         groups=[
             (group.fix, [_question(context, reds, anchors) for reds in group.questions]) for group in groups
         ],

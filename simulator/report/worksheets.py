@@ -54,7 +54,6 @@ from simulator.report.context import (
     interval_text,
     trial_notice,
 )
-from simulator.report.fixes import rest_text
 from simulator.report.gate import verdict, verdict_word
 from simulator.report.people import decision_text, dispute_text, disputed_count
 from simulator.report.tables import (
@@ -694,29 +693,24 @@ def blind_sheet(context: ReportContext) -> Worksheet:
 def _fixes_sheet(context: ReportContext) -> Worksheet:
     """What to fix, the largest gain first."""
     improvements = context.improvements
-    fixes = [*improvements.fixes] if improvements else []
-    # A last row says how many others there are, so that nobody takes the list for all.
-    rest = [improvements.left_out] if improvements and improvements.left_out else []
+    fixes = improvements.fixes if improvements else ()
     foretells = bool(improvements and improvements.foretells)
     # The questions of the cases, as the review knows them: asked again, they show whether a fix is done.
     conversations = context.results.conversations if fixes else ()
     questions = {conversation.case.id: question_key(conversation.case) for conversation in conversations}
 
-    def row(fix: Fix | int) -> SheetRow:
-        if isinstance(fix, int):
-            return _row(context, context.key("more"), what=rest_text(fix, context.results.run.id))
+    def row(fix: Fix) -> SheetRow:
         (first, root), run = fix.examples[0], context.results.run.id
         said = context.text(changed(cause_sentence(root), excerpt))
         cause = text_cell(context.text(TITLES["cause"][fix.cause]), note=said)
         return _row(
             context,
             safe_text(fix.key),
-            rank=fix.rank or None,
+            rank=fix.rank,
             what=fix.what,
-            where=fix.where,
             found_cause=cause,
             sure=STANDING_NAMES[fix.standing],
-            gain=_rounded(fix.gain) if fix.rank and foretells else None,
+            gain=_rounded(fix.gain) if foretells else None,
             turns=len(fix.turns),
             turns_disputed=fix.disputed or None,
             customers=None if context.summary.rows else len(fix.personas),
@@ -729,4 +723,4 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
             rests_on=" ".join(sorted({questions[case] for case in fix.cases})),
         )
 
-    return _worksheet("fixes", context, LazyRows([*fixes, *rest], row))
+    return _worksheet("fixes", context, LazyRows(fixes, row))

@@ -14,21 +14,21 @@ kept it away is what a model can see. No rule compares words, and no model is as
 be made again at any time and says the same (asking: results/asking.py).
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import Message, _
 from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES, title
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, context_key
-from simulator.results.articles import Shelf, article_of, is_of
+from simulator.results.articles import Shelf, article_of, is_of, names_of
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
-from simulator.results.rows import Key, MarkKind
+from simulator.results.rows import Key, MarkKind, RunTurns
 from simulator.storage.results import turns_with_scores
 
 Cause = Literal[
@@ -61,32 +61,19 @@ class RootCause:
     """The cause of one red turn; `evidence` is a sentence.
 
     `article` is the id of the article that it is about, as a whole, and `title` what that is called, empty
-    where nobody knows. `cut` says that only another piece of it was retrieved than the one with the answer.
+    where nobody knows.
     """
 
-    conversation: str
-    turn: int
     cause: Cause
     standing: Standing
     evidence: Text
     article: str = ""
     title: str = ""
-    cut: bool = False
-
-    @property
-    def key(self) -> Key:
-        """Conversation and turn."""
-        return self.conversation, self.turn
 
     @property
     def sure(self) -> bool:
         """Whether ids or marks prove it."""
         return self.standing == "certain"
-
-    @property
-    def is_of_search(self) -> bool:
-        """Whether the article is there and did not come."""
-        return self.cause in ("retrieval", "spelling") and not self.cut
 
 
 def cause_name(cause: Cause, standing: Standing) -> Message:
@@ -115,16 +102,14 @@ class RedAnswer:
         comparable: bool,
     ) -> None:
         """`comparable`: the bot's ids and those that cases name are of one kind."""
-        self.red, self.context, self.scores = red, context, scores
-        self.shelf, self.comparable = shelf, comparable
+        self.red, self.context, self.scores, self.shelf = red, context, scores, shelf
         self.turn, self.case = context.turn, context.case
         self.passages = self.turn.answer.passages
         # A later line may ask something else, which these articles and marks are not about.
         self.is_first = self.turn.index == 1 or self.turn.user == self.case.question
-        self.needed = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
+        self.named = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
+        self.needed = self.named if comparable else ()
         self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
-        # Whether a retrieved passage has a reference word for word.
-        self.has_answer = bool(Shelf(self.passages).holding(context.right_answers))
 
     @property
     def key(self) -> str:
@@ -142,11 +127,10 @@ class RedAnswer:
         near = None
         if self.shelf:
             texts = (*self.context.right_answers, self.turn.user)
-            near = self.shelf.nearest(texts, self.needed, self.passages, most)
-        needed, missed = (self.needed, self.missed) if self.comparable else ((), ())
-        return CauseMaterial(self.context, self.red.reason, near, needed, missed)
+            near = self.shelf.nearest(texts, self.named, self.passages, most)
+        return CauseMaterial(self.context, self.red.reason, near, self.needed, self.missed)
 
-    def cause(self, verdict: JudgedCause | None, *, offline: bool) -> RootCause:
+    def cause(self, verdict: JudgedCause | None) -> RootCause:
         """The cause by ids and marks, and by the verdict of a model where these do not prove it."""
         proved, named = self.proved, verdict.cause if verdict else None
         if verdict and named and self.is_open:
@@ -156,26 +140,18 @@ class RedAnswer:
                 return self._judged(verdict, named, "judge")
         if proved:
             return proved
-        why = _("Not examined: the judge's model was not asked.")
-        if verdict:
-            why = _("The judge did not say what caused it.")
-        elif offline:
-            why = _("Not looked into: that takes a model.")
-        return self._because("unclear", "open", why)
+        asked, unasked = _("The judge did not say what caused it."), _("Not looked into: no model was asked.")
+        return self._because("unclear", "open", asked if verdict else unasked)
 
     def _judged(self, verdict: JudgedCause, cause: Cause, standing: Standing) -> RootCause:
         """What a model said: its reason, with the article and its words where these are there."""
-        article = verdict.article
         said: Text = verdict.reason
-        if article:
-            place = self._named(article)
+        if verdict.article:
+            place = self._named(verdict.article)
             if verdict.words:
                 place = _("{article}: “{words}”", article=place, words=verdict.words)
             said = _("{name} ({how})", name=verdict.reason, how=place)
-        came = {article_of(passage.id) for passage in self.passages}
-        cut = cause == "retrieval" and bool(article) and article_of(article) in came
-        missed = self.missed[0] if self.missed else ""
-        return self._because(cause, standing, said, article or missed, cut=cut)
+        return self._because(cause, standing, said, verdict.article or next(iter(self.missed), ""))
 
     @cached_property
     def proved(self) -> RootCause | None:
@@ -196,10 +172,7 @@ class RedAnswer:
         """The cause that a mark names by itself, without a look at the answer."""
         marks = {mark.kind: mark for mark in self.red.marks}
         if self._only_marked("conversation"):
-            whole = _(
-                "The answer is not at fault by itself; the conversation as a whole left something open."
-            )
-            return self._because("unclear", "judge", sentences(whole, self.red.reason))
+            return self._because("unclear", "judge", self.red.reason)
         if "tools" in marks:
             return self._because("tools", "certain", marks["tools"].reason)
         if "expectations" in marks and self._only_marked("expectations", "conversation", *LAPSES):
@@ -225,7 +198,7 @@ class RedAnswer:
             return self._because("should_refuse", "certain" if sure else "likely", said)
         if self.case.answerable is False and self.is_first:
             return None
-        if absent := self._absent() or self._cut():
+        if absent := self._absent():
             return absent
         if first and self.case.answerable and response == "declined" and self._is_read:
             declined = _("This question can be answered, but the bot declined.")
@@ -240,39 +213,30 @@ class RedAnswer:
         )
 
     def _absent(self) -> RootCause | None:
-        """That articles which the case names did not come; certain where none of them did.
+        """That what has the answer did not come: certain where no article came that the case names.
 
-        Only where ids can be compared, and no passage has the right answer all the same.
+        Likely where only some of them are missing, or where an article has the reference word for word.
+        Nothing where a passage has the right answer all the same.
         """
-        if not (self.missed and self.comparable and self.turn.answer.shows_passages) or self.has_answer:
+        references = self.context.right_answers
+        if not self.turn.answer.shows_passages or Shelf(self.passages).holding(references):
             return None
         standing: Standing = "certain" if self.missed == self.needed else "likely"
-        lacking = [article for article in self.missed if self.shelf and article not in self.shelf.ids]
-        if lacking:
-            there_is_none = _(
-                "This question needs the article {id}, which the bot does not have.", id=lacking[0]
-            )
-            return self._because("knowledge", standing, there_is_none, lacking[0])
-        missed = self.missed[0]
-        not_found = _("This question needs {article}, which was not retrieved.", article=self._named(missed))
-        return self._because("retrieval", standing, not_found, missed)
-
-    def _cut(self) -> RootCause | None:
-        """That what has the right answer word for word did not come: an article, or another piece of one."""
-        held = "" if self.has_answer else self.shelf.holding(self.context.right_answers)
-        if not held or not self.turn.answer.shows_passages:
-            return None
-        article = article_of(held)
-        cut = any(article_of(passage.id) == article for passage in self.passages)
-        said = _("{article} has the reference answer word for word, but was not retrieved.")
-        if cut:
+        for article in self.missed if self.shelf else ():
+            if article not in self.shelf.ids:
+                lacking = _("This question needs the article {id}, which the bot does not have.", id=article)
+                return self._because("knowledge", standing, lacking, article)
+        if self.missed:
+            missed = self.missed[0]
+            said = _("This question needs {article}, which was not retrieved.", article=self._named(missed))
+            return self._because("retrieval", standing, said, missed)
+        if held := self.shelf.holding(references):
             said = _(
-                "A piece of {article} was retrieved, but not the one with the answer:"
-                " articles are cut in the wrong places."
+                "{article} has the reference answer word for word, in a part that was not retrieved.",
+                article=self._named(article_of(held)),
             )
-        return self._because(
-            "retrieval", "likely", said.format(article=self._named(article)), article, cut=cut
-        )
+            return self._because("retrieval", "likely", said, held)
+        return None
 
     def _named(self, article: str) -> Text:
         """An article by title and id."""
@@ -280,25 +244,20 @@ class RedAnswer:
             return _('"{title}" ({id})', title=name, id=article)
         return article
 
-    def _because(
-        self, cause: Cause, standing: Standing, evidence: Text, article: str = "", *, cut: bool = False
-    ) -> RootCause:
+    def _because(self, cause: Cause, standing: Standing, evidence: Text, article: str = "") -> RootCause:
         if cause in _WITHOUT_ARTICLES:
             article = ""
-        elif not article and self.needed:
-            article = self.needed[0]
+        elif not article:
+            article = next(iter(self.named), "")
         # A piece is of its article where that is one: a row of a table, `faq#2`, is one by itself.
         known = {*self.case.passages, *(passage.id for passage in self.passages)}
         whole = bare if (bare := article_of(article)) in known else self.shelf.article(article)
         return RootCause(
-            conversation=self.red.conversation,
-            turn=self.red.turn,
             cause=cause,
             standing=standing,
             evidence=evidence,
             article=whole,
             title=self.shelf.title(whole, self.passages) if whole else "",
-            cut=cut,
         )
 
 
@@ -308,38 +267,30 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
     do not fit into memory at once.
     """
-    reddest = summary.red.by_turn
-    named = _named_ids(results, reddest)
+    reddest, comparable = summary.red.by_turn, _is_comparable(summary.record, shelf)
     for conversation, turn, scores in turns_with_scores(results, reddest):
-        at = (conversation.id, turn.index)
+        earlier = (before for before in conversation.turns if before.index < turn.index)
         context = GradingContext(
             conversation=conversation.id,
             case=conversation.case,
             persona=conversation.persona,
             turn=turn,
-            earlier=tuple(
-                earlier_turn for earlier_turn in conversation.turns if earlier_turn.index < turn.index
-            ),
+            earlier=tuple(earlier),
         )
-        passages, needed = turn.answer.passages, conversation.case.passages
-        alike = named or (bool(shelf) and all(p.id in shelf.ids for p in passages) and _known(needed, shelf))
-        yield RedAnswer(reddest[at], context, scores, shelf, comparable=alike)
+        red = reddest[conversation.id, turn.index]
+        yield RedAnswer(red, context, scores, shelf, comparable=comparable)
 
 
-def _known(needed: Collection[str], shelf: Shelf) -> bool:
-    """Whether the bot's articles have ids like these: one of them, or one in the same folder."""
-    folders = {id_.rpartition("/")[0] for id_ in shelf.ids} - {""}
-    return any(id_ in shelf.ids or id_.rpartition("/")[0] in folders for id_ in needed)
+def _is_comparable(record: RunTurns, shelf: Shelf) -> bool:
+    """Whether the articles that cases name are called as the bot calls them: one of them came, or is there.
 
-
-def _named_ids(results: Results, reddest: Mapping[tuple[str, int], RedTurn]) -> bool:
-    """Whether any article that a case names was ever retrieved for a red turn: then ids can be compared."""
-    return any(
-        is_of(passage, article)
-        for conversation, turn, _scores in turns_with_scores(results, reddest)
-        for article in conversation.case.passages
-        for passage in turn.answer.passages
-    )
+    Of a bot that retrieves what is not on the shelf nobody knows what its articles are called.
+    """
+    needed = {article for row in record.conversations for article in row.needed}
+    retrieved = {passage for turn in record.turns for passage in turn.retrieved}
+    if any(needed.intersection(names_of(*passage)) for passage in retrieved):
+        return True
+    return bool(needed & shelf.ids) and {id_ for id_, _source in retrieved} <= shelf.ids
 
 
 def root_causes(
@@ -347,18 +298,16 @@ def root_causes(
     summary: Summary,
     shelf: Shelf | None = None,
     judged: Mapping[str, JudgedCause] | None = None,
-) -> tuple[RootCause, ...]:
+) -> dict[Key, RootCause]:
     """The cause of each red turn, in the order of `summary.red.answers`.
 
     `shelf` has the bot's articles. `judged` are verdicts of the judge's model by the key of an answer; by
     default those in the run file.
     """
     verdicts = stored_verdicts(results) if judged is None else judged
-    causes = {
-        answer.red.key: answer.cause(verdicts.get(answer.key), offline=summary.offline)
-        for answer in red_answers(results, summary, shelf or Shelf(()))
-    }
-    return tuple(causes[key] for key in summary.red.by_turn if key in causes)
+    answers = red_answers(results, summary, shelf or Shelf(()))
+    causes = {answer.red.key: answer.cause(verdicts.get(answer.key)) for answer in answers}
+    return {key: causes[key] for key in summary.red.by_turn if key in causes}
 
 
 def stored_verdicts(results: Results) -> dict[str, JudgedCause]:

@@ -34,16 +34,11 @@ from simulator.results.causes import (
 )
 from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.red import RANK, worst_severity
-from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.rows import Key
 from simulator.text.typography import language_of
 
-# The place of each turn on the report's page.
-Anchors = Mapping[Key, str]
-
-# Turns that a fix shows, and fixes that the reports of a run have: the others are counted. A run of 10,000
-# questions can have a fix for each, and each quotes its turns.
-EXAMPLES, MOST_FIXES = 3, 1_000
+# Turns that a fix shows: the others are counted.
+EXAMPLES = 3
 # The gain of a fix is estimated only with at least this many turns that are not red: what an average one is
 # worth is known from these alone.
 LEAST = 5
@@ -54,15 +49,14 @@ _NAME = 60
 _INNER = str.maketrans("「」“”", "『』‘’")
 
 _WRITER, _SEARCH = _("Article writer"), _("Search engineer")
-# The places of changes: in a few words, and whose work a change there is.
-_PLACES: Mapping[str, tuple[Message, Text]] = {
-    "article": (_("article {id}"), _WRITER),
-    "case": (_("question {id}"), _SEARCH),
-    "cutting": (_("how articles are cut"), _SEARCH),
-    "dialogue": (_("the search in follow-ups"), _SEARCH),
-    "prompt": (_("prompt"), _("Prompt author")),
-    "bot": (_("the bot itself"), _("Bot engineer")),
-    "open": (_("answers"), ""),
+# Whose work a change is, by the kind of place where it is made.
+_WORKERS: Mapping[str, Text] = {
+    "article": _WRITER,
+    "case": _SEARCH,
+    "dialogue": _SEARCH,
+    "prompt": _("Prompt author"),
+    "bot": _("Bot engineer"),
+    "open": "",
 }
 # These need an article, also where nobody knows which.
 _OF_WRITERS: frozenset[Cause] = frozenset({"knowledge", "outdated"})
@@ -74,10 +68,6 @@ _REMEDIES: Mapping[Cause, Mapping[str, Message]] = {
     },
     "knowledge": {
         "article": _("Add the answer to “{question}” to {article}."),
-        "new": _(
-            "Write the article {id}, which the present material does not have (it answers “{question}” and"
-            " the like)."
-        ),
         "case": _("Write an article that answers “{question}” (the present material has none)."),
     },
     "outdated": {
@@ -96,10 +86,6 @@ _REMEDIES: Mapping[Cause, Mapping[str, Message]] = {
     "retrieval": {
         "article": _("Let the search find {article}: add the words of “{question}” to its heading or text."),
         "case": _("“{question}”: check whether an article answers it; let the search find it, or write one."),
-        "cutting": _(
-            "Cut the articles so that headings and answers stay together (such as the answer to “{question}”,"
-            " which is cut off)."
-        ),
         "dialogue": _(
             "Search with the earlier messages as well, not with the last one alone: articles "
             "that the first question finds are lost as the conversation goes on."
@@ -210,11 +196,11 @@ class Fix:
 
     `key` is cause and place, the same in every run. `gain` (0..1) is what the run's score is expected to
     gain; the gains of all fixes of a run add up. `standing` is that of the least sure of the turns' causes.
-    `rank` counts from 1. `what` is the change in a sentence, `where` its place alone; `who` does it, empty
-    where nobody can tell. `article` is the id of the article to change.
+    `rank` counts from 1. `what` is the change in a sentence; `who` does it, empty where nobody can tell.
+    `article` is the id of the article to change.
 
     `disputed` counts turns of which people say that they should not be red. `severity` is that of the gravest
-    turn; `examples` are at most `EXAMPLES`, from different questions, then customers, then conversations.
+    turn; `examples` are at most `EXAMPLES`, of as many questions as there are.
     """
 
     key: str
@@ -222,7 +208,6 @@ class Fix:
     standing: Standing
     severity: Severity
     what: Message
-    where: Message
     who: Text
     turns: tuple[Key, ...]
     personas: tuple[str, ...]
@@ -244,17 +229,14 @@ class Improvements:
     """All fixes of a run, best first.
 
     `goal` (0..1) is the expected grade of a fixed turn, `green` counts the turns that are not red. With too
-    few of them no gain is estimated. `left_out` counts further fixes, which gain `gain_left_out` together.
-    `causes` are those of the turns, by conversation and turn. `unsearched`: rows are red, but nothing was
-    retrieved for any of them.
+    few of them no gain is estimated. `causes` are those of the turns, by conversation and turn. `unsearched`:
+    rows are red, but nothing was retrieved for any of them.
     """
 
     score: float | None
     goal: float = 1.0
     green: int = 0
     fixes: tuple[Fix, ...] = ()
-    left_out: int = 0
-    gain_left_out: float = 0.0
     causes: Mapping[Key, RootCause] = field(default_factory=dict)
     unsearched: bool = False
 
@@ -270,13 +252,19 @@ class Improvements:
             return self.score
         if self.score is None or not self.foretells:
             return None
-        return self.score + fsum(fix.gain for fix in self.fixes) + self.gain_left_out
+        return self.score + fsum(fix.gain for fix in self.fixes)
 
 
 def as_json(
-    improvements: Improvements, fixes: Sequence[Fix], anchors: Anchors, text: Callable[[Text], str]
+    improvements: Improvements,
+    fixes: Sequence[Fix],
+    anchors: Mapping[Key, str],
+    text: Callable[[Text], str],
 ) -> dict[str, Any]:
-    """The object of `--json`; figures are rounded to 4 decimals, and `text` shows what we say."""
+    """The object of `--json`; figures are rounded to 4 decimals, and `text` shows what we say.
+
+    `anchors` are the places of turns on the report's page.
+    """
 
     def as_dict(fix: Fix) -> dict[str, Any]:
         return {
@@ -287,7 +275,6 @@ def as_json(
             "sure": fix.standing == "certain",
             "severity": fix.severity,
             "what": text(fix.what),
-            "where": text(fix.where),
             "article": fix.article,
             "gain": rounded(fix.gain) if improvements.foretells else None,
             "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
@@ -311,151 +298,117 @@ def as_json(
         "mended": rounded(improvements.mended),
         "goal": rounded(improvements.goal) if improvements.foretells else None,
         "fixes": list(map(as_dict, fixes)),
-        "left_out": len(improvements.fixes) + improvements.left_out - len(fixes),
+        "left_out": len(improvements.fixes) - len(fixes),
     }
 
 
-def improvements_of(
-    results: Results, summary: Summary, shelf: Shelf | None = None, most: int | None = None
-) -> Improvements:
-    """At most so many fixes of a run, from the causes in its file; `shelf` has the bot's articles."""
+def improvements_of(results: Results, summary: Summary, shelf: Shelf | None = None) -> Improvements:
+    """The fixes of a run, from the causes in its file; `shelf` has the bot's articles."""
     if not searched(results, summary):
         # Nothing was retrieved for any row: there is neither an article nor a search to fix.
         return Improvements(score=summary.scores.score, unsearched=bool(summary.red.answers))
-    return improvements(results, summary, root_causes(results, summary, shelf), most)
+    return improvements(summary, root_causes(results, summary, shelf))
 
 
-def improvements(
-    results: Results, summary: Summary, causes: Sequence[RootCause], most: int | None = None
-) -> Improvements:
-    """At most so many fixes of the bot, best first: what people dispute and what is not known come last."""
-    gains = Gains.of(summary)
-    by_turn = {cause.key: cause for cause in causes}
+def improvements(summary: Summary, causes: Mapping[Key, RootCause]) -> Improvements:
+    """The fixes of the bot, best first: what people dispute and what is not known come last."""
+    goal, green, gains = _gains(summary)
     questions = {case.case: case.question for case in summary.scores.cases}
     # In the order of `summary.red.answers`, so that each fix begins with its gravest turn.
-    diagnosed = [Diagnosed(red, by_turn[red.key]) for red in summary.red.answers if red.key in by_turn]
+    diagnosed = [Diagnosed(red, causes[red.key]) for red in summary.red.answers if red.key in causes]
     members_by_place: dict[tuple[Cause, str], list[Diagnosed]] = {}
     for cause, place, member in _placed(diagnosed):
         members_by_place.setdefault((cause, place), []).append(member)
     fixes = [
         _fix(cause, place, members, gains, questions) for (cause, place), members in members_by_place.items()
     ]
-    ranked = sorted(fixes, key=_best_first)
-    shown, others = ranked[:most], ranked[len(ranked[:most]) :]
+    ranked = enumerate(sorted(fixes, key=_best_first), 1)
     return Improvements(
         score=summary.scores.score,
-        goal=gains.goal,
-        green=gains.green,
-        fixes=tuple(replace(fix, rank=rank) for rank, fix in enumerate(shown, 1)),
-        left_out=len(others),
-        gain_left_out=fsum(fix.gain for fix in others),
-        # Of a large run, those of the turns that are quoted.
-        causes={cause.key: cause for cause in (causes[:MAX_QUOTED] if results.is_sampled else causes)},
+        goal=goal,
+        green=green,
+        fixes=tuple(replace(fix, rank=rank) for rank, fix in ranked),
+        causes=causes,
     )
 
 
-def _best_first(fix: Fix) -> tuple[bool, bool, float, int, int, int, str]:
+def _best_first(fix: Fix) -> tuple[bool, bool, float, int, int, str]:
     is_open, severity = fix.cause == "unclear", RANK[fix.severity]
-    personas, turns = -len(fix.personas), -len(fix.turns)
-    return fix.is_disputed, is_open, -round(fix.gain, 4), severity, personas, turns, fix.key
+    return fix.is_disputed, is_open, -round(fix.gain, 4), severity, -len(fix.turns), fix.key
 
 
-class Gains(NamedTuple):
-    """What the run's score gains from each fixed turn, by its place.
+def _gains(summary: Summary) -> tuple[float, int, dict[Key, float]]:
+    """What a fixed turn is expected to get (0..1), the turns that are not red, and what each red one gains.
 
-    `goal` is what a fixed turn is expected to get: the mean of the turns that have nothing to gain, each with
-    its weight in the score. These are the turns that are not red, `green` of them, and red ones that are
-    graded better than that mean. So a fixed turn never brings more than `goal`, and a run scores just that
-    with all its red turns fixed. Where every turn is red it is 1.
+    A fixed turn is expected to be as good as those that are not red, each with its weight in the score; where
+    all are red, as good as can be. Only turns that count for the score can gain.
     """
-
-    goal: float
-    green: int
-    by_turn: Mapping[Key, float]
-
-    @classmethod
-    def of(cls, summary: Summary) -> "Gains":
-        """Only turns that count for the summary's score can gain."""
-        graded = [turn for turn in summary.record.turns if turn.value is not None]
-        lengths = Counter(turn.conversation for turn in graded)
-        # The mean over the turns of a conversation, then over conversations: the score's own arithmetic.
-        turns = {
-            turn.key: (turn.value or 0.0, 1 / (lengths[turn.conversation] * len(lengths))) for turn in graded
-        }
-        red = summary.red.by_turn
-        good = [turn for key, turn in turns.items() if key not in red]
-        total, weights = (
-            fsum(value * weight for value, weight in good),
-            fsum(weight for _value, weight in good),
-        )
-        for value, weight in sorted((turn for key, turn in turns.items() if key in red), reverse=True):
-            if not good or value * weights <= total:
-                break
-            total, weights = total + value * weight, weights + weight
-        goal = total / weights if good else 1.0
-        by_turn = {key: max(0.0, goal - value) * weight for key, (value, weight) in turns.items()}
-        return cls(goal, len(good), by_turn)
+    graded = [(turn, turn.value) for turn in summary.record.turns if turn.value is not None]
+    lengths = Counter(turn.conversation for turn, _value in graded)
+    # The mean over the turns of a conversation, then over conversations: the score's own arithmetic.
+    weights = {turn.key: 1 / (lengths[turn.conversation] * len(lengths)) for turn, _value in graded}
+    good = {turn.key: value for turn, value in graded if not turn.marks}
+    total = fsum(weights[key] for key in good)
+    goal = fsum(value * weights[key] for key, value in good.items()) / total if good else 1.0
+    gains = {turn.key: max(0.0, goal - value) * weights[turn.key] for turn, value in graded if turn.marks}
+    return goal, len(good), gains
 
 
 def _placed(diagnosed: Sequence[Diagnosed]) -> Iterator[tuple[Cause, str, Diagnosed]]:
     """Each turn with its cause and the place where it is fixed, as `article:ID`, `case:ID` or `prompt`."""
     # Questions and articles that were not found for the question itself.
-    missed = {(red.case, root.article) for red, root in diagnosed if root.is_of_search and red.turn == 1}
+    missed = {(red.case, root.article) for red, root in diagnosed if _is_of_search(root) and red.turn == 1}
     for member in diagnosed:
         red, root = member
         kinds = _REMEDIES[root.cause]
         if "article" not in kinds:
             yield root.cause, next(iter(kinds)), member
-        elif root.cut:
-            yield root.cause, "cutting", member
-        elif root.is_of_search and red.turn > 1 and (red.case, root.article) not in missed:
+        elif _is_of_search(root) and red.turn > 1 and (red.case, root.article) not in missed:
             # "And for students?" has none of the article's words, and the question itself finds it.
             yield "retrieval", "dialogue", member
         else:
             yield root.cause, f"article:{root.article}" if root.article else f"case:{red.case}", member
 
 
+def _is_of_search(root: RootCause) -> bool:
+    """Whether the article is there and did not come."""
+    return root.cause in ("retrieval", "spelling")
+
+
 def _fix(
-    cause: Cause, place: str, members: Sequence[Diagnosed], gains: Gains, questions: Mapping[str, str]
+    cause: Cause,
+    place: str,
+    members: Sequence[Diagnosed],
+    gains: Mapping[Key, float],
+    questions: Mapping[str, str],
 ) -> Fix:
     reds = [red for red, _cause in members]
     kind, _colon, name = place.partition(":")
-    where, worker = _PLACES[kind]
     question = questions.get(reds[0].case) or reds[0].question
     title = members[0].cause.title
     article = _("the article “{title}” ({id})") if title else _("the article {id}")
-    # An article that nobody has read is one to write.
-    is_new = kind == "article" and not title and "new" in _REMEDIES[cause]
+    # What is missing from an article that nobody has read is one to write.
+    remedy = "case" if cause == "knowledge" and not title else kind
+    by_question: dict[str, Diagnosed] = {}
+    for member in members:
+        by_question.setdefault(member.red.case, member)
     return Fix(
         key=f"{cause}/{place}",
         cause=cause,
         standing=max((root.standing for _red, root in members), key=STANDINGS.index),
         severity=worst_severity(mark for red in reds for mark in red.marks),
-        what=_REMEDIES[cause]["new" if is_new else kind].format(
+        what=_REMEDIES[cause][remedy].format(
             n=len(reds),
-            id=excerpt(name, _NAME),
             article=article.format(title=title, id=excerpt(name, _NAME)),
             # Within quotation marks, inner ones are others.
             question=excerpt(question, _QUESTION[language_of(question)]).translate(_INNER),
         ),
-        where=where.format(id=excerpt(name, _NAME)),
-        who=_WRITER if cause in _OF_WRITERS else worker,
+        who=_WRITER if cause in _OF_WRITERS else _WORKERS[kind],
         turns=tuple(red.key for red in reds),
         personas=tuple(dict.fromkeys(red.persona for red in reds)),
-        cases=tuple(dict.fromkeys(red.case for red in reds)),
-        examples=_examples(members),
-        gain=fsum(gains.by_turn.get(red.key, 0.0) for red in reds),
+        cases=tuple(by_question),
+        examples=tuple(by_question.values())[:EXAMPLES],
+        gain=fsum(gains.get(red.key, 0.0) for red in reds),
         article=name if kind == "article" else "",
         disputed=sum(red.is_disputed for red in reds),
     )
-
-
-def _examples(members: Sequence[Diagnosed]) -> tuple[Diagnosed, ...]:
-    """The gravest turn, then those of other questions, other customers, other conversations."""
-    shown: list[Diagnosed] = []
-    for name in ("case", "persona", "conversation"):
-        for member in members:
-            seen = {getattr(other.red, name) for other in shown}
-            if len(shown) < EXAMPLES and getattr(member.red, name) not in seen:
-                shown.append(member)
-    return tuple(shown)

@@ -37,10 +37,11 @@ def run_of(
     response: str = "answered",
     failure: Failure | None = None,
     turn: int = 1,
+    passages_named: tuple[str, ...] = ("ja/fees",),
     **case: Any,
 ) -> Results:
     """A run of one conversation whose last turn has this answer and is red."""
-    fields = {"references": (("解約金は4,800円です。",),), "passages": ("ja/fees",), **case}
+    fields = {"references": (("解約金は4,800円です。",),), "passages": passages_named, **case}
     known = Case(id="fee", question="解約金はいくらですか", language="ja", **fields)
     held = [
         Turn(
@@ -69,7 +70,7 @@ def cause_of(results: Results, shelf: Shelf = SHELF, judged: JudgedCause | None 
     """The cause of its red turn, with what a model said of it."""
     summary = summed(results, ("turn",))
     [answer] = red_answers(results, summary, shelf)
-    [cause] = root_causes(results, summary, shelf, {answer.key: judged} if judged else {})
+    [cause] = root_causes(results, summary, shelf, {answer.key: judged} if judged else {}).values()
     return cause
 
 
@@ -104,32 +105,25 @@ def test_what_came_is_not_called_missing(passages: tuple[Passage, ...]) -> None:
 
 
 def test_an_article_that_the_bot_does_not_have_is_missing_knowledge() -> None:
-    """Its ids say so: the folder is the same."""
-    assert short(cause_of(run_of(passages=(HOURS,)), Shelf((HOURS,)))) == ("knowledge", "certain")
+    """Its ids say so: the other article that the case names is there."""
+    results = run_of(passages=(), passages_named=("ja/fees", "ja/hours"))
+
+    assert short(cause_of(results, Shelf((HOURS,)))) == ("knowledge", "certain")
 
 
 def test_ids_of_another_kind_prove_nothing() -> None:
     """A bot that calls its passages otherwise than the cases do has not missed them for that."""
     other = HOURS.model_copy(update={"id": "kb-4711"})
 
-    assert cause_of(run_of(passages=(other,)), Shelf(())).standing == "open"
-    assert cause_of(run_of(passages=(other,)), Shelf((other,))).standing == "open"
+    for shelf in (Shelf(()), Shelf((other,)), SHELF):
+        assert cause_of(run_of(passages=(other,), references=()), shelf).standing == "open"
 
 
 def test_one_of_two_articles_that_did_not_come_is_likely() -> None:
     """The other one may have been enough."""
-    cause = cause_of(run_two())
+    cause = cause_of(run_of(references=(), passages_named=("ja/fees", "ja/hours")))
 
-    assert short(cause) == ("retrieval", "likely")
-    assert cause.article == "ja/hours"
-
-
-def run_two() -> Results:
-    """A question that needs two articles, of which one came."""
-    results = run_of(passages=(FEES,), references=())
-    [conversation] = results.conversations
-    case = conversation.case.model_copy(update={"passages": ("ja/fees", "ja/hours")})
-    return results.model_copy(update={"conversations": (conversation.model_copy(update={"case": case}),)})
+    assert (*short(cause), cause.article) == ("retrieval", "likely", "ja/hours")
 
 
 @pytest.mark.parametrize(("response", "standing"), [("answered", "certain"), ("partly", "likely")])
@@ -168,13 +162,12 @@ def test_an_answerable_question_that_was_declined_is_likely() -> None:
     assert short(cause) == ("should_answer", "likely")
 
 
-def test_an_article_with_the_reference_word_for_word_is_likely() -> None:
-    """The case names none; the bot has it and did not retrieve it."""
-    results = run_of(passages=(HOURS,), references=(("24か月以内の解約には、解約金4,800円がかかります。",),))
-    [conversation] = results.conversations
-    bare = conversation.model_copy(update={"case": conversation.case.model_copy(update={"passages": ()})})
+@pytest.mark.parametrize("passage", [HOURS, Passage(id="ja/fees#2", text="ほかの部分です。")])
+def test_an_article_with_the_reference_word_for_word_is_likely(passage: Passage) -> None:
+    """The case names none; the bot has it and did not retrieve it, or only another part of it."""
+    references = (("24か月以内の解約には、解約金4,800円がかかります。",),)
+    cause = cause_of(run_of(passages=(passage,), references=references, passages_named=()))
 
-    cause = cause_of(results.model_copy(update={"conversations": (bare,)}))
     assert (*short(cause), cause.article) == ("retrieval", "likely", "ja/fees")
 
 
@@ -220,31 +213,13 @@ def test_a_model_goes_before_what_is_likely() -> None:
     assert short(cause_of(results, judged=agreed)) == ("should_answer", "likely")
 
 
-def test_only_another_piece_of_an_article_is_how_it_is_cut() -> None:
-    """The model says that the search missed it, and names an article of which a piece came."""
-    piece = FEES.model_copy(update={"id": "ja/fees#2"})
-    verdict = JudgedCause(cause="retrieval", reason="別の部分です。", article="ja/fees#2")
-
-    assert cause_of(run_of(passages=(piece,)), judged=verdict).cut
-
-
 @pytest.mark.parametrize(
-    ("offline", "verdict", "says"),
-    [
-        (True, None, "that takes a model"),
-        (False, None, "was not asked"),
-        (False, JudgedCause(cause=None, reason="HTTP 500"), "did not say"),
-    ],
+    ("verdict", "says"),
+    [(None, "no model was asked"), (JudgedCause(cause=None, reason="HTTP 500"), "did not say")],
 )
-def test_where_nobody_looked_no_cause_is_claimed(
-    offline: bool, verdict: JudgedCause | None, says: str
-) -> None:
+def test_where_nobody_looked_no_cause_is_claimed(verdict: JudgedCause | None, says: str) -> None:
     """And the sentence says why."""
-    results = run_of()
-    run = results.run.model_copy(
-        update={"offline": offline, "models": {"judge": "lexical"} if offline else {}}
-    )
-    cause = cause_of(results.model_copy(update={"run": run}), judged=verdict)
+    cause = cause_of(run_of(), judged=verdict)
     sentence = said(cause_sentence(cause), "en")
 
     assert short(cause) == ("unclear", "open")
@@ -257,12 +232,10 @@ def test_every_red_turn_has_a_cause(language: Language) -> None:
     """One for each, in the same order, with a sentence."""
     results = rehearsed(language)
     summary = summary_of(results)
-    found = root_causes(results, summary)
+    causes = root_causes(results, summary)
 
-    assert [(b.conversation, b.turn) for b in found] == [
-        (r.conversation, r.turn) for r in summary.red.answers
-    ]
-    evidence = [said(cause_sentence(cause), language) for cause in found]
+    assert [*causes] == [red.key for red in summary.red.answers]
+    evidence = [said(cause_sentence(cause), language) for cause in causes.values()]
     assert all(text.strip() and "{" not in text for text in evidence)
 
 
@@ -270,10 +243,10 @@ def test_hostile_texts_have_causes_too() -> None:
     """Whatever bots and customers say, nothing breaks."""
     text = "]]>\0<script>alert(1)</script>$evidence{{x}}\u202e『"
     results = hostile(text)
-    found = root_causes(results, summary_of(results), Shelf((Passage(id=text, text=text),)))
+    causes = root_causes(results, summary_of(results), Shelf((Passage(id=text, text=text),)))
 
-    assert {cause.cause for cause in found} <= {*get_args(Cause)}
-    assert len(found) == len(summary_of(results).red.answers)
+    assert {cause.cause for cause in causes.values()} <= {*get_args(Cause)}
+    assert len(causes) == len(summary_of(results).red.answers)
 
 
 def test_the_demo_bot_brings_its_articles() -> None:

@@ -89,8 +89,8 @@ def test_a_broken_rule_is_red_and_is_fixed_in_the_prompt(evaluated: Command) -> 
     assert red_marks(first.conversation, [first], RedRules(risk=False), "exact_match") == ()
     assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
     summary = figures_of(run, Settings(judges=("exact_match", "risk")))
-    [cause] = root_causes(run, summary)
-    [fix] = improvements(run, summary, [cause]).fixes
+    causes = root_causes(run, summary)
+    [cause], [fix] = causes.values(), improvements(summary, causes).fixes
     assert cause.cause == "forbidden"
     assert "全額お返し" in str(cause.evidence)
     assert fix.key.endswith("prompt")
