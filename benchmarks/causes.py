@@ -42,13 +42,13 @@ from simulator.core.types import (
     Score,
 )
 from simulator.core.types import Turn as Exchange
-from simulator.grading.cause import CauseJudge, CauseMaterial, JudgedCause, context_key
+from simulator.grading.cause import NEAREST, CauseJudge, CauseMaterial, JudgedCause, context_key
 from simulator.models.by_role import Models
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.results.articles import Shelf
 from simulator.results.asking import open_answers
-from simulator.results.causes import RootCause, red_answers, root_causes
+from simulator.results.causes import RedAnswer, RootCause, red_answers, root_causes
 from simulator.results.figures import Summary
 from simulator.results.summary import summarise
 
@@ -204,17 +204,26 @@ def named(every: Sequence[Row], verdicts: Verdicts) -> list[Finding]:
     for own in by_desk(every):
         results, summary = run_of(own)
         rows_by_id = {row.conversation.id: row for row in own}
-        causes = root_causes(results, summary, own[0].shelf, verdicts)
+        shelf = own[0].shelf
+        causes = root_causes(
+            results, summary, shelf, by_fault(red_answers(results, summary, shelf), verdicts)
+        )
         findings += [Finding(rows_by_id[id_], cause) for (id_, _turn), cause in causes.items()]
     return findings
+
+
+def by_fault(answers: Iterable[RedAnswer], verdicts: Verdicts) -> dict[str, JudgedCause]:
+    """Recorded verdicts, which are kept by what was asked, under the faults of a run."""
+    keys = ((answer.fault, context_key(answer.context)) for answer in answers)
+    return {fault: verdicts[key] for fault, key in keys if key in verdicts}
 
 
 def requests(every: Sequence[Row]) -> list[CauseMaterial]:
     """What a model is asked about, in the order of the rows."""
     asked = {
-        material.context.conversation: material
+        answer.red.conversation: answer.material(NEAREST)
         for own in by_desk(every)
-        for material, *_others in open_answers(*run_of(own), own[0].shelf)
+        for answer in open_answers(*run_of(own), own[0].shelf)
     }
     return [asked[row.conversation.id] for row in every if row.conversation.id in asked]
 
@@ -320,7 +329,7 @@ def main(arguments: Sequence[str] = ()) -> None:
 def _is_known(finding: Finding, kept: Verdicts) -> bool:
     """Whether it was asked about and answered, or needs no answer."""
     [answer] = red_answers(*run_of([finding.row]), finding.row.shelf)
-    return answer.key in kept or not answer.is_open
+    return context_key(answer.context) in kept or not answer.is_open
 
 
 def recorded(file: Path) -> dict[str, JudgedCause]:

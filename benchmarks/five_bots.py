@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.causes import asked, share
+from benchmarks.causes import asked, by_fault, share
 from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
@@ -39,11 +39,11 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.grading.cause import CauseMaterial, JudgedCause
+from simulator.grading.cause import NEAREST, CauseMaterial, JudgedCause
 from simulator.models.pricing import Ledger
 from simulator.results.articles import Shelf
 from simulator.results.asking import open_answers
-from simulator.results.causes import root_causes
+from simulator.results.causes import red_answers, root_causes
 from simulator.results.summary import summarise
 from simulator.runner.context import RunContext
 from tests.sample_runs import decide
@@ -190,7 +190,7 @@ def red_materials(every: Sequence[Planted], scores: Sequence[Score]) -> list[Cau
         own = [each for each in every if each.bot == bot]
         results = run_of(own, scores)
         summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
-        found += [answer.material for answer in open_answers(results, summary, shelf_of(own))]
+        found += [answer.material(NEAREST) for answer in open_answers(results, summary, shelf_of(own))]
     return found
 
 
@@ -211,7 +211,8 @@ def line(
     """Prints what a run of this bot says, and counts it."""
     results = run_of(own, scores)
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
-    causes = root_causes(results, summary, shelf_of(own), verdicts)
+    shelf = shelf_of(own)
+    causes = root_causes(results, summary, shelf, by_fault(red_answers(results, summary, shelf), verdicts))
     wanted = {(each.conversation.id, at): right for each in own for at, right in enumerate(each.causes, 1)}
     faulty = [key for key, right in wanted.items() if right]
     red = [key for key in faulty if key in causes]

@@ -6,7 +6,7 @@
       what caused it?     the first of each fault, the gravest first
 
 Answers with equal texts are one without a question. What ids and marks prove of a cause (results/causes.py)
-is not asked about. Each verdict is stored as it comes, under the keys of its answers, so that a run which was
+is not asked about. Each verdict is stored as it comes, under the key of its fault, so that a run which was
 killed pays only for what is missing. A call that fails costs nothing but its verdict; why not all could be
 asked is noted in the run, and `grade RUN` asks for the rest.
 """
@@ -23,7 +23,7 @@ from simulator.core.messages import _, say
 from simulator.core.roles import JUDGE_TEMPERATURE
 from simulator.core.settings import Settings
 from simulator.core.types import Dispute, Language, Results
-from simulator.grading.cause import NEAREST, CauseJudge, CauseMaterial, JudgedCause
+from simulator.grading.cause import NEAREST, CauseJudge
 from simulator.grading.same_fault import MOST_DISPUTES, MOST_FAULTS, FaultyAnswer, SameFaultJudge
 from simulator.models.by_role import Models
 from simulator.models.client import Model
@@ -38,27 +38,16 @@ from simulator.results.causes import (
     searched,
     stored_verdicts,
 )
-from simulator.results.disputes import kind_of, with_disputes
+from simulator.results.disputes import with_disputes
 from simulator.results.figures import Summary
 from simulator.results.knowledge import articles_of
 from simulator.results.red_answers import MAX_QUOTED
-from simulator.results.same_faults import DISPUTED, SAME, fault_keys, pair_note
+from simulator.results.same_faults import DISPUTED, SAME, kind_of, pair_note
 from simulator.results.summary import figures_of
 from simulator.runner.context import RunContext
 from simulator.sheets.model import answer_key
 from simulator.storage.results import select_conversations
 from simulator.storage.run_file import RunFile
-
-
-class OpenAnswer(NamedTuple):
-    """A red answer whose cause a model is asked for; `keys` are those of the answers with the same fault.
-
-    `verdict` is what the model said of one of them, which then holds for all; None where it has to be asked.
-    """
-
-    material: CauseMaterial
-    keys: tuple[str, ...]
-    verdict: JudgedCause | None = None
 
 
 class QuestionFaults(NamedTuple):
@@ -69,29 +58,18 @@ class QuestionFaults(NamedTuple):
     disputes: tuple[Dispute, ...]
 
 
-def open_answers(
-    results: Results, summary: Summary, shelf: Shelf, *, again: bool = False
-) -> list[OpenAnswer]:
-    """The red answers of which a cause is missing, each fault once, the gravest first.
+def open_answers(results: Results, summary: Summary, shelf: Shelf, *, again: bool = False) -> list[RedAnswer]:
+    """The gravest answer of each fault whose cause is missing, the gravest first.
 
-    With `again` also those that have one.
+    With `again` also of those that have one.
     """
-    stored = {} if again else stored_verdicts(results)
-    answered = {key: verdict for key, verdict in stored.items() if verdict.cause}
-    place = {key: at for at, key in enumerate(summary.red.by_turn)}
-    key_of = fault_keys(results)
-    faults: dict[str, list[RedAnswer]] = {}
-    for answer in red_answers(results, summary, shelf):
-        if answer.is_open:
-            faults.setdefault(key_of(answer.case, answer.turn), []).append(answer)
-    missing = []
-    for answers in faults.values():
-        keys = tuple(dict.fromkeys(answer.key for answer in answers))
-        if not set(keys) <= answered.keys():
-            gravest = min(answers, key=lambda answer: place[answer.red.key])
-            verdict = next((answered[key] for key in keys if key in answered), None)
-            missing.append((place[gravest.red.key], OpenAnswer(gravest.material(NEAREST), keys, verdict)))
-    return [answer for _at, answer in sorted(missing, key=lambda item: item[0])]
+    known = {fault for fault, verdict in stored_verdicts(results).items() if verdict.cause and not again}
+    rank = {place: at for at, place in enumerate(summary.red.by_turn)}
+    answers = (a for a in red_answers(results, summary, shelf) if a.is_open and a.fault not in known)
+    firsts: dict[str, RedAnswer] = {}
+    for answer in sorted(answers, key=lambda answer: rank[answer.red.key]):
+        firsts.setdefault(answer.fault, answer)
+    return list(firsts.values())
 
 
 def faults_by_question(results: Results, summary: Summary) -> list[QuestionFaults]:
@@ -100,18 +78,16 @@ def faults_by_question(results: Results, summary: Summary) -> list[QuestionFault
     Missing answers are alike by their failure. Of a large run it is the gravest.
     """
     reds = {red.key: red for red in summary.red.answers[:MAX_QUOTED] if not red.failure}
-    rank = {place: at for at, place in enumerate(reds)}
-    placed = list[tuple[int, str, Language, FaultyAnswer]]()
+    answers: dict[tuple[str, int], tuple[str, Language, FaultyAnswer]] = {}
     for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reds}):
+        case = conversation.case
         for turn in conversation.turns:
             if red := reds.get((conversation.id, turn.index)):
                 answer = FaultyAnswer(turn.user, turn.answer.text, red.reason)
-                key = answer_key(conversation.case, turn)
-                placed.append((rank[conversation.id, turn.index], key, conversation.case.language, answer))
+                answers[red.key] = answer_key(case, turn), case.language, answer
     questions: dict[str, QuestionFaults] = {}
-    for _at, key, language, answer in sorted(placed, key=lambda item: item[0]):
-        kind = kind_of(key)
-        if kind not in questions:
+    for key, language, answer in (answers[place] for place in reds if place in answers):
+        if (kind := kind_of(key)) not in questions:
             disputes = [dispute for dispute in results.disputes if kind_of(dispute.key) == kind]
             questions[kind] = QuestionFaults(language, {}, tuple(reversed(disputes))[:MOST_DISPUTES])
         questions[kind].answers.setdefault(key, answer)
@@ -197,7 +173,7 @@ class _Pairs(NamedTuple):
 async def _ask_for_causes(
     file: RunFile, settings: Settings, model: Model, summary: Summary, *, again: bool
 ) -> None:
-    """What caused the red answers; those with one fault have one cause."""
+    """What caused the red answers, of each fault."""
     results = file.results()
     try:
         shelf = articles_of(settings)
@@ -205,14 +181,12 @@ async def _ask_for_causes(
         say(_("{error} Causes are given without it.", error=error))
         shelf = Shelf(())
     judge, answers = CauseJudge(model, settings.seed), open_answers(results, summary, shelf, again=again)
-    if n := sum(answer.verdict is None for answer in answers):
-        say(_("Causes of answers to review, asked of the judge's model: {n}.", n=n))
+    if answers:
+        say(_("Causes of answers to review, asked of the judge's model: {n}.", n=len(answers)))
 
-    async def ask(answer: OpenAnswer) -> None:
-        verdict = answer.verdict or await judge(answer.material)
-        body = verdict.model_dump_json(exclude_defaults=True)
-        for key in answer.keys:
-            file.save_note(f"{NOTE}{key}", body)
+    async def ask(answer: RedAnswer) -> None:
+        verdict = await judge(answer.material(NEAREST))
+        file.save_note(f"{NOTE}{answer.fault}", verdict.model_dump_json(exclude_defaults=True))
         file.commit()
 
     await for_each(answers, ask, settings.calls)

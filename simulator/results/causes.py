@@ -24,11 +24,12 @@ from simulator.core.messages import Message, _
 from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES, title
 from simulator.core.types import GradingContext, Results, Score, response_in
-from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName, context_key
+from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName
 from simulator.results.articles import Shelf, article_of, is_of, names_of
 from simulator.results.figures import RedTurn, Summary
 from simulator.results.red import LAPSES, RANK
 from simulator.results.rows import Key, MarkKind, RunTurns
+from simulator.results.same_faults import fault_keys
 from simulator.storage.results import turns_with_scores
 
 Cause = Literal[
@@ -37,7 +38,7 @@ Cause = Literal[
 # The surest first.
 Standing = Literal["certain", "likely", "judge", "open"]
 STANDINGS: tuple[Standing, ...] = get_args(Standing)
-# Verdicts of the judge's model stand in a run's notes, each under this and the key of its answer.
+# Verdicts of the judge's model stand in a run's notes, each under this and the key of the fault.
 NOTE = "cause:"
 # Why not all were asked about: "budget", "endpoint"; empty or not there where all were.
 STOPPED_NOTE = "causes_stopped"
@@ -90,11 +91,15 @@ def cause_sentence(cause: RootCause) -> Text:
 
 
 class RedAnswer:
-    """One red turn: `red` as reports rank it, `context` as judges saw it, `scores` what these said."""
+    """One red turn: `red` as reports rank it, `context` as judges saw it, `scores` what these said.
+
+    Answers with the same `fault` have one cause, if a model is asked for it (results/same_faults.py).
+    """
 
     def __init__(
         self,
         red: RedTurn,
+        fault: str,
         context: GradingContext,
         scores: Mapping[str, Score],
         shelf: Shelf,
@@ -102,7 +107,7 @@ class RedAnswer:
         comparable: bool,
     ) -> None:
         """`comparable`: the bot's ids and those that cases name are of one kind."""
-        self.red, self.context, self.scores, self.shelf = red, context, scores, shelf
+        self.red, self.fault, self.context, self.scores, self.shelf = red, fault, context, scores, shelf
         self.turn, self.case = context.turn, context.case
         self.passages = self.turn.answer.passages
         # A later line may ask something else, which these articles and marks are not about.
@@ -110,11 +115,6 @@ class RedAnswer:
         self.named = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
         self.needed = self.named if comparable else ()
         self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
-
-    @property
-    def key(self) -> str:
-        """The same for every customer who got this answer to this question."""
-        return context_key(self.context)
 
     @property
     def is_open(self) -> bool:
@@ -268,6 +268,7 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     do not fit into memory at once.
     """
     reddest, comparable = summary.red.by_turn, _is_comparable(summary.record, shelf)
+    fault_of = fault_keys(results)
     for conversation, turn, scores in turns_with_scores(results, reddest):
         earlier = (before for before in conversation.turns if before.index < turn.index)
         context = GradingContext(
@@ -277,8 +278,8 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
             turn=turn,
             earlier=tuple(earlier),
         )
-        red = reddest[conversation.id, turn.index]
-        yield RedAnswer(red, context, scores, shelf, comparable=comparable)
+        red, fault = reddest[conversation.id, turn.index], fault_of(conversation.case, turn)
+        yield RedAnswer(red, fault, context, scores, shelf, comparable=comparable)
 
 
 def _is_comparable(record: RunTurns, shelf: Shelf) -> bool:
@@ -301,17 +302,17 @@ def root_causes(
 ) -> dict[Key, RootCause]:
     """The cause of each red turn, in the order of `summary.red.answers`.
 
-    `shelf` has the bot's articles. `judged` are verdicts of the judge's model by the key of an answer; by
-    default those in the run file.
+    `shelf` has the bot's articles. `judged` are verdicts of the judge's model by fault; by default those in
+    the run file.
     """
     verdicts = stored_verdicts(results) if judged is None else judged
     answers = red_answers(results, summary, shelf or Shelf(()))
-    causes = {answer.red.key: answer.cause(verdicts.get(answer.key)) for answer in answers}
+    causes = {answer.red.key: answer.cause(verdicts.get(answer.fault)) for answer in answers}
     return {key: causes[key] for key in summary.red.by_turn if key in causes}
 
 
 def stored_verdicts(results: Results) -> dict[str, JudgedCause]:
-    """What the judge's model said, by the key of an answer; what cannot be read is as good as not said."""
+    """What the judge's model said, by fault; what cannot be read is as good as not said."""
     verdicts = {}
     for key, body in results.notes.items():
         if key.startswith(NOTE):

@@ -12,20 +12,18 @@ The newest word about an answer counts, whatever run it was said in. Words are r
 runs when a report is made, so that one that is taken back is gone everywhere.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
-from simulator.core.shelves import judge_name
-from simulator.core.types import Conversation, Dispute, Disputed, HumanVerdict, Results, Turn
+from simulator.core.types import Dispute, Disputed, HumanVerdict, Results
 from simulator.results.figures import RedTurn
-from simulator.results.red import deciding_judges, gravest_reason, primary_judge
+from simulator.results.red import grading_judges, gravest_reason, primary_judge
 from simulator.results.rows import Key
-from simulator.results.same_faults import DISPUTED, fault_keys, pair_note, same_pairs
+from simulator.results.same_faults import DISPUTED, fault_keys, kind_of, pair_note, same_pairs
 from simulator.results.turns import marked_turns
 from simulator.sheets.model import answer_key
 from simulator.storage.results import conversations_with_scores, select_conversations
@@ -37,15 +35,20 @@ LAST = 20
 
 
 class _Word(NamedTuple):
-    """What people said of an answer's mark: a dispute, or with None that it is right or that it is open.
+    """What people said of a mark, and when: it disputes an answer, if they call the judge wrong."""
 
-    `key` is that of the answer, `same` are the disputed answers of earlier runs which it was said to be.
-    """
-
+    dispute: Dispute
     given: datetime
+    is_wrong: bool
+
+
+class _Answer(NamedTuple):
+    """A red answer by its key, the fault that it has, its turn, and what people said of its mark."""
+
     key: str
-    dispute: Dispute | None
-    same: frozenset[str]
+    fault: str
+    place: Key
+    word: _Word | None = None
 
 
 def read_results(path: Path, earlier: Sequence[str] | None = None) -> Results:
@@ -62,117 +65,103 @@ def with_disputes(results: Results, path: Path, earlier: Sequence[str] | None = 
     if earlier is None:
         ids = run_ids(folder)
         earlier = ids[: ids.index(results.run.id)] if results.run.id in ids else []
-    disputes = tuple(_disputes_in(folder / name / RUN_FILE for name in earlier[-LAST:]))
+    disputes = tuple(_disputes_in(folder, earlier))
     return results.model_copy(update={"disputes": disputes}) if disputes else results
 
 
 def disputed_in(folder: Path) -> list[str]:
     """The keys of the answers that are disputed in the runs of a folder."""
-    return [
-        dispute.key for dispute in _disputes_in(folder / name / RUN_FILE for name in run_ids(folder)[-LAST:])
-    ]
+    return [dispute.key for dispute in _disputes_in(folder, run_ids(folder))]
 
 
-def kind_of(key: str) -> str:
-    """What answers to be compared have in common: the question, and whether they came first or later."""
-    return key.rpartition("-")[0]
-
-
-def _disputes_in(paths: Iterable[Path]) -> Iterable[Dispute]:
+def _disputes_in(folder: Path, runs: Sequence[str]) -> Iterable[Dispute]:
     """The answers that are disputed by the newest word about each, oldest first."""
-    words = list[_Word]()
-    for path in paths:
+    words = list[tuple[_Word, frozenset[str]]]()
+    for path in (folder / name / RUN_FILE for name in runs[-LAST:]):
         try:
             words += _words(read_run(path)) if has_words(path) else ()
         except InputError:  # damaged, or with settings that are no longer understood
             continue
     disputes = dict[str, Dispute]()
-    for word in sorted(words, key=lambda word: word.given):
-        for key in (word.key, *word.same):
-            disputes.pop(key, None)
-        if word.dispute:
-            disputes[word.key] = word.dispute
+    for word, repeated in sorted(words, key=lambda item: item[0].given):
+        key = word.dispute.key
+        # Who says that the judge is right says it of the earlier answers, too, that this one repeats.
+        for settled in (key, *(() if word.is_wrong else repeated)):
+            disputes.pop(settled, None)
+        if word.is_wrong:
+            disputes[key] = word.dispute
     return disputes.values()
+
+
+def _words(results: Results) -> Iterator[tuple[_Word, frozenset[str]]]:
+    """What people said of the red answers of a run, and the disputes of earlier runs that each repeats."""
+    settings = stored_settings(results.run.settings)
+    primary = primary_judge(grading_judges(results, settings.judges))
+    wanted = {place[0] for place in _marked(results)}
+    ids = [id_ for id_ in results.conversations.ids if id_ in wanted]
+    reasons = {
+        (conversation.id, turn.index): gravest_reason(marks)
+        for conversation, by_turn in conversations_with_scores(results, ids)
+        for turn, marks in marked_turns(conversation, by_turn, settings.red, primary)
+        if marks
+    }
+    pairs = [*same_pairs(results, DISPUTED)]
+    for answer in _answers(results, reasons):
+        if answer.word:
+            yield answer.word, frozenset(first for first, fault in pairs if fault == answer.fault)
 
 
 def _marked(results: Results) -> dict[Key, HumanVerdict]:
     """The word about the mark of each turn, where there is one."""
-    return {
-        verdict.key: verdict for verdict in results.verdicts if verdict.source != "blind" and verdict.judge_is
-    }
+    words = (verdict for verdict in results.verdicts if verdict.source != "blind" and verdict.judge_is)
+    return {verdict.key: verdict for verdict in words}
 
 
-def _dispute(
-    results: Results, conversation: Conversation, turn: Turn, objection: str, verdict: HumanVerdict
-) -> Dispute:
-    """A red answer, with what people said of it."""
-    return Dispute(
-        key=answer_key(conversation.case, turn),
-        run=results.run.id,
-        language=conversation.case.language,
-        line=turn.user,
-        answer=turn.answer.text,
-        objection=objection,
-        comment=verdict.comment,
-    )
-
-
-def _words(results: Results) -> Iterator[_Word]:
-    """What people said of the marks of a run, of each answer once, where it is red."""
-    words = _marked(results)
-    settings = stored_settings(results.run.settings)
-    judges = deciding_judges(map(judge_name, settings.judges), results.scores.judges)
-    primary = primary_judge(judges or sorted(results.scores.judges))
-    key_of, said = fault_keys(results), dict[str, _Word]()
-    disputed_as: dict[str, set[str]] = defaultdict(set)
-    for dispute_key, fault in same_pairs(results, DISPUTED):
-        disputed_as[fault].add(dispute_key)
-    wanted = {conversation for conversation, _turn in words}
-    ids = [key for key in results.conversations.ids if key in wanted]
-    for conversation, by_turn in conversations_with_scores(results, ids):
-        for turn, marks in marked_turns(conversation, by_turn, settings.red, primary):
-            verdict = words.get((conversation.id, turn.index))
-            if not (verdict and marks):
+def _answers(results: Results, reasons: Mapping[Key, str]) -> Iterator[_Answer]:
+    """The answers at these places, which are red for these reasons."""
+    words, fault_of = _marked(results), fault_keys(results)
+    for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reasons}):
+        for turn in conversation.turns:
+            if (place := (conversation.id, turn.index)) not in reasons:
                 continue
-            dispute = _dispute(results, conversation, turn, gravest_reason(marks), verdict)
-            fault, given = key_of(conversation.case, turn), verdict.given or results.run.created
-            if verdict.judge_is == "wrong":
-                word = _Word(given, dispute.key, dispute, frozenset())
-            else:
-                word = _Word(given, dispute.key, None, frozenset(disputed_as.get(fault, ())))
-            if word.key not in said or said[word.key].given <= word.given:
-                said[word.key] = word
-    yield from said.values()
+            said, key = words.get(place), answer_key(conversation.case, turn)
+            answer = _Answer(key, fault_of(conversation.case, turn), place)
+            if said:
+                dispute = Dispute(
+                    key=key,
+                    run=results.run.id,
+                    language=conversation.case.language,
+                    line=turn.user,
+                    answer=turn.answer.text,
+                    objection=reasons[place],
+                    comment=said.comment,
+                )
+                given, is_wrong = said.given or results.run.created, said.judge_is == "wrong"
+                answer = answer._replace(word=_Word(dispute, given, is_wrong))
+            yield answer
 
 
 def disputed_answers(results: Results, red: Sequence[RedTurn]) -> dict[Key, Disputed]:
     """The red turns whose answer is disputed, in this run or by what was said in earlier ones."""
-    words = _marked(results)
-    if not red or not (words or results.disputes):
+    if not red or not (results.disputes or _marked(results)):
         return {}
-    reds = {turn.key: turn for turn in red}
-    key_of, faults = fault_keys(results), dict[str, list[tuple[Key, str, Disputed | None]]]()
-    for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reds}):
-        for turn in conversation.turns:
-            place = conversation.id, turn.index
-            if place not in reds:
-                continue
-            key, word = answer_key(conversation.case, turn), words.get(place)
-            own = word and _dispute(results, conversation, turn, reds[place].reason, word)
-            said = Disputed(dispute=own, is_same=word.judge_is == "wrong") if own and word else None
-            faults.setdefault(key_of(conversation.case, turn), []).append((place, key, said))
+    faults: dict[str, list[_Answer]] = {}
+    for answer in _answers(results, {turn.key: turn.reason for turn in red}):
+        faults.setdefault(answer.fault, []).append(answer)
+    # No answer is no other wording of one.
+    silent = {turn.key for turn in red if turn.failure}
     disputed = dict[Key, Disputed]()
-    for fault, turns in faults.items():
+    for fault, answers in faults.items():
         # What was said of one of them is said of all: they are one row.
-        said = next((own for _place, _key, own in turns if own), None)
-        if said is None:
-            said = _inherited(results, fault, {key for _place, key, _own in turns})
-            # No answer is no other wording of one.
-            said = None if said and not said.is_same and reds[turns[0][0]].failure else said
-        elif not said.is_same:  # the judge is right, or it is open
-            continue
+        word = next((answer.word for answer in answers if answer.word), None)
+        if word is None:
+            said = _inherited(results, fault, {answer.key for answer in answers})
+            if said and not said.is_same and answers[0].place in silent:
+                continue
+        else:  # else the judge is right, or it is open
+            said = Disputed(dispute=word.dispute, is_same=True) if word.is_wrong else None
         if said:
-            disputed |= {place: said for place, _key, _own in turns}
+            disputed |= {answer.place: said for answer in answers}
     return disputed
 
 

@@ -28,11 +28,12 @@ red turns or questions is here as well, so that terminal, page and sheet show on
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import le, lt
 from typing import Any, NamedTuple, TypeVar, get_args
 
 from simulator.core.replies import LapseKind
+from simulator.core.shelves import judge_name
 from simulator.core.types import (
     CONVERSATION,
     EXPECTATIONS,
@@ -115,9 +116,16 @@ def primary_judge(judges: Iterable[str]) -> str:
     return next((name for name in (MAIN_METRIC, PASSED, "turn") if name in names), next(iter(names), ""))
 
 
-def deciding_judges(named: Iterable[str], graded: Collection[str]) -> tuple[str, ...]:
-    """The judges that were named, without `passed` where no output has a threshold and so none decides."""
-    return tuple(name for name in named if name != PASSED or name in graded or not graded)
+def grading_judges(results: Results, named: Iterable[str]) -> tuple[str, ...]:
+    """The judges that were named, then those that graded later and the panel's models by name.
+
+    One that was named and graded nothing stays in the list: its grades are missing, which has to show. But
+    `passed` does not decide where no output has a threshold, nor are single answers judged as conversations.
+    """
+    graded = results.scores.judges
+    first = [name for name in map(judge_name, named) if name != PASSED or name in graded or not graded]
+    every = (*first, *sorted(graded - set(first)))
+    return tuple(name for name in every if name != CONVERSATION or not results.run.asks_once)
 
 
 def whole_score(by_turn: Mapping[int, Mapping[str, Score]]) -> Score | None:

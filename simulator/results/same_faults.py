@@ -10,7 +10,7 @@ The first is about two answers of this run, the second about one of an earlier r
 (results/disputes.py). Asked is in results/asking.py.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from simulator.core.types import Case, Results, Turn
 from simulator.sheets.model import answer_key
@@ -32,26 +32,21 @@ def same_pairs(results: Results, kind: str) -> Iterator[tuple[str, str]]:
             yield first, second
 
 
-def first_answers(results: Results) -> Mapping[str, str]:
-    """Of each answer that has the fault of another one, the key of that other, which has no other itself."""
-    first_of = {second: first for first, second in same_pairs(results, SAME)}
-    return {key: _end(first_of, key) for key in first_of}
-
-
-def _end(first_of: Mapping[str, str], key: str) -> str:
-    passed = {key}
-    while (first := first_of.get(key)) and first not in passed:
-        passed.add(first)
-        key = first
-    return key
-
-
 def fault_keys(results: Results) -> Callable[[Case, Turn], str]:
     """The key of a turn's answer, or of the answer whose fault it has: one row of the review is about it."""
-    firsts = first_answers(results)
+    first_of = {second: first for first, second in same_pairs(results, SAME)}
 
     def key_of(case: Case, turn: Turn) -> str:
         key = answer_key(case, turn)
-        return firsts.get(key, key)
+        passed = {key}
+        while (first := first_of.get(key)) and first not in passed:
+            passed.add(first)
+            key = first
+        return key
 
     return key_of
+
+
+def kind_of(key: str) -> str:
+    """What answers to be compared have in common: the question, and whether they came first or later."""
+    return key.rpartition("-")[0]

@@ -12,10 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.shelves import judge_name
 from simulator.core.types import (
     CONFLICTS_IGNORED,
-    CONVERSATION,
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     Ended,
@@ -25,7 +23,7 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import Prices, usage_of
 from simulator.results.figures import CustomerFigures, MoneyFigures, Summary, rounded
-from simulator.results.red import deciding_judges, primary_judge
+from simulator.results.red import grading_judges, primary_judge
 from simulator.results.red_answers import red_figures
 from simulator.results.rows import RunTurns
 from simulator.results.scores import score_figures
@@ -42,19 +40,8 @@ def figures_of(results: Results, settings: Settings) -> Summary:
 
     The one way in which reports, gate and `diff` come to a summary, so that all show the same score.
     """
-    judges = grading_judges(results, tuple(map(judge_name, settings.judges)))
-    if results.run.asks_once:
-        judges = tuple(name for name in judges if name != CONVERSATION)
+    judges = grading_judges(results, settings.judges)
     return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
-
-
-def grading_judges(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
-    """The judges that were named, then those that graded later and the panel's models by name.
-
-    One that was named and graded nothing stays in the list: its grades are missing, which has to show.
-    """
-    graded = results.scores.judges
-    return (*(first := deciding_judges(named, graded)), *sorted(graded - set(first)))
 
 
 def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], seed: int) -> Summary:

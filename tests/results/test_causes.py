@@ -70,7 +70,7 @@ def cause_of(results: Results, shelf: Shelf = SHELF, judged: JudgedCause | None 
     """The cause of its red turn, with what a model said of it."""
     summary = summed(results, ("turn",))
     [answer] = red_answers(results, summary, shelf)
-    [cause] = root_causes(results, summary, shelf, {answer.key: judged} if judged else {}).values()
+    [cause] = root_causes(results, summary, shelf, {answer.fault: judged} if judged else {}).values()
     return cause
 
 

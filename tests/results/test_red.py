@@ -11,7 +11,7 @@ from simulator.core.types import RedRules, Score, Severity
 from simulator.results.figures import RedTurn
 from simulator.results.red import (
     LAPSES,
-    deciding_judges,
+    grading_judges,
     is_red_alone,
     primary_judge,
     red_marks,
@@ -19,7 +19,7 @@ from simulator.results.red import (
     worst_severity,
 )
 from simulator.results.rows import Mark
-from tests.sample_runs import changed, summed
+from tests.sample_runs import changed, rehearsed, summed
 
 TALK = "angry/fees#0"
 OFF = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
@@ -215,5 +215,4 @@ def test_who_decides() -> None:
     assert primary_judge(("conversation", "claims", "facts")) == "claims"
     deciding = [primary_judge(names) for names in (("em", "turn"), ("turn", "passed"), ())]
     assert deciding == ["turn", "passed", ""]
-    assert deciding_judges(("passed", "em"), ("em",)) == ("em",)
-    assert deciding_judges(("passed", "em"), ()) == deciding_judges(("passed", "em"), ("passed",))
+    assert grading_judges(rehearsed(), ("passed", "turn"))[0] == "turn"
