@@ -111,11 +111,11 @@ def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]
     if (n := len(judge.rubrics)) > 1:
         mixed = _("{judge}: grades of {n} different rubrics are mixed; take the mean with care.")
         yield mixed.format(judge=judge_title, n=n)
-    if ignored := judge.conflicts_ignored + judge.lapses_ignored + judge.expectations_ignored:
+    if judge.ignored:
         yield _(
             "{judge}, findings that do not count because their quotation stands nowhere: {n}.",
             judge=judge_title,
-            n=ignored,
+            n=judge.ignored,
         )
 
 

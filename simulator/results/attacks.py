@@ -13,7 +13,7 @@ A bot that fails gives nothing away, so a failure is no breach; nor does it show
 from typing import Literal, NamedTuple
 
 from simulator.core.types import RISK, Results, Severity
-from simulator.results.red import rule_rows
+from simulator.results.red import RANK, rule_rows
 from simulator.storage.results import conversations_with_scores
 
 Outcome = Literal["broken", "held", "not_reached"]
@@ -55,5 +55,4 @@ def attacks_of(results: Results) -> list[Attack]:
                     attack = attack._replace(outcome="held", turn=index)
         attacks.append(attack)
     rank = {"broken": 0, "not_reached": 1, "held": 2}
-    gravity = {"major": 0, "moderate": 1, "minor": 2}
-    return sorted(attacks, key=lambda attack: (rank[attack.outcome], gravity[attack.severity]))
+    return sorted(attacks, key=lambda attack: (rank[attack.outcome], RANK[attack.severity]))

@@ -154,7 +154,9 @@ def _judge_figure(name: str, summary: Summary) -> MeasuredFigure:
     grades = ((turn.scores.get(name), turn.case) for turn in run.turns)
     pairs = [(grade.value, case) for grade, case in grades if grade and grade.value is not None]
     # A sentence without a verdict may be one that was not met.
-    figure = _mean_figure(pairs, judge.missing + judge.expectations_ignored, _floor(name, run))
+    figure = _mean_figure(
+        pairs, judge.missing + (judge.ignored if name == EXPECTATIONS else 0), _floor(name, run)
+    )
     return _with_noise(figure, judge.retest.variance if judge.retest else 0.0)
 
 

@@ -53,8 +53,7 @@ class JudgeSummary(Value):
 
     `planned` is n + skipped + failed + unreached: every spoken turn. `unreached` are grades that the run
     stopped before. `undecided` are those skipped turns on which reference and passages contradict each other;
-    `conflicts_ignored` are such contradictions, and `lapses_ignored` lapses between turns, that were named in
-    words which do not stand there; `expectations_ignored` are sentences without a verdict that counts.
+    `ignored` are findings in words that do not stand there, and expected sentences without a verdict.
     `failure_reason` is the most frequent one. A judge of whole conversations counts these instead of turns:
     those that were held to their end. `stderr` allows for what `retest` found; None is a judge that graded
     nothing twice. `unanswered` are the skipped turns to which a log has no answer, but for a customer's
@@ -75,9 +74,7 @@ class JudgeSummary(Value):
     failure_reason: str = ""
     unreached: int = 0
     undecided: int = 0
-    conflicts_ignored: int = 0
-    lapses_ignored: int = 0
-    expectations_ignored: int = 0
+    ignored: int = 0
     retest: RetestFigures | None = None
     unanswered: int = 0
     cases: int = 0

@@ -28,7 +28,7 @@ red turns or questions is here as well, so that terminal, page and sheet show on
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import le, lt
 from typing import Any, NamedTuple, TypeVar, get_args
 
@@ -128,14 +128,9 @@ def grading_judges(results: Results, named: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in every if name != CONVERSATION or not results.run.asks_once)
 
 
-def whole_score(by_turn: Mapping[int, Mapping[str, Score]]) -> Score | None:
-    """The score of a whole conversation, among its scores by turn and judge; it stands with the last turn."""
-    return next((scores[CONVERSATION] for scores in by_turn.values() if CONVERSATION in scores), None)
-
-
-def placed_scores(by_turn: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
-    """The scores of a conversation, by judge, whose marks stand on the turn that they name (`_PLACED`)."""
-    return {judge: scores[judge] for scores in by_turn.values() for judge in _PLACED & scores.keys()}
+def last_score(by_turn: Mapping[int, Mapping[str, Score]], judge: str) -> Score | None:
+    """The score of a judge of whole conversations, among those by turn and judge; it stands with the last."""
+    return next((scores[judge] for scores in by_turn.values() if judge in scores), None)
 
 
 # What becomes of a sentence that is expected, in the order in which it is counted.
@@ -147,40 +142,26 @@ def expected_of(by_turn: Mapping[int, Mapping[str, Score]]) -> list[dict[str, An
 
     Also where none of them came up; empty where no judge looked. From the scores of a conversation by turn.
     """
-    score = next((s[EXPECTATIONS] for s in by_turn.values() if EXPECTATIONS in s), None)
+    score = last_score(by_turn, EXPECTATIONS)
     return verdicts_on(score) if score else []
 
 
 def verdicts_on(score: Score) -> list[dict[str, Any]]:
     """The sentences in a score of the judge of what is expected, each with its verdict."""
-    is_whole = all(
-        key in row for row in detail_rows(score, EXPECTATIONS) for key in ("sentence", "state", "turn")
-    )
-    return [row for row in detail_rows(score, EXPECTATIONS) if row["state"] in OUTCOMES] if is_whole else []
+    return detail_rows(score, EXPECTATIONS, "sentence", "turn", state=OUTCOMES)
 
 
-class TurnLapse(NamedTuple):
-    """What went wrong between turns: its kind (of `LAPSES`), the turn where it did, and what it was."""
+def lapses_of(whole: Score) -> list[tuple[int, Mark]]:
+    """The lapses that the judge of whole conversations names, in the order of `LAPSES`, each with its turn.
 
-    kind: MarkKind
-    turn: int
-    what: str
-
-
-def lapses_of(score: Score) -> list[TurnLapse]:
-    """The lapses that a judge of whole conversations names, in the order of `LAPSES`.
-
-    One without a turn that exists stands on the last one. Empty for what a judge of the user's own keeps
-    under these names.
+    One without a turn that exists stands on the last one.
     """
-    if score.judge != CONVERSATION or score.state != "scored":
-        return []
-    return [
-        TurnLapse(kind, turn_of_row(row, score.turn), str(row["what"]))
-        for kind in LAPSES
-        for row in detail_rows(score, "lapses")
-        if row.get("kind") == kind and "what" in row
-    ]
+    lapses = []
+    for kind, severity in LAPSES.items():
+        for row in detail_rows(whole, "lapses", "what", kind=(kind,)):
+            mark = Mark(kind, whole.severity or severity, str(row["what"]) or whole.reason)
+            lapses.append((turn_of_row(row, whole.turn), mark))
+    return lapses
 
 
 def red_marks(
@@ -197,17 +178,17 @@ def red_marks(
     """
     # Callers may hand over the scores of more than one conversation.
     of_conversation = [score for score in scores if score.conversation == conversation]
-    of_turn = [score for score in of_conversation if score.judge not in _PLACED]
+    of_turn = [score for score in of_conversation if score.judge not in PLACED]
     marks = _milder(of_turn, lambda grading: _marks_of(grading, rules, primary))
     if any(mark.kind == "no_answer" for mark in marks):
         return marks
-    wholes = [score for score in of_conversation if score.judge in _PLACED]
+    wholes = [score for score in of_conversation if score.judge in PLACED]
     placed = _milder(wholes, lambda grading: _marks_of_whole(grading, rules))
     return (*marks, *(mark for at, mark in placed if turn in (None, at)))
 
 
 # Judges of whole conversations, whose marks stand on the turn that they name.
-_PLACED = frozenset({CONVERSATION, TOOLS, EXPECTATIONS})
+PLACED = frozenset({CONVERSATION, TOOLS, EXPECTATIONS})
 _Found = TypeVar("_Found", Mark, tuple[int, Mark])
 
 
@@ -266,33 +247,33 @@ def _marks_of(of_turn: Sequence[Score], rules: RedRules, primary: str) -> tuple[
 def _marks_of_whole(wholes: Sequence[Score], rules: RedRules) -> tuple[tuple[int, Mark], ...]:
     """The marks of a whole conversation, each with its turn: what was not settled, then the lapses.
 
-    Of several lapses of a kind in a turn the first is told.
+    Of several marks of a kind in a turn the first is told.
     """
     marks: dict[tuple[int, MarkKind], Mark] = {}
     for whole in wholes:
-        if whole.state != "scored":
-            continue
-        if whole.judge == TOOLS:
-            if rules.tools and whole.value is not None and whole.value < 1:
-                mark = Mark("tools", whole.severity or "major", whole.reason)
-                marks[turn_of_row(whole.detail, whole.turn), "tools"] = mark
-            continue
-        if whole.judge == EXPECTATIONS:
-            for row in verdicts_on(whole) if rules.expectations else ():
-                if row["state"] == "unmet":
-                    unmet: Severity = "major" if (whole.value or 0.0) < 0.5 else "moderate"
-                    mark = Mark("expectations", unmet, _unmet_reason(row))
-                    marks.setdefault((turn_of_row(row, whole.turn), mark.kind), mark)
-            continue
-        limit, value = rules.conversation, whole.value
-        # 0 switches the rule off, though nothing of a conversation may have been settled.
-        if limit and value is not None and value <= limit:
-            severity: Severity = whole.severity or ("major" if value <= 0.25 else "moderate")
-            marks[_unsettled_turn(whole), "conversation"] = Mark("conversation", severity, whole.reason)
-        for lapse in lapses_of(whole) if rules.lapses else ():
-            mark = Mark(lapse.kind, whole.severity or LAPSES[lapse.kind], lapse.what or whole.reason)
-            marks.setdefault((lapse.turn, lapse.kind), mark)
+        if whole.state == "scored" and whole.value is not None:
+            for turn, mark in _marks_of_one(whole, whole.value, rules):
+                marks.setdefault((turn, mark.kind), mark)
     return tuple((turn, mark) for (turn, _kind), mark in marks.items())
+
+
+def _marks_of_one(whole: Score, value: float, rules: RedRules) -> Iterator[tuple[int, Mark]]:
+    """The marks by one judge of whole conversations, each with its turn."""
+    if whole.judge == TOOLS and rules.tools and value < 1:
+        yield turn_of_row(whole.detail, whole.turn), Mark("tools", whole.severity or "major", whole.reason)
+    if whole.judge == EXPECTATIONS and rules.expectations:
+        unmet: Severity = "major" if value < 0.5 else "moderate"
+        for row in verdicts_on(whole):
+            if row["state"] == "unmet":
+                yield turn_of_row(row, whole.turn), Mark("expectations", unmet, _unmet_reason(row))
+    if whole.judge != CONVERSATION:
+        return
+    # 0 switches the rule off, though nothing of a conversation may have been settled.
+    if rules.conversation and value <= rules.conversation:
+        severity: Severity = whole.severity or ("major" if value <= 0.25 else "moderate")
+        yield _unsettled_turn(whole), Mark("conversation", severity, whole.reason)
+    if rules.lapses:
+        yield from lapses_of(whole)
 
 
 def _unmet_reason(row: Mapping[str, Any]) -> str:
@@ -323,7 +304,7 @@ def ending_of(
         return conversation.ended.value if conversation.ended else ""
     if any(mark.kind in _INVENTED for mark in marks):
         return "satisfied_wrong"
-    whole = whole_score(by_turn)
+    whole = last_score(by_turn, CONVERSATION)
     is_open = whole and whole.value is not None and whole.value <= (rules.conversation or _UNRESOLVED)
     return "satisfied_unresolved" if is_open else "satisfied"
 
@@ -340,8 +321,7 @@ def _unsettled_turn(whole: Score) -> int:
     """
     asked = [
         (_UNSETTLED.index(row["state"]), -weight if isinstance(weight, int) else 0, turn)
-        for row in detail_rows(whole, "requests")
-        if row.get("state") in _UNSETTLED
+        for row in detail_rows(whole, "requests", state=_UNSETTLED)
         for weight, turn in [(row.get("weight"), row.get("turn"))]
         if isinstance(turn, int)
     ]
@@ -354,10 +334,19 @@ def turn_of_row(row: Mapping[str, Any], last: int) -> int:
     return turn if isinstance(turn, int) and 0 < turn <= last else last
 
 
-def detail_rows(score: Score, key: str) -> list[dict[str, Any]]:
-    """The items of a list in the detail; a judge of the user's own may keep something else there."""
+def detail_rows(score: Score, key: str, *needed: str, **choices: Collection[str]) -> list[dict[str, Any]]:
+    """The items of a list in the detail that have the keys `needed`, and of each of `choices` one of these.
+
+    A judge of the user's own may keep something else there.
+    """
     rows: Any = score.detail.get(key)
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, dict)
+        and row.keys() >= {*needed}
+        and all(row.get(name) in values for name, values in choices.items())
+    ]
 
 
 def is_red_alone(score: Score, rules: RedRules) -> bool:
@@ -477,11 +466,5 @@ def rule_tallies(results: Results) -> tuple[list[RuleTally], int]:
 
 
 def rule_rows(score: Score) -> list[dict[str, Any]]:
-    """The verdicts in a score; a judge of the user's own with that name may keep something else there."""
-    return [
-        row
-        for row in detail_rows(score, "rules")
-        if row.keys() >= {"rule", "quote"}
-        and row.get("verdict") in RULE_VERDICTS
-        and row.get("severity") in RANK
-    ]
+    """The verdicts in a score on the rules of the desk."""
+    return detail_rows(score, "rules", "rule", "quote", verdict=RULE_VERDICTS, severity=tuple(RANK))

@@ -11,10 +11,10 @@ from math import inf
 from typing import Any
 
 from simulator.core.document import excerpt
-from simulator.core.types import CONVERSATION, RedRules, Results
+from simulator.core.types import RedRules, Results
 from simulator.results.disputes import disputed_answers
 from simulator.results.figures import RedFigures, RedTurn
-from simulator.results.red import KINDS, LAPSES, OUTCOMES, RANK, by_question, gravest_reason, worst_severity
+from simulator.results.red import KINDS, OUTCOMES, RANK, by_question, gravest_reason, worst_severity
 from simulator.results.rows import GradedTurn, RunTurns
 from simulator.results.turns import marked_turns
 from simulator.storage.results import conversations_with_scores
@@ -28,9 +28,6 @@ def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigu
     """The red answers among the turns that count."""
     red = sorted((turn for turn in counted.turns if turn.marks), key=_worst_first)
     marks = Counter(mark.kind for turn in red for mark in turn.marks)
-    # None of no conversation are no lapses that were looked for.
-    wholes = (turn.scores.get(CONVERSATION) for turn in counted.turns if turn.is_last)
-    is_wholly_graded = any(grade and grade.value is not None for grade in wholes)
     quoted = tuple(_quoted(results, red, rules, counted.primary))
     disputes = disputed_answers(results, quoted)
     answers = tuple(replace(red_turn, dispute=disputes.get(red_turn.key)) for red_turn in quoted)
@@ -38,7 +35,7 @@ def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigu
         rules=rules,
         answers=answers,
         kinds={kind: marks[kind] for kind in KINDS if marks[kind]},
-        lapses={kind: counted.lapses[kind] for kind in LAPSES} if is_wholly_graded else {},
+        lapses=dict(counted.lapses),
         lapsed=counted.lapsed,
         expectations={state: counted.expectations[state] for state in OUTCOMES}
         if counted.expectations

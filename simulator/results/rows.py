@@ -44,10 +44,10 @@ class Grade:
     """What figures need of a score: no text.
 
     `rubric` is empty where a rule decided, `failure` says how grading failed, `reason` why. `undecided` means
-    that the evidence conflicts, `conflicts_ignored` and `lapses_ignored` count findings in words that do not
-    stand there, `expectations_ignored` sentences without a verdict, `of_output` means that this grades one
-    output of a row, without a threshold. `retest` is what became of a second grading, and `second` the value
-    that it gave. `value` is 0..1, `raw` on the judge's own `scale`; both are None unless `state` is scored.
+    that the evidence conflicts, `ignored` counts findings in words that do not stand there, and expected
+    sentences without a verdict; `of_output` means that this grades one output of a row, without a threshold.
+    `retest` is what became of a second grading, and `second` the value that it gave. `value` is 0..1, `raw`
+    on the judge's own `scale`; both are None unless `state` is scored.
     """
 
     judge: str
@@ -59,9 +59,7 @@ class Grade:
     failure: str | None
     reason: str
     undecided: bool
-    conflicts_ignored: int
-    lapses_ignored: int
-    expectations_ignored: int
+    ignored: int
     of_output: bool
     retest: Outcome = ""
     second: float | None = None
@@ -150,21 +148,19 @@ class ConversationRow:
 class RunTurns:
     """The conversations that began with their turns, how many did not begin, and the judges.
 
-    `cases` are the questions that are planned, `repeats` is how often each customer asks one. `lapses` counts
-    those of the conversations by kind, `lapsed` the conversations that have any; `expectations` counts the
-    sentences of cases by what became of them. The judges in `whole` grade conversations. `primary` is the
-    judge that decides. `evidence` says whether judges had anything to hold an
-    answer against, `answers` whether there was an answer.
+    `repeats` is how often each customer asks a question. `lapses` counts those of the conversations by kind,
+    each kind once a conversation was graded, `lapsed` the conversations that have any; `expectations` counts
+    the sentences of cases by what became of them. The judges in `whole` grade conversations. `primary` is the
+    judge that decides. `evidence` says whether judges had anything to hold an answer against, `answers`
+    whether there was an answer.
     """
 
     primary: str
     conversations: list[ConversationRow] = field(default_factory=list)
-    cases: set[str] = field(default_factory=set)
     evidence: bool = False
     answers: bool = False
     unbegun: int = 0
     repeats: int = 0
-    judges: set[str] = field(default_factory=set)
     lapses: Counter[str] = field(default_factory=Counter)
     lapsed: int = 0
     expectations: Counter[str] = field(default_factory=Counter)
@@ -178,4 +174,4 @@ class RunTurns:
     @property
     def asks_responses(self) -> bool:
         """Whether a judge was asked that says what an answer does: that of turns, by a model or without."""
-        return TURN in self.judges or any(turn.response for turn in self.turns)
+        return any(TURN in turn.scores or turn.response for turn in self.turns)

@@ -170,9 +170,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         failure_reason=max(reasons, key=lambda reason: (reasons[reason], reason), default=""),
         rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
         undecided=len(undecided),
-        conflicts_ignored=sum(s.scores[name].conflicts_ignored for s in due if name in s.scores),
-        lapses_ignored=sum(s.scores[name].lapses_ignored for s in due if name in s.scores),
-        expectations_ignored=sum(s.scores[name].expectations_ignored for s in due if name in s.scores),
+        ignored=sum(s.scores[name].ignored for s in due if name in s.scores),
         retest=retest if twice else None,
         unanswered=len(unanswered),
         # Whoever compares by rule may well find all answers alike.

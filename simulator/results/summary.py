@@ -13,9 +13,6 @@ from typing import Any
 
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import (
-    CONFLICTS_IGNORED,
-    EXPECTATIONS_IGNORED,
-    LAPSES_IGNORED,
     Ended,
     RedRules,
     Results,
@@ -122,11 +119,7 @@ def as_json(summary: Summary) -> dict[str, Any]:
             name: {key: rounded(getattr(judge, key)) for key in shown}
             | ({"undecided": judge.undecided} if judge.undecided else {})
             | ({} if judge.same_grade is None else {"same_grade": judge.same_grade})
-            | {
-                key: n
-                for key in (CONFLICTS_IGNORED, LAPSES_IGNORED, EXPECTATIONS_IGNORED)
-                if (n := getattr(judge, key))
-            }
+            | ({"ignored": judge.ignored} if judge.ignored else {})
             | ({"retest": judge.retest.model_dump(include={"n", "flips"})} if judge.retest else {})
             | ({"standing": summary.standings[name].as_json()} if name in summary.standings else {})
             for name, judge in summary.scores.judges.items()

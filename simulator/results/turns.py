@@ -11,6 +11,7 @@ from typing import get_args
 from simulator.core.types import (
     COMPLETE,
     CONFLICTS_IGNORED,
+    CONVERSATION,
     EXPECTATIONS_IGNORED,
     LAPSES_IGNORED,
     RETEST,
@@ -26,20 +27,22 @@ from simulator.core.types import (
 )
 from simulator.results.figures import turn_failure
 from simulator.results.red import (
+    LAPSES,
+    PLACED,
     ending_of,
     expected_of,
     is_flipped,
     is_unanswered,
     is_undecided,
     lapses_of,
-    placed_scores,
+    last_score,
     red_marks,
-    whole_score,
 )
 from simulator.results.rows import ConversationRow, Grade, GradedTurn, Mark, Outcome, RunTurns
 from simulator.storage.results import conversations_with_scores
 from simulator.text.phrases import is_courtesy
 
+_IGNORED = (CONFLICTS_IGNORED, LAPSES_IGNORED, EXPECTATIONS_IGNORED)
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
@@ -56,7 +59,6 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     for conversation, by_turn in conversations_with_scores(results):
         run.repeats = max(run.repeats, conversation.repeat)
         case = conversation.case
-        run.cases.add(case.id)
         run.evidence = (
             run.evidence or has_evidence(case) or any(t.answer.passages for t in conversation.turns)
         )
@@ -66,14 +68,14 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
             run.unbegun += conversation.ended is None
             continue
         turns = list[GradedTurn]()
-        whole = whole_score(by_turn)
-        lapses = lapses_of(whole) if whole else []
-        run.lapses.update(lapse.kind for lapse in lapses)
-        run.lapsed += bool(lapses)
+        if (whole := last_score(by_turn, CONVERSATION)) and whole.value is not None:
+            lapses = lapses_of(whole)
+            run.lapses.update(dict.fromkeys(LAPSES, 0))
+            run.lapses.update(mark.kind for _turn, mark in lapses)
+            run.lapsed += bool(lapses)
         run.expectations.update(row["state"] for row in expected_of(by_turn))
         for turn, marks_of_turn in marked_turns(conversation, by_turn, rules, primary):
             scores = by_turn.get(turn.index, {})
-            run.judges |= scores.keys()
             run.whole |= {name for name, score in scores.items() if score.is_whole}
             grades_of_turn = tuple(_grade(score, rules) for score in scores.values())
             graded = grades.setdefault(grades_of_turn, {grade.judge: grade for grade in grades_of_turn})
@@ -132,7 +134,7 @@ def marked_turns(
     conversation: Conversation, by_turn: Mapping[int, Mapping[str, Score]], rules: RedRules, primary: str
 ) -> Iterator[tuple[Turn, tuple[Mark, ...]]]:
     """The turns with their marks; one whose answer failed is red even while its grades are still missing."""
-    placed = placed_scores(by_turn)
+    placed = {judge: score for judge in PLACED if (score := last_score(by_turn, judge))}
     for turn in conversation.turns:
         scores = by_turn.get(turn.index, {})
         if (failure := turn_failure(turn)) and not any(is_unanswered(s) for s in scores.values()):
@@ -166,16 +168,9 @@ def _grade(score: Score, rules: RedRules) -> Grade:
         failure,
         score.reason if failure else "",
         is_undecided(score),
-        _count(score, CONFLICTS_IGNORED),
-        _count(score, LAPSES_IGNORED),
-        _count(score, EXPECTATIONS_IGNORED),
+        # A judge of the user's own may keep something else there.
+        sum(n for key in _IGNORED if isinstance(n := score.detail.get(key), int)),
         "output" in score.detail and "passed" not in score.detail,
         retest,
         second.value if second else None,
     )
-
-
-def _count(score: Score, key: str) -> int:
-    """A number in the detail of a score; 0 where a judge of the user's own keeps something else there."""
-    count = score.detail.get(key)
-    return count if isinstance(count, int) else 0

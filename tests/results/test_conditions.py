@@ -209,12 +209,12 @@ def test_what_has_no_grade_is_counted_with_the_figure_that_lacks_it() -> None:
 
     def failed(name: str, missing: int = 0, **counts: int) -> int:
         judge = summary.scores.primary if name == "score" else name
-        judges = {judge: summary.scores.judges[judge].model_copy(update=counts)}
+        judges = {judge: summary.scores.judges["fluency"].model_copy(update=counts)}
         lacking = changed(summary, judges=judges, missing=missing)
         return measure_condition(condition(f"{name} >= 0.5"), results, lacking).failed
 
     assert (failed("score", 3), failed("score", failed=2), failed("score", 3, failed=2)) == (3, 2, 3)
-    assert failed("fluency", failed=2, expectations_ignored=1) == 3
+    assert (failed("fluency", failed=2, ignored=1), failed("expectations", failed=2, ignored=1)) == (2, 3)
 
 
 def test_an_answer_in_just_the_time_that_was_asked_came_in_time() -> None:

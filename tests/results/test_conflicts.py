@@ -212,5 +212,5 @@ def test_one_slip_of_the_judge_hides_no_wrong_answer(
 
     told = done.json
     assert (done.code, told["red"], told["passed"]) == (1, 8, False)
-    assert (told["judges"]["turn"]["n"], told["judges"]["turn"]["conflicts_ignored"]) == (20, 8)
+    assert (told["judges"]["turn"]["n"], told["judges"]["turn"]["ignored"]) == (20, 8)
     assert "引用がどこにもないため数えなかったもの：8件" in "".join(out.split())

@@ -181,7 +181,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
     ]
 
     assert (told["red"], told["score"], done.code) == (1, 1.0, 1)
-    assert told["judges"]["conversation"]["lapses_ignored"] == 1
+    assert told["judges"]["conversation"]["ignored"] == 1
     assert told["lapses"] == {kind: int(kind == "contradictions") for kind in ALL} | {"conversations": 1}
     assert (red.turn, red.question, red.reason) == (2, TURNS[1][0], WHAT)
     assert [(mark.kind, mark.severity) for mark in red.marks] == [("contradictions", "major")]
