@@ -62,7 +62,7 @@ class RootCause:
     """The cause of one red turn; `evidence` is a sentence.
 
     `article` is the id of the article that it is about, as a whole, and `title` what that is called, empty
-    where nobody knows.
+    where nobody knows. `cut` says that only another piece of it was retrieved than the one with the answer.
     """
 
     cause: Cause
@@ -70,6 +70,7 @@ class RootCause:
     evidence: Text
     article: str = ""
     title: str = ""
+    cut: bool = False
 
     @property
     def sure(self) -> bool:
@@ -258,6 +259,7 @@ class RedAnswer:
             evidence=evidence,
             article=whole,
             title=self.shelf.title(whole, self.passages) if whole else "",
+            cut=cause == "retrieval" and any(is_of(passage, whole) for passage in self.passages),
         )
 
 

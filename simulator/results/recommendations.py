@@ -53,6 +53,7 @@ _WRITER, _SEARCH = _("Article writer"), _("Search engineer")
 _WORKERS: Mapping[str, Text] = {
     "article": _WRITER,
     "case": _SEARCH,
+    "cutting": _SEARCH,
     "dialogue": _SEARCH,
     "prompt": _("Prompt author"),
     "bot": _("Bot engineer"),
@@ -86,6 +87,10 @@ _REMEDIES: Mapping[Cause, Mapping[str, Message]] = {
     "retrieval": {
         "article": _("Let the search find {article}: add the words of “{question}” to its heading or text."),
         "case": _("“{question}”: check whether an article answers it; let the search find it, or write one."),
+        "cutting": _(
+            "Cut the articles so that headings and answers stay together (such as the answer to “{question}”,"
+            " which is cut off)."
+        ),
         "dialogue": _(
             "Search with the earlier messages as well, not with the last one alone: articles "
             "that the first question finds are lost as the conversation goes on."
@@ -363,6 +368,8 @@ def _placed(diagnosed: Sequence[Diagnosed]) -> Iterator[tuple[Cause, str, Diagno
         kinds = _REMEDIES[root.cause]
         if "article" not in kinds:
             yield root.cause, next(iter(kinds)), member
+        elif root.cut:
+            yield root.cause, "cutting", member
         elif _is_of_search(root) and red.turn > 1 and (red.case, root.article) not in missed:
             # "And for students?" has none of the article's words, and the question itself finds it.
             yield "retrieval", "dialogue", member
@@ -372,7 +379,7 @@ def _placed(diagnosed: Sequence[Diagnosed]) -> Iterator[tuple[Cause, str, Diagno
 
 def _is_of_search(root: RootCause) -> bool:
     """Whether the article is there and did not come."""
-    return root.cause in ("retrieval", "spelling")
+    return root.cause in ("retrieval", "spelling") and not root.cut
 
 
 def _fix(

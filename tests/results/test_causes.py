@@ -169,6 +169,7 @@ def test_an_article_with_the_reference_word_for_word_is_likely(passage: Passage)
     cause = cause_of(run_of(passages=(passage,), references=references, passages_named=()))
 
     assert (*short(cause), cause.article) == ("retrieval", "likely", "ja/fees")
+    assert cause.cut == (passage.id == "ja/fees#2")
 
 
 @pytest.mark.parametrize("kind", ["timeout", "error", "empty"])

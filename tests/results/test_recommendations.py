@@ -98,6 +98,7 @@ def test_an_article_that_nobody_has_read_is_to_be_written() -> None:
 @pytest.mark.parametrize(("cause", "key", "who"), [
     ({"cause": "retrieval"}, "retrieval/case:case-0", "Search engineer"),
     ({"cause": "knowledge"}, "knowledge/case:case-0", "Article writer"),
+    ({"cause": "retrieval", "article": "a", "cut": True}, "retrieval/cutting", "Search engineer"),
     # One line of the prompt, whichever articles the turns needed.
     ({"cause": "invented", "article": "a"}, "invented/prompt", "Prompt author"),
     ({"cause": "no_handover", "article": "a"}, "no_handover/prompt", "Prompt author"),
