@@ -16,7 +16,7 @@ from openpyxl.xml.functions import fromstring, localname
 
 from simulator.core.messages import shown
 from simulator.report.worksheets import worksheets
-from simulator.results.summary import grading_judges
+from simulator.results.red import grading_judges
 from simulator.sheets import excel
 from simulator.sheets.excel import paint, read_edited
 from simulator.sheets.model import CHOICES, Column, LazyRows, SheetCell, SheetRow, Worksheet

@@ -15,8 +15,9 @@ from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
 from simulator.results.figures import Summary
+from simulator.results.red import grading_judges
 from simulator.results.review import blind_sample, review_keys
-from simulator.results.summary import grading_judges, summarise
+from simulator.results.summary import summarise
 from simulator.sheets import google_api
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
