@@ -59,132 +59,85 @@ _WORKERS: Mapping[str, Text] = {
     "bot": _("Bot engineer"),
     "open": "",
 }
-# These need an article, also where nobody knows which.
+# These are fixed in an article, or in how it is found; the first two need an article, also where nobody knows
+# which. All others are fixed by a line of the prompt, but for two.
 _OF_WRITERS: frozenset[Cause] = frozenset({"knowledge", "outdated"})
-# What to do about a cause, by the kinds of place where it can be fixed. What has a line of the prompt is
-# always fixed there; a question stands in for the article that is not known.
-_REMEDIES: Mapping[Cause, Mapping[str, Message]] = {
-    "no_answer": {
-        "bot": _("Make the bot always return an answer (look for the error in the server's log)."),
-    },
-    "knowledge": {
-        "article": _("Add the answer to “{question}” to {article}."),
-        "case": _("Write an article that answers “{question}” (the present material has none)."),
-    },
-    "outdated": {
-        "article": _(
-            "Make {article} agree with the reference answer to “{question}”: correct the outdated one."
-        ),
-        "case": _(
-            "Make the reference answer to “{question}” and the retrieved passages agree: correct "
-            "the outdated one."
-        ),
-    },
-    "spelling": {
-        "article": _("Add the customers' own words (“{question}”) to {article}."),
-        "case": _("Register words of the same meaning, so that “{question}” finds the material, too."),
-    },
-    "retrieval": {
-        "article": _("Let the search find {article}: add the words of “{question}” to its heading or text."),
-        "case": _("“{question}”: check whether an article answers it; let the search find it, or write one."),
-        "cutting": _(
-            "Cut the articles so that headings and answers stay together (such as the answer to “{question}”,"
-            " which is cut off)."
-        ),
-        "dialogue": _(
-            "Search with the earlier messages as well, not with the last one alone: articles "
-            "that the first question finds are lost as the conversation goes on."
-        ),
-    },
-    "unclear": {"open": _("Read the answers whose cause is not known: {n}.")},
-    "should_refuse": {
-        "prompt": _(
-            "Add to the prompt: “If the material does not answer the question, say so and name the desk to"
-            " ask.”"
-        ),
-    },
-    "should_answer": {
-        "prompt": _("Add to the prompt: “When the material has the answer, give it; do not refuse.”"),
-    },
-    "no_handover": {
-        "prompt": _(
-            "Add to the prompt: “Apologise for complaints, and pass them on to a person, and whatever else"
-            " only a person can do.”"
-        ),
-    },
-    "lost_thread": {
-        "prompt": _(
-            "Give the model the conversation so far, and add to the prompt: “Answer the "
-            "customer's latest message; do not give an earlier answer again.”"
-        ),
-    },
-    "needless_question": {
-        "prompt": _(
-            "Add to the prompt: “When the material has the answer, give it first; ask back only for what you"
-            " cannot answer without.”"
-        ),
-    },
-    "ignored": {
-        "prompt": _(
-            "Add to the prompt: “Use the figures and conditions of the retrieved material as they stand.”"
-        ),
-    },
-    "invented": {"prompt": _("Add to the prompt: “Do not say what is not in the material.”")},
-    "forbidden": {
-        "prompt": _(
-            "Put the rules that were broken into the prompt (they are listed under Rules of the desk)."
-        ),
-    },
-    "tools": {"prompt": _("Say in the prompt when to call which tool, and which never.")},
-    "expectations": {
-        "prompt": _(
-            "Put what is expected (for “{question}” and the like) into the prompt, and what it takes into the"
-            " articles."
-        ),
-    },
-    "tone": {
-        "prompt": _(
-            "Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"
-        ),
-    },
-    "forgotten": {
-        "prompt": _(
-            "Give the model the conversation so far, and add to the prompt: “Do not ask for what "
-            "the customer has already said.”"
-        ),
-    },
-    "contradictions": {
-        "prompt": _(
-            "Add to the prompt: “Keep to what you said before; if it was wrong, say so and correct it.”"
-        ),
-    },
-    "loops": {
-        "prompt": _(
-            "Add to the prompt: “If an answer did not help, do not repeat it: ask what is missing, or pass"
-            " the customer on.”"
-        ),
-    },
-    "mixups": {
-        "prompt": _(
-            "Add to the prompt: “Before you speak of an order or a person, compare number and name with what"
-            " the customer said.” Check that the bot is given this customer's data alone."
-        ),
-    },
-    "closures": {
-        "prompt": _(
-            "Add to the prompt: “Say goodbye, or ask whether there is anything else, only when all that was"
-            " asked is answered.”"
-        ),
-    },
-    "overlooked": {
-        "prompt": _(
-            "Add to the prompt: “Where a customer asks for several things, answer each of them, or say which"
-            " one comes next.”"
-        ),
-    },
-    "promises": {
-        "prompt": _("Add to the prompt: “Announce only what you can do in this conversation, and do it.”"),
-    },
+_OF_ARTICLES = _OF_WRITERS | {"spelling", "retrieval"}
+_ELSEWHERE: Mapping[Cause, str] = {"no_answer": "bot", "unclear": "open"}
+# What to do about a cause; and at places that are fixed otherwise.
+_REMEDIES: Mapping[Cause, Message] = {
+    "no_answer": _("Make the bot always return an answer (look for the error in the server's log)."),
+    "knowledge": _("Add the answer to “{question}” to {article}."),
+    "outdated": _(
+        "Make {article} agree with the reference answer to “{question}”: correct the outdated one."
+    ),
+    "spelling": _("Add the customers' own words (“{question}”) to {article}."),
+    "retrieval": _("Let the search find {article}: add the words of “{question}” to its heading or text."),
+    "unclear": _("Read the answers whose cause is not known: {n}."),
+    "should_refuse": _(
+        "Add to the prompt: “If the material does not answer the question, say so and name the desk to ask.”"
+    ),
+    "should_answer": _("Add to the prompt: “When the material has the answer, give it; do not refuse.”"),
+    "no_handover": _(
+        "Add to the prompt: “Apologise for complaints, and pass them on to a person, and whatever else"
+        " only a person can do.”"
+    ),
+    "lost_thread": _(
+        "Give the model the conversation so far, and add to the prompt: “Answer the "
+        "customer's latest message; do not give an earlier answer again.”"
+    ),
+    "needless_question": _(
+        "Add to the prompt: “When the material has the answer, give it first; ask back only for what you"
+        " cannot answer without.”"
+    ),
+    "ignored": _(
+        "Add to the prompt: “Use the figures and conditions of the retrieved material as they stand.”"
+    ),
+    "invented": _("Add to the prompt: “Do not say what is not in the material.”"),
+    "forbidden": _(
+        "Put the rules that were broken into the prompt (they are listed under Rules of the desk)."
+    ),
+    "tools": _("Say in the prompt when to call which tool, and which never."),
+    "expectations": _(
+        "Put what is expected (for “{question}” and the like) into the prompt, and what it takes into the"
+        " articles."
+    ),
+    "tone": _("Add to the prompt: “Be polite, and acknowledge how the customer feels before answering.”"),
+    "forgotten": _(
+        "Give the model the conversation so far, and add to the prompt: “Do not ask for what "
+        "the customer has already said.”"
+    ),
+    "contradictions": _(
+        "Add to the prompt: “Keep to what you said before; if it was wrong, say so and correct it.”"
+    ),
+    "loops": _(
+        "Add to the prompt: “If an answer did not help, do not repeat it: ask what is missing, or pass"
+        " the customer on.”"
+    ),
+    "mixups": _(
+        "Add to the prompt: “Before you speak of an order or a person, compare number and name with what"
+        " the customer said.” Check that the bot is given this customer's data alone."
+    ),
+    "closures": _(
+        "Add to the prompt: “Say goodbye, or ask whether there is anything else, only when all that was"
+        " asked is answered.”"
+    ),
+    "overlooked": _(
+        "Add to the prompt: “Where a customer asks for several things, answer each of them, or say which"
+        " one comes next.”"
+    ),
+    "promises": _("Add to the prompt: “Announce only what you can do in this conversation, and do it.”"),
+}
+_NEW_ARTICLE = _("Write an article that answers “{question}” (the present material has none).")
+_AT: Mapping[str, Message] = {
+    "cutting": _(
+        "Cut the articles so that headings and answers stay together (such as the answer to “{question}”,"
+        " which is cut off)."
+    ),
+    "dialogue": _(
+        "Search with the earlier messages as well, not with the last one alone: articles "
+        "that the first question finds are lost as the conversation goes on."
+    ),
 }
 
 
@@ -365,9 +318,8 @@ def _placed(diagnosed: Sequence[Diagnosed]) -> Iterator[tuple[Cause, str, Diagno
     missed = {(red.case, root.article) for red, root in diagnosed if _is_of_search(root) and red.turn == 1}
     for member in diagnosed:
         red, root = member
-        kinds = _REMEDIES[root.cause]
-        if "article" not in kinds:
-            yield root.cause, next(iter(kinds)), member
+        if root.cause not in _OF_ARTICLES:
+            yield root.cause, _ELSEWHERE.get(root.cause, "prompt"), member
         elif root.cut:
             yield root.cause, "cutting", member
         elif _is_of_search(root) and red.turn > 1 and (red.case, root.article) not in missed:
@@ -394,8 +346,10 @@ def _fix(
     question = questions.get(reds[0].case) or reds[0].question
     title = members[0].cause.title
     article = _("the article “{title}” ({id})") if title else _("the article {id}")
+    if kind == "case":
+        article = _("an article that answers it")
     # What is missing from an article that nobody has read is one to write.
-    remedy = "case" if cause == "knowledge" and not title else kind
+    is_new = cause == "knowledge" and not title
     by_question: dict[str, Diagnosed] = {}
     for member in members:
         by_question.setdefault(member.red.case, member)
@@ -404,7 +358,7 @@ def _fix(
         cause=cause,
         standing=max((root.standing for _red, root in members), key=STANDINGS.index),
         severity=worst_severity(mark for red in reds for mark in red.marks),
-        what=_REMEDIES[cause][remedy].format(
+        what=(_NEW_ARTICLE if is_new else _AT.get(kind) or _REMEDIES[cause]).format(
             n=len(reds),
             article=article.format(title=title, id=excerpt(name, _NAME)),
             # Within quotation marks, inner ones are others.
