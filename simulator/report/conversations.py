@@ -121,9 +121,9 @@ def _whole(context: ReportContext, score: Score) -> dict[str, Any]:
     for request in detail_rows(score, "requests") if score.judge == CONVERSATION else ():
         asked, state = cut(str(request.get("request", ""))), title("state", str(request.get("state")))
         listed.append(_("{request} · {state}", request=asked, state=state))
-    for lapse in lapses_of(score):
-        name, at = title("lapse", lapse.kind), _("answer {n}", n=lapse.turn)
-        listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(lapse.what)))
+    for turn, lapse in lapses_of(score):
+        name, at = title("lapse", lapse.kind), _("answer {n}", n=turn)
+        listed.append(_("{kind} ({at}): {what}", kind=name, at=at, what=cut(lapse.reason)))
     for row in verdicts_on(score) if score.judge == EXPECTATIONS else ():
         state, quote = title("outcome", row["state"]), safe_text(str(row.get("quote", "")).strip())
         said = _("{sentence} · {state}", sentence=cut(row["sentence"]), state=state)
