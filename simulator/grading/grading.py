@@ -87,11 +87,11 @@ class Grading:
         )
         self.panelists = further_judges(further_models(settings), settings)
         # Judges of whole conversations are called once, when it is over.
-        of_turns, of_conversations = (
+        self.of_turns, self.of_conversations = (
             {n: j for n, j in self.answer_judges.items() if self._is_whole(j) is whole}
             for whole in (False, True)
         )
-        calls, whole_calls = self.judge_calls(of_turns), self.judge_calls(of_conversations)
+        calls, whole_calls = self.judge_calls(self.of_turns), self.judge_calls(self.of_conversations)
         if self.outputs:
             self.panel: Panel = self.outputs.panel(self.judge_calls, calls)
         else:
@@ -99,7 +99,8 @@ class Grading:
             if settings.retest:
                 seed = stable_int(settings.seed, RETEST)
                 # The same judges make their calls in the same order, so each call meets its own second one.
-                second = (*self.judge_calls(of_turns, seed), *self.judge_calls(of_conversations, seed))
+                judges = (self.of_turns, self.of_conversations)
+                second = (call for some in judges for call in self.judge_calls(some, seed))
                 pairs = zip((*calls, *whole_calls), second, strict=True)
                 # Counting says the same twice, and would only take time.
                 asking = {call: again for call, again in pairs if _asks_model(call)}
@@ -115,20 +116,19 @@ class Grading:
     def names(self) -> tuple[str, ...]:
         """The names of the scores that every turn gets: the judges', and those of further models."""
         verdict = (PASSED,) if self.outputs and self.outputs.decides else ()
-        return (*verdict, *self._names(whole=False))
+        return (*verdict, *self._names(self.of_turns))
 
     @property
     def conversation_names(self) -> tuple[str, ...]:
         """The names of the scores that every whole conversation gets."""
-        return self._names(whole=True)
+        return self._names(self.of_conversations)
 
     def _is_whole(self, judge: Judge) -> bool:
         """Whether a judge grades whole conversations; of a row, which is one turn, a function grades that."""
         return grades_whole(judge) and (isinstance(judge, Rubric) or self.settings.protocol != "single_turn")
 
-    def _names(self, *, whole: bool) -> tuple[str, ...]:
+    def _names(self, judges: Mapping[str, Judge]) -> tuple[str, ...]:
         """The judges' names, then `rubric@model` for each further model: only rubrics are asked of it."""
-        judges = {name: judge for name, judge in self.answer_judges.items() if self._is_whole(judge) is whole}
         rubrics = _rubrics(judges.values())
         further = (f"{rubric.name}@{panelist.model}" for panelist in self.panelists for rubric in rubrics)
         return (*judges, *further)
@@ -142,14 +142,12 @@ class Grading:
     @property
     def judges_per_turn(self) -> list[tuple[str, Judge]]:
         """Each judge as often as it grades one turn; a judge of several outputs once for each of them."""
-        judges = ((name, judge) for name, judge in self.answer_judges.items() if not self._is_whole(judge))
-        return [*judges, *(self.outputs.judges_per_row if self.outputs else ())]
+        return [*self.of_turns.items(), *(self.outputs.judges_per_row if self.outputs else ())]
 
     @property
     def conversation_rubrics(self) -> list[list[Rubric]]:
         """The rubrics that grade a whole conversation, by the calls in which they are asked."""
-        whole = [rubric for rubric in _rubrics(self.answer_judges.values()) if grades_whole(rubric)]
-        return self._grouped_whole(whole)
+        return self._grouped_whole(_rubrics(self.of_conversations.values()))
 
     def _grouped_whole(self, rubrics: list[Rubric]) -> list[list[Rubric]]:
         """What the customer got and what the team expects are told from one reading of the dialogue."""

@@ -28,18 +28,12 @@ def simulators_section(summary: Summary) -> Section | None:
     if spread is None:
         return None
     models = summary.scores.simulators
-
-    def interval(model: str) -> Text:
-        ends = models[model].interval
-        return _("{low}–{high}", low=points(ends[0]), high=points(ends[1])) if ends else "–"
-
     table = Table.listing(
         "simulators",
         models,
         {
             _("Model"): lambda model: model,
             _("Score"): lambda model: points(models[model].score),
-            _("95 % interval"): interval,
             _("Conversations"): lambda model: models[model].n,
         },
     )
@@ -96,10 +90,6 @@ def reliability_section(summary: Summary) -> Section | None:
             k=reliability.k,
         ),
     ]
-    if few := len(reliability.counts) - len(reliability.enough):
-        notes.append(
-            _("Too few conversations to tell ({k} are needed): {n} questions.", n=few, k=reliability.k)
-        )
     if reliability.lost:
         notes.append(_("Ended early or not graded, so neither: {n} conversations.", n=reliability.lost))
     return figures_section(

@@ -6,11 +6,10 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import load_settings
-from simulator.core.types import GradingContext, Passage, Score
+from simulator.core.types import GradingContext, Score
 from simulator.grading.grading import contacts_of, read_list
-from simulator.grading.rubric import LONGEST_MATERIAL
 from tests.grading.test_judging import failing
-from tests.run_helpers import a_stage, a_turn, an_exhibit, at, grader
+from tests.run_helpers import a_stage, an_exhibit
 from tests.servers.openai import OpenAIServer, play
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
@@ -51,17 +50,6 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     assert scores["turn"].value == 0.2
     assert (scores["tone"].state, scores["tone"].by_rule) == ("scored", False)
     assert {scores[name].state for name in ("context_precision", "context_recall")} == {"skipped"}
-
-
-async def test_passages_left_out_for_length_are_told() -> None:
-    """A judge that is shown passages says which it did not see."""
-    passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
-    context = an_exhibit(turn=a_turn(1, passages=passages))
-    async with OpenAIServer() as server, at(server) as model:
-        [score] = await grader(model("judge"), ["groundedness"], alone=True)(context, ())
-
-    assert score.detail["passages_left_out"] == 3
-    assert score.reason.endswith("（長いため、資料3件は見ずに採点）")
 
 
 def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:

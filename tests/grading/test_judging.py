@@ -171,28 +171,6 @@ async def test_a_failed_judge_gives_no_grade(fault: str, kind: str, monkeypatch:
         assert scores["turn"].detail["reply"] == (reply.text or "")[:2000]
 
 
-async def test_a_malformed_reply_is_asked_for_once_more() -> None:
-    """The second request says what was wrong; one good reply is enough."""
-    scores, requests = await grades(an_exhibit(), script([Reply("Looks fine to me: 4/5")]))
-
-    assert {score.state for score in scores.values()} == {"scored"}
-    assert len(requests) == 2
-    assert requests[1]["messages"][-2]["content"] == "Looks fine to me: 4/5"
-
-
-async def test_fenced_and_wordy_replies_are_read() -> None:
-    """Grades written as 4/5, 4点 or "４" in a fenced block behind a thought are grades."""
-    given_grades = dict(zip(RUBRICS, ("5", "4/5", "4点", "４", 3.0), strict=True))
-    turn: dict[str, Any] = {"steps": "一つ", "against": "資料", "conclusion": "結論", "response": "回答"}
-    turn |= dict.fromkeys(TURN_KEYS[5:], "5")
-    form = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()} | {"turn": turn}
-    text = f"<think>1点かな</think>\n```json\n{json.dumps(form, ensure_ascii=False)}\n```"
-    scores, _ = await grades(an_exhibit(), script([Reply(text)]))
-
-    assert [score.raw for score in scores.values()] == [5, 4, 4, 4, 3]
-    assert scores["turn"].detail["steps"] == ["一つ"]
-
-
 async def test_half_characters_of_a_judge_can_be_stored() -> None:
     """A lone surrogate in a reason becomes U+FFFD; the score can be written."""
     turn: dict[str, Any] = {

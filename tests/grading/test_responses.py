@@ -9,12 +9,9 @@ from simulator.core import shelves
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Answer, Handover, Language, Response, Score, response_in
 from simulator.grading.lexical import lexical_score
-from simulator.grading.model_judge import ModelJudge
 from simulator.grading.rubric import Rubric
 from tests.grading.test_shapes import a_reply, graded
 from tests.run_helpers import a_case, a_turn, an_exhibit, frame
-from tests.run_helpers import at as reached
-from tests.servers.openai import OpenAIServer
 
 RESPONSES: tuple[Response, ...] = get_args(Response)
 
@@ -65,18 +62,6 @@ async def test_what_may_mean_two_is_asked_for_again(written: Any) -> None:
     score, requests = await graded(a_reply(response=written))
 
     assert (score.state, score.response, requests) == ("failed", None, 2)
-
-
-async def test_the_schema_lists_them() -> None:
-    """For endpoints that keep to a schema, in the full form and in the short one."""
-    for short in (False, True):
-        turn = Rubric(shelves.JUDGES / "turn.toml", short=short)
-        async with OpenAIServer() as server, reached(server) as model:
-            await ModelJudge([turn], frame(), model("judge"), seed=1, alone=True)(an_exhibit(), ())
-            form = server.requests[0].body["response_format"]["json_schema"]["schema"]
-
-        assert form["properties"]["response"]["enum"] == list(RESPONSES)
-        assert "response" in form["required"]
 
 
 async def test_a_turn_whose_reference_and_passages_disagree_has_one() -> None:

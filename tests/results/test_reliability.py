@@ -1,6 +1,6 @@
 """Questions that were asked several times: always, sometimes and never passed, and pass^k."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import isclose
 from pathlib import Path
 from statistics import fmean
@@ -17,7 +17,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Ended, Results, Score
 from simulator.report.gate import reasons
 from simulator.report.repeats import reliability_section
-from simulator.results.figures import Reliability, Summary, pass_hat
+from simulator.results.figures import Summary, pass_hat
 from simulator.results.gate import Gate
 from simulator.results.target import check_gate
 from tests.commands import Command
@@ -44,18 +44,6 @@ def test_pass_k_is_the_share_of_draws_that_all_pass(
         drawn = [all(place < passed for place in places) for places in combinations(range(n), k)]
 
         assert isclose(pass_hat(passed, n, k), fmean(drawn))
-
-
-@given(repeats())
-def test_pass_1_is_the_mean_and_more_repeats_never_pass_more_often(counts: list[tuple[int, int]]) -> None:
-    """pass^k falls with k, down to the share of questions that always passed."""
-    found = Reliability(k=counts[0][1], counts={str(i): each for i, each in enumerate(counts)}, lost=0)
-    means = [found.mean(k) or 0.0 for k in range(1, found.k + 1)]
-
-    assert isclose(means[0], fmean(passed / n for passed, n in counts))
-    assert all(one >= other - 1e-12 for one, other in pairwise(means))
-    assert isclose(means[-1], len(found.always) / len(counts))
-    assert len(found.always) + len(found.sometimes) + len(found.never) == len(counts)
 
 
 def asked(
