@@ -47,23 +47,6 @@ def test_every_sentence_that_is_said_is_a_message() -> None:
     assert plain == {}
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("say('the file is gone')", ["the file is gone"]),
-        ("sys.stderr.write(f'{n} rows left: {path}')", [" rows left: "]),
-        ("print('one row' if n else two)", ["one row"]),
-        ("raise InputError('no such file')", ["no such file"]),
-        ("msg = f'{path}: it is empty'", [": it is empty"]),
-        ("say(_('the file is gone'))", []),
-        ("raise TypeError('not a row')", []),
-    ],
-)
-def test_words_are_found_where_they_are_said(line: str, words: list[str]) -> None:
-    """In any argument and any branch, but not within a message."""
-    assert [text for _, text in _said(ast.parse(line)) if WORD.search(text)] == words
-
-
 def test_what_a_system_says_of_a_file_is_a_sentence_of_ours() -> None:
     """So it is translated; what no table has stays as it was said."""
     with pytest.raises(OSError, match="No such file") as caught:

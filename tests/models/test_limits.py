@@ -120,35 +120,6 @@ def test_a_run_begins_with_few_calls_until_it_knows_how_long_one_takes() -> None
     assert run_virtually(main(30, calls=1000)) == (1000, 1000), "who asks for more knows the endpoint"
 
 
-async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None:
-    """Woken and cancelled in the same moment: the next one goes in."""
-    limiter, order = Limiter(1), list[str]()
-    async with limiter.slot(DIALOGUE, FREE):
-        second, third = (Call(limiter, DIALOGUE, order, name) for name in "bc")
-        await at_rest()
-    second.task.cancel()
-    await at_rest()
-
-    assert second.task.cancelled()
-    assert order == ["c"]
-    await third.end()
-    assert limiter.active == 0
-
-
-async def test_a_call_cancelled_while_it_waits_is_passed_over() -> None:
-    """In the very moment in which a place is free."""
-    limiter, order = Limiter(1), list[str]()
-    async with limiter.slot(DIALOGUE, FREE):
-        second, third = (Call(limiter, DIALOGUE, order, name) for name in "bc")
-        await at_rest()
-        second.task.cancel()
-    await at_rest()
-
-    assert order == ["c"]
-    await third.end()
-    assert not any(limiter.waiting)
-
-
 async def test_a_bot_has_half_of_the_places_beside_models() -> None:
     """All of them while nobody else is asked there; those that it leaves are its own again."""
     limiter, order = Limiter(4), list[str]()

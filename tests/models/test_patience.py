@@ -1,8 +1,6 @@
 """One call has so many seconds in all: its attempts, the waits between them, and what a 429 holds up."""
 
 import asyncio
-import gc
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -100,19 +98,6 @@ async def place(limiter: Limiter, pause: Pause, patience: Patience) -> None:
         pass
 
 
-async def test_nothing_of_a_call_is_kept_once_it_has_its_place() -> None:
-    """Without a search for cycles: a run of many calls would hold thousands of them until the next one."""
-    gc.disable()
-    try:
-        patience = Patience(10)
-        known = weakref.ref(patience)
-        await place(Limiter(1), Pause(), patience)
-        del patience
-        assert known() is None
-    finally:
-        gc.enable()
-
-
 def test_what_a_429_holds_up_counts() -> None:
     """A call behind it waits as long as it may, and no longer; one that could not wait fails at once."""
 
@@ -162,21 +147,6 @@ def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines == ["waiting 60 s: busy", "waiting 2 s: 503", "waiting 7 s: 503", "waiting 30 s: busy"]
 
 
-def test_a_pause_that_lets_nobody_in_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing is under way for a while: whoever watches knows why, also without a terminal."""
-
-    async def main() -> None:
-        notices, pause = Notices(), Pause()
-        limiter = Limiter(1, lambda seconds: notices.waiting("x", seconds, "the endpoint is full"))
-        pause.hold(40, asyncio.get_running_loop().time())
-        await place(limiter, pause, Patience(120))
-        limiter.close()
-
-    run_virtually(main())
-
-    assert capsys.readouterr().err == "waiting 40 s: the endpoint is full\n"
-
-
 async def asked(bot: Any) -> Answer | Transient:
     """What becomes of a question."""
     try:
@@ -213,15 +183,3 @@ async def test_a_bot_has_the_patience_of_its_run() -> None:
 
     assert patient.patience == 7
     assert not hasattr(plain, "patience")
-
-
-def test_stops_are_counted_from_when_they_began() -> None:
-    """One that begins within another goes on with it; between two of them nothing is counted."""
-    pause = Pause()
-    pause.hold(10, now=100)
-    pause.hold(10, now=105)
-
-    assert pause.closed(103) == 3
-    assert pause.closed(200) == 15
-    pause.hold(5, now=300)
-    assert pause.closed(302) == 17

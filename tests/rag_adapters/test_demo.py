@@ -4,10 +4,9 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from simulator.shelves.rag_adapters import demo
-from simulator.shelves.rag_adapters.demo import build, grams, sentences
+from simulator.shelves.rag_adapters.demo import build, sentences
 
 from simulator import Answer, Bot, ChatMessage, InputError, Passage, Query, Usage
 
@@ -159,33 +158,3 @@ def test_the_nearest_passage_comes_first(question: str, expected: str) -> None:
     assert found[0].id == expected
     assert sorted(scores, reverse=True) == scores
     assert 0 < scores[0] <= 1
-
-
-@pytest.mark.parametrize("count", [1, 500, 3000])
-def test_large_knowledge_stays_small(count: int) -> None:
-    """A vector has fewer places the more passages there are: 3,000 passages take at most 25 MB."""
-    made = build([Passage(id=str(number), text=f"番号{number}の案内です。") for number in range(count)])
-
-    assert made.vectors.d * 4 * count <= 25_000_000
-    assert made.search(f"番号{count - 1}の案内", 1)[0].id == str(count - 1)
-
-
-def shared(one: str, other: str) -> float:
-    """The share of `one` that is also in `other`, by weight."""
-    first, second = grams(one), grams(other)
-    common = np.isin(first.codes, second.codes)
-    return float(first.weights[common].sum() / first.weights.sum())
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("ＡＢＣ１２３", "abc123"), ("ﾙｰﾀｰ", "ルーター"), ("E-205", "e-205"), ("plans", "plan")],
-)
-def test_spellings_of_the_same_word_are_the_same(one: str, other: str) -> None:
-    """Width, case and English endings make no difference to whole words."""
-    assert shared(one, other) > 0.5
-
-
-def test_japanese_is_compared_without_spaces() -> None:
-    """A word inside a sentence is found."""
-    assert shared("解約金", "光の解約金はいくらですか") == pytest.approx(1)

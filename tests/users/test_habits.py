@@ -3,18 +3,15 @@
 import json
 from collections import Counter
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 
 import pytest
 
 from simulator import open_run
-from simulator.cases.cases import read_cases
 from simulator.cli.app import main
 from simulator.core import shelves
-from simulator.core.types import Answer, Conversation, Habits, Language, Query, Reaction, Turn
-from simulator.users.details import detailed
+from simulator.core.types import Conversation, Habits, Language, Query, Reaction
 from simulator.users.mix import read_mix
-from simulator.users.persona import PersonaUser
 from simulator.users.rules import SHARES, cues_of, lets_through, ruled, wanted_turns
 from tests.run_helpers import prompts
 from tests.servers.openai import OpenAIServer, play
@@ -22,8 +19,6 @@ from tests.servers.openai import OpenAIServer, play
 CALM = shelves.persona("calm").model_copy(update={"habits": Habits(), "fragments": 0.0})
 AS_SET = dict.fromkeys((*SHARES, "fragments"), 1.0) | {"detail": 0.0, "figures": 0.0}
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
-# Characters of all prompts below, on average, before there were habits and details that are drawn.
-BEFORE = {"ja": 889, "en": 1711}
 BROKEN: dict[Language, dict[str, str]] = {
     "ja": {
         "emoji": "まだ届きません😢",
@@ -203,33 +198,3 @@ def answer(query):
 
     assert (talk.ended, len(talk.turns)) == ("satisfied", held)
     assert not {turn.user for turn in talk.turns} & {*shelves.persona("calm").en.phrases["pressing"]}
-
-
-def shown(name: str, wanted: int, seed: int) -> PersonaUser:
-    """A customer whose prompt is only looked at."""
-    seed = seed * 997**3 % 2**31
-    return PersonaUser(
-        shelves.persona(name),
-        prompts(),
-        None,  # type: ignore[arg-type]
-        seed=seed,
-        turns=9,
-        wanted=wanted,
-    )
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_prompts_are_no_longer_than_without_habits_and_details(language: Language) -> None:
-    """All personas together, in characters at turns 2 and 3, whatever is drawn."""
-    case = read_cases(shelves.DEMO / "cases" / f"{language}.csv")[0]
-    turn = Turn(index=1, user=case.question, answer=Answer(text="..."))
-    again = turn.model_copy(update={"index": 2, "user": "?", "reaction": Reaction(got="partly")})
-    sizes = [
-        len(player.messages(detailed(case, shelves.persona(name), seed), turns)[0]["content"])
-        for name in shelves.customers()
-        for seed in range(4)
-        for player in (shown(name, 0, seed), shown(name, 9, seed))
-        for turns in ((turn,), (turn, again))
-    ]
-
-    assert mean(sizes) <= BEFORE[language]

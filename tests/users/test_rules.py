@@ -253,16 +253,6 @@ def test_as_many_write_in_fragments_as_persona_and_language_say(
     assert styles.count("fragments") / 2000 == pytest.approx(share, abs=0.03)
 
 
-@pytest.mark.parametrize(
-    ("name", "style"), [("verbose", "full"), ("elderly", "full"), ("hurried", "sentences")]
-)
-def test_who_never_writes_fragments_is_not_asked_for_a_few_words(name: str, style: str) -> None:
-    """Where the language has no fragments all the others write short sentences."""
-    persona = shelves.persona(name)
-
-    assert {style_of(persona, seed, {"fragments": 0.0}) for seed in range(200)} == {style}
-
-
 def test_nobody_answers_a_refusal_with_a_word_or_thanks_when_annoyed() -> None:
     """A useless answer is asked about again, as often as usual, and thanks are for who is not annoyed."""
     usual = {
