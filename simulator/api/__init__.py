@@ -132,7 +132,9 @@ class RunResults:
         the run's folder: a workbook has what people wrote in earlier ones. Raises InputError for another
         suffix, and for a path that cannot be written.
         """
-        self._outputs.write(Path(path))
+        from simulator.api.destinations import save_report
+
+        save_report(self._outputs, Path(path))
         return Path(path)
 
     def _repr_html_(self) -> str:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from simulator import plugins
-from simulator.api.destinations import ReportOutput, write_report
 from simulator.core.document import Report
-from simulator.core.errors import InputError, UnknownName
+from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import LEXICAL, RELEASE_DECISION, Results
@@ -38,16 +37,15 @@ from simulator.storage.run_file import replay_of
 
 # The page of this run beside an earlier one, next to its own page.
 BESIDE = "side-by-side.html"
-# The file of a report by its suffix; a page is made without one.
-_REPORTS = {".md": "markdown", ".json": "json", ".csv": "csv", ".xlsx": "xlsx", ".xml": "junit"}
 
 
 class RunOutputs:
     """What a finished run says, each part worked out when it is first asked for."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
-        """`path` is the run file; `settings` may be today's."""
+        """`path` is the run file, in whose folder files are written; `settings` may be today's."""
         self.path, self.settings = path, settings
+        self.folder = path.parent
 
     @cached_property
     def context(self) -> ReportContext:
@@ -68,11 +66,6 @@ class RunOutputs:
     def json_object(self) -> dict[str, Any]:
         """The object of --json."""
         return json_object(self.context, self.path)
-
-    @property
-    def files(self) -> ReportOutput:
-        """What the reports of --to are made from."""
-        return ReportOutput(self.context, self.report, self.path.parent, self.settings, self.json_object)
 
     def page(self) -> bytes:
         """The page of the run."""
@@ -95,18 +88,6 @@ class RunOutputs:
         if not context.compared:
             return ""
         return html.page(comparison_report(context.compared, context.language, page, gate=context.gate))
-
-    def write(self, path: Path) -> None:
-        """Writes the report that a suffix says.
-
-        Raises UnknownName for a suffix of none, RunFileError for a path that cannot be written.
-        """
-        if path.suffix == ".html":
-            write_atomically(path, self.page())
-            return
-        if path.suffix not in _REPORTS:
-            raise UnknownName(_("kind of report"), path.suffix or path.name, (".html", *_REPORTS))
-        write_atomically(path, Path(write_report(_REPORTS[path.suffix], self.files)).read_bytes())
 
 
 def report_context(path: Path, results: Results, settings: Settings) -> ReportContext:

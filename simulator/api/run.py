@@ -382,7 +382,7 @@ def play(
         return estimate
     check_folder(settings.runs)
     if settings.to:
-        from simulator.api.destinations import read_earlier_words  # the reports
+        from simulator.api.team_words import read_earlier_words  # the reports
 
         read_earlier_words(settings)
     if not plan:

@@ -13,8 +13,8 @@ then it is most likely the sheet of another one.
 
 from pathlib import Path
 
-from simulator.api.destinations import save_words_of
 from simulator.api.outputs import RunOutputs
+from simulator.api.team_words import save_words_of
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.settings import stored_settings

@@ -92,7 +92,7 @@ def _publish(path: Path, settings: Settings) -> int:
             say(line)
         sys.stdout.write(f"{printed.text}\n")
     if settings.to:
-        write_reports(outputs.files)
+        write_reports(outputs)
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.
     is_ungraded = summary.offline or context.ungraded is not None
     is_uncounted = is_ungraded and context.gate.asked is None and summary.scores.score is None

@@ -4,12 +4,12 @@ The templates beside the painters draw it. What they get is finished values, who
 worked out while a page is drawn.
 
 A page has room for about a thousand conversations. They are drawn in this order until it is full: those to
-which something on the page links, red ones from the gravest on, then a sample of the others, spread over the
-plan. What is left out is said above the list; figures are always of all conversations.
+which something on the page links, red ones from the gravest on, then the others as they were planned. What is
+left out is said above the list; figures are always of all conversations.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -244,9 +244,7 @@ def _drawn(context: ReportContext, report: Report, first: Iterable[str], shelf: 
     for answer in context.summary.red.answers:
         ranks.setdefault(answer.conversation, RANK[worst_severity(answer.marks)])
     red = dict.fromkeys((*first, *ranks))
-    # Every 64th of the others, then those between: how many fit is known only when they are drawn.
-    others = [key for key in ids if key not in red]
-    order = [*red, *chain.from_iterable(others[start::64] for start in range(64))]
+    order = [*red, *(key for key in ids if key not in red)]
     numbers = {key: number for number, key in enumerate(ids, 1)}
     places = {case.case: at for at, case in enumerate(scores.cases, 1)}
     talks, room = dict[str, Markup](), ROOM

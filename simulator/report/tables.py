@@ -1,7 +1,7 @@
 """What several reports say in the same words: tables of a run, amounts of money, grades, answers, marks."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
@@ -44,41 +44,33 @@ def personas_table(summary: Summary, titles: Titles) -> Table:
     / planned turns): "Angry customer", "72" (2/2), "3 / 5", "68" (5/5, red below 70). The score is over
     conversations, the judges' means over turns, so the two can differ where talks are of different length.
     """
-    limit = summary.red.rules.overall
-
-    def row(
-        name: Cell, score: Mean, red: Cell, judges: Mapping[str, Mean | JudgeSummary]
-    ) -> tuple[Cell, ...]:
-        # How a customer feels is no fault of the bot's by itself.
-        limits = {judge: None if judge.partition("@")[0] == FEELING else limit for judge in judges}
-        means = (mean_cell(judges[judge], limits[judge]) for judge in summary.scores.active)
-        return name, mean_cell(score, limit), red, *means
-
+    scores, limit = summary.scores, summary.red.rules.overall
+    # How a customer feels is no fault of the bot's by itself.
+    limits = {judge: None if judge.partition("@")[0] == FEELING else limit for judge in scores.active}
     rows = [
-        row(
+        [
             Cell(text=titles("persona", persona.persona)),
-            Mean(mean=persona.score, n=persona.graded, planned=persona.conversations),
+            mean_cell(Mean(mean=persona.score, n=persona.graded, planned=persona.conversations), limit),
             Cell(text=f"{persona.red:,} / {persona.turns:,}", number=persona.red),
-            persona.judges,
-        )
-        for persona in summary.scores.personas
+            *(mean_cell(persona.judges[judge], limits[judge]) for judge in scores.active),
+        ]
+        for persona in scores.personas
     ]
     # Of rows there are no personas, and each is a turn.
-    planned = sum(persona.conversations for persona in summary.scores.personas) or summary.turns
-    everyone = row(
+    planned = sum(persona.conversations for persona in scores.personas) or summary.turns
+    everyone = [
         Cell(text=_("All"), tone="strong"),
-        Mean(mean=summary.scores.score, n=summary.scores.graded, planned=planned),
+        mean_cell(Mean(mean=scores.score, n=scores.graded, planned=planned), limit),
         Cell(text=f"{summary.red.count:,} / {summary.turns:,}", number=summary.red.count),
-        summary.scores.judges,
-    )
-    rows.append(everyone)
+        *(mean_cell(scores.judges[judge], limits[judge]) for judge in scores.active),
+    ]
     columns = (
         _("Customer"),
         _("Score"),
         _("To review"),
-        *(title("judge", name) for name in summary.scores.active),
+        *(title("judge", name) for name in scores.active),
     )
-    return Table.of("personas", columns, rows, shaded=True)
+    return Table.of("personas", columns, [*rows, everyone], shaded=True)
 
 
 def mean_cell(mean: Mean | JudgeSummary, limit: float | None) -> Cell:

@@ -1,0 +1,142 @@
+"""What the team wrote into sheets and workbooks: stored with its runs before they are written again."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from simulator.core.document import Text
+from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.messages import Message, _, say
+from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import ReleaseDecision
+from simulator.report.people import decision_text
+from simulator.results.review import review_findings
+from simulator.results.review_files import (
+    DECIDED,
+    TEAM,
+    ReviewTarget,
+    Taken,
+    Written,
+    document_of,
+    replaced_lines,
+    replaced_text,
+)
+from simulator.results.summary import figures_of
+from simulator.sheets.excel import newest_first, read_edited
+from simulator.sheets.google_api import target
+from simulator.sheets.google_sheets import pull
+from simulator.sheets.model import COLUMNS, PulledRow
+from simulator.storage.results import report_language, run_of
+from simulator.storage.run_file import RUN_FILE, read_run, run_ids
+from simulator.storage.schema import snapshot
+from simulator.storage.words import save_release_decision, save_verdicts
+from simulator.testset.failures import save_tests
+
+# The worksheets in which the team writes about a run.
+_WRITTEN = ("review", *DECIDED)
+
+
+def read_earlier_words(settings: Settings) -> None:
+    """Stores what the team wrote about runs of the folder, before a new one is held that goes by it.
+
+    It is read where the new run will be written, too. What cannot be read now is read, or said, then.
+    """
+    if "xlsx" in settings.to:
+        for book in reversed(unread_workbooks(settings.runs, run_ids(settings.runs))):
+            keep_words_of(book, settings.runs, settings.tests)
+    if "sheets" in settings.to:
+        with contextlib.suppress(RehearsalError):
+            sheet = target(settings.sheet or "", settings.worksheet or "")
+            written = Written.of(pull(sheet, _WRITTEN), document_of(sheet))
+            keep_words(written, settings.runs, settings.tests)
+
+
+def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
+    """Stores what the team wrote about runs of this folder, before their worksheets show another run.
+
+    These are its decisions, its words about answers, and the answers that it made tests. Returns a line for
+    each cell or row that cannot be read; all others are stored.
+    """
+    known, faults = set(run_ids(runs)), list[tuple[Text, Text]]()
+    of_run: dict[str, list[PulledRow]] = {}
+    for row in written.rows.get("review", ()):
+        if (run := row.cells.get("run", "")) in known and any(map(row.cells.get, TEAM)):
+            of_run.setdefault(run, []).append(row)
+    for run, rows in of_run.items():
+        with contextlib.suppress(RehearsalError):
+            of_review = written._replace(rows={**written.rows, "review": rows, "blind": ()})
+            faults += _keep_review(runs / run / RUN_FILE, of_review, tests)
+    for run, decision in written.decisions.items():
+        # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
+        if (path := runs / run / RUN_FILE).is_file():
+            with contextlib.suppress(RunFileError):
+                _save_decision(path, decision, written.document)
+    named = ((_("{source}, {place}", source=written.document, place=place), why) for place, why in faults)
+    return [_("{place}: {why}; skipped.", place=place, why=why) for place, why in named]
+
+
+def save_words_of(path: Path, taken: Taken) -> int:
+    """Stores verdicts and decision of a source; returns how many verdicts are new or changed.
+
+    What they replace that was written elsewhere is said, with who wrote it.
+    """
+    saved = save_verdicts(path, taken.verdicts)
+    for line in replaced_lines(saved.replaced):
+        say(line)
+    if taken.decision:
+        _save_decision(path, taken.decision, taken.document)
+    return saved.added
+
+
+def _save_decision(path: Path, decision: ReleaseDecision, document: str) -> None:
+    if before := save_release_decision(path, decision, document):
+        say(
+            replaced_text(
+                COLUMNS["decision"].title, decision_text(before), before.by, decision_text(decision)
+            )
+        )
+
+
+def _keep_review(path: Path, written: Written, tests: Path) -> list[tuple[Text, Text]]:
+    """Stores the words about the answers of a run, and makes tests of those that are to be some.
+
+    Returns the places of what cannot be read, and why not.
+    """
+    results = read_run(path)
+    summary = figures_of(results, stored_settings(results.run.settings))
+    taken = written.taken(ReviewTarget(results, summary, report_language(results)))
+    taken.decision = None  # `keep_words` stores those of all runs
+    save_words_of(path, taken)
+    results = read_run(path)
+    saved = save_tests(results, review_findings(results, summary), taken.closed, tests)
+    if saved and saved.added:
+        say(_("Tests in {path}: {n} added, made of the team's review.", path=saved.path, n=saved.added))
+    return taken.faults
+
+
+def unread_workbooks(runs: Path, names: Sequence[str]) -> list[Path]:
+    """Workbooks of these runs in which people may have written since they were read.
+
+    First that of the last run that has one, then older ones that were saved after that run had begun.
+    """
+    books = [book for name in reversed(names) if (book := newest_workbook(runs / name))]
+    with contextlib.suppress(RehearsalError, IndexError):
+        with snapshot(books[0].with_name(RUN_FILE)) as file, contextlib.closing(file):
+            began = run_of(file).created.timestamp()
+        return [books[0], *(book for book in books[1:] if book.stat().st_mtime > began)]
+    return books[:1]
+
+
+def keep_words_of(workbook: Path, runs: Path, tests: Path) -> list[Message]:
+    """Stores what the team wrote into a workbook (`keep_words`).
+
+    One that cannot be read is left alone, and said to be where it is written anew.
+    """
+    with contextlib.suppress(RehearsalError):
+        return keep_words(Written.of(read_edited(workbook, _WRITTEN), document_of(workbook)), runs, tests)
+    return []
+
+
+def newest_workbook(folder: Path) -> Path | None:
+    """The workbook of a run that was saved last; None without any."""
+    return next(iter(newest_first([folder])), None)
