@@ -122,7 +122,7 @@ def review(
         *answers,
         Column(key="judge_is", title="採点への意見", owner="team", choices=VERDICTS),
         Column(key="comment", title="コメント", owner="team", wrap=True),
-        Column(key="checked", title="確認日", owner="team", kind="date"),
+        Column(key="decided", title="承認日", owner="team", kind="date"),
         Column(key="score", title="点", kind="number"),
     )
     rows = tuple(_row(f"{run}/{key}", columns, texts) for key in keys)

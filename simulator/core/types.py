@@ -558,7 +558,7 @@ class HumanVerdict(Value):
     Blind grades tell best how good a judge is: whoever has read a verdict is led by it. `grade` is 1..5;
     `judge_is` says whether the judge was right, `red` whether it had marked the answer then (None: nobody
     noted it, and its mark of today counts); `sampled` (0..1) is the chance that a blind turn had to be drawn.
-    `cause`, `comment`, `assignee`, `checked` and `status` are as they were typed; `expect` is what the answer
+    `cause`, `comment`, `assignee` and `status` are as they were typed; `expect` is what the answer
     should have done, a sentence a line; `make_test` says that what was asked here is to be a test. `document`
     is the sheet or workbook that says so, `silent` the fields of which it says nothing: their columns are
     gone, or their cells no choice.
@@ -579,7 +579,6 @@ class HumanVerdict(Value):
     cause: str = ""
     comment: str = ""
     assignee: str = ""
-    checked: str = ""
     status: str = ""
     make_test: bool = False
     sampled: Annotated[float, Field(gt=0, le=1)] | None = None

@@ -564,8 +564,7 @@ class _Reviewed(NamedTuple):
 def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, said: InDocument) -> SheetRow:
     """The row of an answer: what is said of the first of the turns in which it was given."""
     _order, conversation, turn = turns[0]
-    run, judges = context.results.run.id, context.summary.scores.judges
-    scores = context.scores(conversation.id, turn.index)
+    run = context.results.run.id
     red, _score, reason = _judged(conversation, turn, context)
     question: Text = turn.user
     if turn.index > 1:  # after the question that it is about
@@ -582,7 +581,6 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, sa
         disputed=dispute_text(red.dispute) if red and red.dispute else "",
         # The worksheet of a data set has no such column.
         persona=None if context.summary.rows else _customers(turns, context),
-        times=len(turns),
         conversation=SheetCell(safe_text(_places_of(turns)), row=context.key(conversation.id)),
         reference="\n".join(conversation.case.references_at(turn.index)),
         question=question,
@@ -591,7 +589,6 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, sa
         expect="\n".join(_expected(conversation, word, context)),
         # Beside the team's own.
         likely_cause=context.cause_sentence(conversation.id, turn.index) if red else "",
-        scores=_("{parts}", parts=[_grade(n, scores[n], context) for n in judges if n in scores]),
         passages=_passages(turn),
         earlier=_earlier(conversation, turn, context),
         since=run,
@@ -712,8 +709,6 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
             sure=STANDING_NAMES[fix.standing],
             gain=_rounded(fix.gain) if foretells else None,
             turns=len(fix.turns),
-            turns_disputed=fix.disputed or None,
-            customers=None if context.summary.rows else len(fix.personas),
             question=first.question,
             answer=context.text(failure_text(first.failure)) or first.answer,
             reason=first.reason,

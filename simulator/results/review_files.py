@@ -70,7 +70,7 @@ _DECISION = {"verdict": "decision", "by": "approver", "on": "decided", "reason":
 # The Blind worksheet has two columns for grades and two for comments.
 REVIEWERS = ("1", "2")
 # The team's columns of either worksheet; the program never writes into them.
-TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status", "make_test")
+TEAM = ("judge_is", "correct_answer", "cause", "comment", "assignee", "status", "make_test")
 _BLIND = ("grade_1", "comment_1", "grade_2", "comment_2")
 # The key of a turn; a conversation's id may hold slashes and line breaks of its own.
 _KEY = re.compile(r"(?P<run>[^/]+)/.+/\d+", re.DOTALL)

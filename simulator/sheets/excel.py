@@ -286,7 +286,7 @@ _SPARE_ROWS = 500
 # Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
 _MOST_LINES = 14
 # Columns that are only looked up are clipped sooner: with whole passages, five rows were a page.
-_LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"scores", "passages", "earlier", "run"}), 4
+_LOOKUP_COLUMNS, _MOST_LOOKED_UP = frozenset({"passages", "earlier", "run"}), 4
 # Characters of a note: a judge's conclusion has some hundred.
 _MOST_NOTE = 3000
 # Pages of the review. Conversations are laid out in blocks of so wide columns, where there are not too many.

@@ -69,7 +69,7 @@ _REMEMBERED = ("answer", "since", "rests_on")
 # A status with which people are done with a row, and one with which the bot should be.
 _CLOSED, _FIXED = frozenset({"retested", "wontfix"}), frozenset({"mended", "retested"})
 # What people said of the mark of one answer says nothing of another.
-_OF_THE_MARK = frozenset({"judge_is", "checked"})
+_OF_THE_MARK = "judge_is"
 # A text of people's own that was typed as a number, and reads the same when it is one again: 12, -3.5. Not
 # 007, 1.50 and 1e5, which would come back changed, nor more digits than a spreadsheet keeps.
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
@@ -201,7 +201,7 @@ def edited_sheet(
 def _value(column: str, text: str, layout: Layout) -> str:
     """The value of a cell: the id of a choice, a day in ISO 8601, or its text.
 
-    ("checked", "２０２６年1月5日") -> "2026-01-05"
+    ("decided", "２０２６年1月5日") -> "2026-01-05"
     ("status", "反映済み")         -> "mended"     in whichever language the sheet is
     ("status", "so-so")            -> "so-so"      which whoever reads it may refuse
     """
@@ -344,7 +344,7 @@ class _Merging:
                 if key not in newer and (is_there or key in before.cells)
             }
             if state == "reworded":
-                words = {key: cell for key, cell in words.items() if key not in _OF_THE_MARK}
+                words.pop(_OF_THE_MARK, None)
             elif not before.number and _archive_key(self.sheet, row.key) in self.archive:
                 back = {"outcome": SheetCell("back")}
                 self.archived.append(SheetRow(_archive_key(self.sheet, row.key), back))

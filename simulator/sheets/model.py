@@ -288,8 +288,8 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "one whose question was not asked waits there."
         ),
         "key severity state question answer reference reason likely_cause judge_is assignee"
-        " status cause correct_answer make_test comment checked disputed persona times conversation scores"
-        " expect passages earlier since run",
+        " status cause correct_answer make_test comment disputed persona conversation expect passages"
+        " earlier since run",
         printed="status",
         departure="closed",
     ),
@@ -300,8 +300,8 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "and goes to the archive when it is no longer found. Columns with a blue heading are "
             "for your team to fill in."
         ),
-        "key rank state what found_cause sure gain assignee status memo turns turns_disputed"
-        " customers question answer reason since run rests_on",
+        "key rank state what found_cause sure gain assignee status memo turns question answer reason since"
+        " run rests_on",
         printed="status",
         departure="closed",
     ),
@@ -354,7 +354,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         pgettext("a worksheet", "Archive"),
         _("What is over, with all that your team wrote about it. It comes back if it happens again."),
         "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
-        " status comment checked decision approver decided why other since rests_on",
+        " status comment decision approver decided why other since rests_on",
         printed="cause",
     ),
 }
@@ -388,7 +388,6 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "earlier": ColumnKind(pgettext("a column", "Earlier conversation"), 34),
     "answer": ColumnKind(pgettext("a column", "Answer"), 36),
     "passages": ColumnKind(pgettext("a column", "Retrieved passages"), 44),
-    "scores": ColumnKind(pgettext("a column", "Scores"), 26),
     "reason": ColumnKind(pgettext("a column", "Reason"), 30),
     "judge_is": ColumnKind(pgettext("a column", "Is the judge right?"), 12, team=True),
     "correct_answer": ColumnKind(pgettext("a column", "Proposed reference answer"), 34, team=True),
@@ -400,17 +399,13 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "found_cause": ColumnKind(pgettext("a column", "Cause"), 14),
     "sure": ColumnKind(pgettext("a column", "Certainty"), 10),
     "gain": ColumnKind(pgettext("a column", "Gain"), 12, kind="number"),
-    "turns_disputed": ColumnKind(_("Of these disputed"), 12, kind="number"),
-    "customers": ColumnKind(pgettext("a column", "Kinds of customer"), 12, kind="number"),
     "memo": ColumnKind(pgettext("a column", "Notes"), 28, team=True),
     "comment": ColumnKind(pgettext("a column", "Comment"), 28, team=True),
     "assignee": ColumnKind(pgettext("a column", "Assignee"), 12, team=True),
-    "checked": ColumnKind(pgettext("a column", "Checked on"), 12, team=True, kind="date"),
     "status": ColumnKind(pgettext("a column", "Status"), 12, team=True),
     "state": ColumnKind(pgettext("a column", "This run"), 12),
     "disputed": ColumnKind(pgettext("a column", "Disputed"), 20),
     "since": ColumnKind(pgettext("a column", "First seen in"), 18),
-    "times": ColumnKind(pgettext("a column", "Times"), 8, kind="number"),
     "conversation": ColumnKind(pgettext("a column", "Conversation"), 24),
     "ended": ColumnKind(pgettext("a column", "Ending"), 14),
     "rests_on": ColumnKind(pgettext("a column", "Questions it rests on"), 8),
@@ -496,7 +491,7 @@ COLUMN_HELP: Mapping[str, Message] = {
 
 # What the team wrote there stands in the archive under the same name, but for notes on fixes.
 ARCHIVED = (
-    "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment", "checked",
+    "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment",
     "decision", "approver", "decided", "why",
 )  # fmt: skip
 
@@ -580,7 +575,7 @@ _WIDTHS = {
 _WIDE = 20
 # Columns that only reports of dialogues ("") or of single-turn rows have.
 _ONLY = {
-    ("review", "persona"): "", ("fixes", "customers"): "", ("conversations", "ended"): "",
+    ("review", "persona"): "", ("conversations", "ended"): "",
     ("conversations", "reference"): "rows",
 }  # fmt: skip
 

@@ -36,9 +36,7 @@ from simulator.core.messages import _
 from simulator.core.types import RELEASE_DECISION, HumanVerdict, ReleaseDecision, Run, Status
 from simulator.storage import schema
 
-Word = Literal[
-    "judge_is", "cause", "status", "correct_answer", "expect", "comment", "assignee", "checked", "make_test"
-]
+Word = Literal["judge_is", "cause", "status", "correct_answer", "expect", "comment", "assignee", "make_test"]
 WORDS: tuple[Word, ...] = get_args(Word)
 # The decision, and what of it was last read from or written to a document, which is no note of the run.
 DECISION, DECISION_READ = f"note:{RELEASE_DECISION}", f"read:{RELEASE_DECISION}:"

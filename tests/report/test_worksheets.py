@@ -95,7 +95,6 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
         "cause",
         "comment",
         "assignee",
-        "checked",
         "status",
         "make_test",
     }

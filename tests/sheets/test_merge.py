@@ -55,7 +55,7 @@ def test_columns_of_ones_own_stay(team: Team) -> None:
     team.type(3, "優先度", "高")
     team.report(review(turns=2, question="変わった"))
 
-    usual = ["キー", "質問", "回答1", "回答2", "採点への意見", "コメント", "確認日", "点"]
+    usual = ["キー", "質問", "回答1", "回答2", "採点への意見", "コメント", "承認日", "点"]
     place = 8 if isinstance(team, Workbook) else 4
     assert team.headings() == [*usual[:place], "優先度", *usual[place:]]
     assert [row.others for row in rows(team).values()] == [{}, {"優先度": "高"}, {}]
@@ -70,7 +70,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
     for question in ("変わった", "また"):
         team.report(review(question=question, turns=3))
 
-        assert team.headings() == ["キー", "質問", "回答2", "回答3", "コメント", "確認日", "点"]
+        assert team.headings() == ["キー", "質問", "回答2", "回答3", "コメント", "承認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
         assert "確認: no column judge_is" in (str(note.text) for note in team.edited().notes)
 

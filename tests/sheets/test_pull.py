@@ -29,18 +29,17 @@ def built(name: str, language: str = "ja") -> Worksheet:
 
 
 def test_what_was_typed_comes_back_by_key(server: SheetsServer) -> None:
-    """Text, a choice by its id, a day in ISO 8601; the row's number as people see it."""
+    """Text, a choice by its id; the row's number as people see it."""
     pushed(review())
     mari = server.person(KEY)
     mari.type(TITLE, at(server, "r1/b", "comment"), "　言い回しが硬い \n")
     mari.type(TITLE, at(server, "r1/b", "judge_is"), "採点が誤り")
-    mari.type(TITLE, at(server, "r1/b", "checked"), "2026/11/21")
     row = pulled()["review"]["r1/b"]
 
     assert row.number == 3
     assert row.cells == {
         "question": "質問 r1/b", "assistant1": "回答1 r1/b", "score": "4.5",
-        "comment": "言い回しが硬い", "judge_is": "wrong", "checked": "2026-11-21",
+        "comment": "言い回しが硬い", "judge_is": "wrong",
     }  # fmt: skip
 
 
@@ -63,7 +62,7 @@ def test_whatever_people_do_to_a_worksheet(server: SheetsServer) -> None:
     mari.type(TITLE, at(server, "r1/a", "comment"), "私見")
     mari.insert_columns(TITLE, "B", 3)
     mari.insert_rows(TITLE, 1, 2)
-    mari.rename_header(TITLE, "コメント", "ひとこと", row=3)
+    mari.rename_header(TITLE, "承認日", "いつ", row=3)
     mari.delete_columns(TITLE, letter(column(server, "judge_is")))
     mari.rename_sheet(TITLE, "見直し")
     found = pulled()["review"]

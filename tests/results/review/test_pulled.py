@@ -56,7 +56,7 @@ def test_a_row_of_the_review_is_a_verdict() -> None:
     cells = {
         "question": "解約金は", "judge_is": "right", "cause": "invented",
         "correct_answer": "4,800円　です。\n税込み",
-        "comment": "資料にある", "assignee": "佐藤", "checked": "2026-11-25", "status": "mended",
+        "comment": "資料にある", "assignee": "佐藤", "status": "mended",
     }  # fmt: skip
 
     assert said(read("review", (KEY, cells))) == [
