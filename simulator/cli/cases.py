@@ -36,14 +36,13 @@ from simulator.core.messages import (
 )
 from simulator.core.roles import check_one_player
 from simulator.core.settings import load_settings
-from simulator.core.types import Case, Language
+from simulator.core.types import Language
 from simulator.core.writing import write_atomically
 from simulator.models.pricing import check_prices
 from simulator.plugins import Subcommands
 from simulator.privacy.patterns import mask
 from simulator.testset import files
-from simulator.testset.checks import RejectedQuestion, TestSet
-from simulator.testset.logs import FROM_LOGS
+from simulator.testset.logs import FROM_LOGS, SavedPersonas
 from simulator.testset.make import TestSetRequest, TestSetRun
 from simulator.testset.untested import knowledge_of, untested_articles
 
@@ -185,14 +184,14 @@ def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
     response cache, and needs --overwrite for the file.
     """
     _announce(run)
-    outcome = MadeCases(path)
+    outcome = MadeCases(run, path)
 
     async def make_all() -> None:
         try:
             await run.make(bar.update)
             await run.distil(bar.update)
             if personas is not None:
-                (outcome.personas, outcome.mix), outcome.no_personas = await run.personas(personas)
+                outcome.personas, outcome.no_personas = await run.personas(personas)
         finally:
             await run.close()
 
@@ -203,22 +202,22 @@ def _make(run: TestSetRun, path: Path, personas: Path | None) -> int:
         raise
     except (RehearsalError, KeyboardInterrupt) as error:
         outcome.stopped = reason_of(error)
-    outcome.add(run.made, *([run.logs.made] if run.logs else []))
-    if not outcome.cases and not outcome.stopped and not outcome.failures:
+    made, settings = run.made, run.settings
+    if not made.cases and not outcome.stopped and not made.failures:
         raise InputError(_("no question could be made that passes the checks."))
     # The file first: a sheet that cannot be reached must not cost what was paid for.
     outcome.write()
-    settings = run.settings
-    if outcome.cases and "sheets" in settings.to and not outcome.stopped:
-        outcome.propose(settings.sheet or "", settings.worksheet or "")
+    if made.cases and "sheets" in settings.to and not outcome.stopped:
+        sheet, worksheet = settings.sheet or "", settings.worksheet or ""
+        outcome.proposed = files.propose(made.cases, sheet, worksheet, outcome.language)
     # In the language of most questions, which whoever reads them speaks; stdout may be for JSON.
     stream = sys.stderr if settings.json_output else sys.stdout
-    for line in _lines(run, outcome):
+    for line in outcome.lines():
         stream.write(safe_text(shown(line, outcome.language)).replace("\n", " ") + "\n")
     if settings.json_output:
-        print_json(outcome.as_json(run))
-    code = _exit_code(run, outcome)
-    if code and outcome.written:
+        print_json(outcome.as_json())
+    code = outcome.exit_code()
+    if code and made.cases:
         say(_("Add --overwrite to replace {path}.", path=path))
     return code
 
@@ -238,141 +237,128 @@ def _announce(run: TestSetRun) -> None:
     say(sentences(_("{sources}.", sources=tuple(sources)), writer))
 
 
-def _exit_code(run: TestSetRun, outcome: "MadeCases") -> int:
-    """DONE, or INCOMPLETE where it stopped or too much failed; stderr says how to go on."""
-    if outcome.stopped:
-        reason = _("{reason:sentence}", reason=outcome.stopped)
-        say(_("error: {message}", message=sentences(reason, saved_in_cache(run.settings.cache))))
-        return ExitCode.INCOMPLETE
-    failed = len(outcome.failures)
-    kinds = ", ".join(sorted({kind for _case, kind in outcome.failures}))
-    tried = len(outcome.cases) + len(outcome.rejected) + failed
-    return exit_code_of_failures(failed, tried, kinds)
-
-
 class MadeCases:
-    """The questions that were made, those that were rejected or failed, and where they were written."""
+    """What a run made and rejected, where it was written, and why it `stopped` early, if it did."""
 
-    def __init__(self, path: Path) -> None:
-        """`path` is the file for the questions; nothing is made yet."""
-        self.path = path
-        self.cases: list[Case] = []
-        self.rejected: list[RejectedQuestion] = []
-        self.failures: list[tuple[str, str]] = []
-        self.no_personas: Message | str = ""
+    def __init__(self, run: TestSetRun, path: Path) -> None:
+        """`path` is the file for the questions, beside which the rejected ones stand."""
+        self.run, self.path = run, path
+        self.rejected_path = path.with_name(f"{path.name}.rejected.csv")
         self.stopped: Message | str = ""
-        self.personas: list[Path] = []
-        self.mix: Path | None = None
+        self.personas = SavedPersonas([])
+        self.no_personas: Message | str = ""
         self.proposed: files.ProposedCases | None = None
-        self.written = False
-
-    def add(self, *made: TestSet) -> None:
-        """Adds what was made from articles, and from logs."""
-        for questions in made:
-            self.cases += questions.cases
-            self.rejected += questions.rejected
-            self.failures += questions.failures
 
     @property
     def language(self) -> Language:
         """The language of most questions; Japanese on a tie."""
-        cases = [*self.cases, *(question.case for question in self.rejected)]
-        return language_of_most(case.language for case in cases)
-
-    @property
-    def rejected_path(self) -> Path:
-        """The file of the rejected questions, beside the other."""
-        return self.path.with_name(f"{self.path.name}.rejected.csv")
+        made = self.run.made
+        return language_of_most(
+            case.language for case in (*made.cases, *(question.case for question in made.rejected))
+        )
 
     def write(self) -> None:
         """Writes both files, each only if it would hold a question.
 
         Rejected ones of an earlier try go, for they say nothing of this one.
         """
-        if self.cases:
-            write_atomically(self.path, files.content_of(self.cases, self.path))
-            self.written = True
-        if self.rejected:
+        made = self.run.made
+        if made.cases:
+            write_atomically(self.path, files.content_of(made.cases, self.path))
+        if made.rejected:
             table = files.rejected_of(
-                self.rejected, lambda question: shown(REASON_TITLES[question.why], self.language)
+                made.rejected, lambda question: shown(REASON_TITLES[question.why], self.language)
             )
             write_atomically(self.rejected_path, table)
         else:
             self.rejected_path.unlink(missing_ok=True)
 
-    def propose(self, sheet: str, worksheet: str) -> None:
-        """Adds the questions to the team's worksheet, unapproved."""
-        self.proposed = files.propose(self.cases, sheet, worksheet, self.language)
+    def exit_code(self) -> int:
+        """DONE, or INCOMPLETE where it stopped or too much failed; stderr says how to go on."""
+        if self.stopped:
+            reason = _("{reason:sentence}", reason=self.stopped)
+            say(_("error: {message}", message=sentences(reason, saved_in_cache(self.run.settings.cache))))
+            return ExitCode.INCOMPLETE
+        made = self.run.made
+        failed = len(made.failures)
+        kinds = ", ".join(sorted({kind for _case, kind in made.failures}))
+        return exit_code_of_failures(failed, len(made.cases) + len(made.rejected) + failed, kinds)
 
     @property
     def kinds(self) -> dict[str, int]:
         """How many questions there are of each kind, in the order of the titles; without those of none."""
-        tags = Counter(tag for case in self.cases for tag in case.tags)
+        tags = Counter(tag for case in self.run.made.cases for tag in case.tags)
         return {kind: tags[kind] for kind in KIND_TITLES if tags[kind]}
 
     @property
     def reasons(self) -> dict[str, int]:
         """How many questions were rejected for each reason, likewise."""
-        why = Counter[str](question.why for question in self.rejected)
+        why = Counter[str](question.why for question in self.run.made.rejected)
         return {reason: why[reason] for reason in REASON_TITLES if why[reason]}
 
-    def as_json(self, run: TestSetRun) -> dict[str, Any]:
+    @property
+    def failures(self) -> Counter[str]:
+        """How often the model failed, by the kind of failure."""
+        return Counter(kind for _id, kind in self.run.made.failures)
+
+    def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints; the file of the rejected questions says more of these."""
+        cases, logs, mix = self.run.made.cases, self.run.logs, self.personas.mix
         return {
-            "cases": len(self.cases),
-            "file": str(self.path) if self.written else None,
-            "answerable": sum(case.answerable is True for case in self.cases),
-            "out_of_scope": sum(case.answerable is False for case in self.cases),
+            "cases": len(cases),
+            "file": str(self.path) if cases else None,
+            "answerable": sum(case.answerable is True for case in cases),
+            "out_of_scope": sum(case.answerable is False for case in cases),
             "kinds": self.kinds,
             "rejected": self.reasons,
-            "failures": dict(Counter(kind for _id, kind in self.failures)),
-            "redacted": run.logs.counts if run.logs else {},
-            "personas": [str(path) for path in self.personas],
-            "mix": str(self.mix) if self.mix else None,
+            "failures": dict(self.failures),
+            "redacted": logs.counts if logs else {},
+            "personas": [str(path) for path in self.personas.paths],
+            "mix": str(mix) if mix else None,
             "sheet": self.proposed
             and {"url": self.proposed.url, "added": self.proposed.added, "near": self.proposed.near},
-            **spent_json(run.ledger),
+            **spent_json(self.run.ledger),
             "stopped": self.stopped or None,
         }
 
+    def lines(self) -> Iterator[Message | str]:
+        """What people read in the end."""
+        made, address = self.run.made, str(self.path)
+        if made.cases:
+            yield _("Questions made: {n} ({path})", n=len(made.cases), path=self.path)
+            yield _("Kinds: {counts}", counts=_named(KIND_TITLES, self.kinds))
+        else:
+            yield _("No question could be made.")
+        if n := len(made.rejected):
+            yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, self.reasons))
+            yield _("What was rejected, and why: {path}", path=self.rejected_path)
+        if failures := self.failures:
+            kinds = tuple(f"{kind} {n}" for kind, n in failures.items())
+            yield _("Failures of the model: {kinds}", kinds=kinds)
+        yield from self._lines_of_logs()
+        next_step = _("Next: have people review and correct them, then use them:")
+        if sheet := self.proposed:
+            added = {"n": sheet.added, "url": sheet.url}
+            yield _("Added to the sheet's test questions, not yet approved: {n} ({url})", **added)
+            if sheet.near:
+                yield _("Not added, because a question like it is there already: {n}", n=sheet.near)
+            yield from sheet.notes
+            next_step = _("Next: review them in the sheet, set the good ones to Approved, then use them:")
+            address = f"sheet:{self.run.settings.sheet}"
+        if made.cases:
+            yield next_step
+            yield as_called(f"  python run.py --cases {address} --adapter bot.py:answer")
 
-def _lines(run: TestSetRun, outcome: MadeCases) -> Iterator[Message | str]:
-    if outcome.cases:
-        yield _("Questions made: {n} ({path})", n=len(outcome.cases), path=outcome.path)
-        yield _("Kinds: {counts}", counts=_named(KIND_TITLES, outcome.kinds))
-    else:
-        yield _("No question could be made.")
-    if n := len(outcome.rejected):
-        yield _("{n} rejected: {counts}", n=n, counts=_named(REASON_TITLES, outcome.reasons))
-        yield _("What was rejected, and why: {path}", path=outcome.rejected_path)
-    if outcome.failures:
-        kinds = tuple(f"{kind} {n}" for kind, n in Counter(kind for _id, kind in outcome.failures).items())
-        yield _("Failures of the model: {kinds}", kinds=kinds)
-    yield from _lines_of_logs(run, outcome)
-    if sheet := outcome.proposed:
-        added = {"n": sheet.added, "url": sheet.url}
-        yield _("Added to the sheet's test questions, not yet approved: {n} ({url})", **added)
-        if sheet.near:
-            yield _("Not added, because a question like it is there already: {n}", n=sheet.near)
-        yield from sheet.notes
-    if outcome.cases and outcome.proposed:
-        yield _("Next: review them in the sheet, set the good ones to Approved, then use them:")
-        yield as_called(f"  python run.py --cases sheet:{run.settings.sheet} --adapter bot.py:answer")
-    elif outcome.cases:
-        yield _("Next: have people review and correct them, then use them:")
-        yield as_called(f"  python run.py --cases {outcome.path} --adapter bot.py:answer")
-
-
-def _lines_of_logs(run: TestSetRun, outcome: MadeCases) -> Iterator[Message]:
-    if run.logs is None:
-        return
-    counts = sorted(run.logs.counts.items())
-    masks = tuple(f"{mask(kind, outcome.language).strip('[]')} {n}" for kind, n in counts)
-    yield _("Masked in the logs: {counts}", counts=masks or _("nothing"))
-    if outcome.personas:
-        yield _("Customers written: {names}", names=tuple(map(str, outcome.personas)))
-    elif outcome.no_personas:
-        yield _("No customers were made ({why}).", why=outcome.no_personas)
+    def _lines_of_logs(self) -> Iterator[Message]:
+        if self.run.logs is None:
+            return
+        counts = sorted(self.run.logs.counts.items())
+        masks = tuple(f"{mask(kind, self.language).strip('[]')} {n}" for kind, n in counts)
+        yield _("Masked in the logs: {counts}", counts=masks or _("nothing"))
+        if self.personas.paths:
+            yield _("Customers written: {names}", names=tuple(map(str, self.personas.paths)))
+        elif self.no_personas:
+            yield _("No customers were made ({why}).", why=self.no_personas)
 
 
 def _named(titles: Mapping[str, Message], counts: Mapping[str, int]) -> tuple[Message, ...]:

@@ -115,7 +115,6 @@ class Logs:
             )
             raise InputError(msg)
         self.counts = dict(counts)
-        self.made = TestSet()
         self._summaries: dict[str, DialogueSummary] = {}
 
     def requests(self) -> dict[str, str]:
@@ -131,6 +130,7 @@ class Logs:
         self,
         model: Model,
         prompts: QuestionPrompts,
+        made: TestSet,
         *,
         seed: int,
         calls: int,
@@ -156,9 +156,7 @@ class Logs:
             )
             return case, None
 
-        await self.made.collect(
-            {dialogue.id: dialogue for dialogue in self.dialogues}, question, calls, progress
-        )
+        await made.collect({dialogue.id: dialogue for dialogue in self.dialogues}, question, calls, progress)
 
     async def kinds(
         self, model: Model, prompts: QuestionPrompts, names: Sequence[str], seed: int

@@ -88,7 +88,7 @@ class TestSetRequest(NamedTuple):
 
 
 class TestSetRun:
-    """Makes one set of test questions; `made` has those from articles so far, also after a failure."""
+    """Makes one set of test questions; `made` has those so far, also after a failure."""
 
     def __init__(self, request: TestSetRequest, settings: Settings) -> None:
         """Reads the articles and the logs, and connects to nothing yet.
@@ -163,10 +163,12 @@ class TestSetRun:
             counts = Counter(task.kind for task in tasks.values() if task.id not in good)
 
     async def distil(self, progress: Callable[[int, int], None] = lambda *_: None) -> None:
-        """Adds all questions from the logs to `logs.made`. Raises AccessDenied, Outage and BudgetSpent."""
+        """Adds all questions from the logs to `made`. Raises AccessDenied, Outage and BudgetSpent."""
         if self.logs is not None:
             seed, calls = self.settings.seed, self.settings.calls
-            await self.logs.distil(self._checks, self.prompts, seed=seed, calls=calls, progress=progress)
+            await self.logs.distil(
+                self._checks, self.prompts, self.made, seed=seed, calls=calls, progress=progress
+            )
 
     async def personas(self, folder: Path) -> tuple[SavedPersonas, Message | str]:
         """The files of those who speak in the logs and of their mix, or why there are none.
