@@ -77,6 +77,7 @@ def test_a_broken_pattern_says_how_to_mend_it() -> None:
         ("4111 1111 1111 1112", False),
         ("1234-5678-9018", True),
         ("1234-5678-9012", False),
+        ("2541-2248-2440", True),  # the rest 1 gives the digit 0
         ("DE89 3704 0044 0532 0130 00", True),
         ("DE88 3704 0044 0532 0130 00", False),
     ],
@@ -103,6 +104,7 @@ def test_who_was_named_once_is_masked_again() -> None:
             "生年月日は[生年月日]、値上げは2024年4月1日です。",
         ),
         ("担当は髙﨑です。水増しは3日前まで。", "担当は[氏名]です。水増しは3日前まで。"),
+        ("〒150-0041東京都渋谷区神南1-2-3", "[郵便番号][住所]"),
         ("Dr.Johnson called. Is Johnson in?", "Dr.[氏名] called. Is [氏名] in?"),
         ("Hi, I'm Zoltana. I'm Greek, I'm back.", "Hi, I'm [氏名]. I'm Greek, I'm back."),
         ("This is Ngozi and I need help.", "This is [氏名] and I need help."),
