@@ -26,7 +26,7 @@ SEVERITIES: dict[Severity, Message] = {
 _FEELINGS = {
     -2: _("angry"),
     -1: _("discontent"),
-    0: pgettext("of a feeling", "even"),
+    0: pgettext("of a feeling", "neutral"),
     1: _("relieved"),
     2: _("glad"),
 }
