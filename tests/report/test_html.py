@@ -221,18 +221,11 @@ def with_tools(tools: tuple[ToolCall, ...] | None) -> Results:
 
 
 def test_the_tools_that_a_bot_called_stand_below_its_answer() -> None:
-    """With what they were given and gave back, as mere text."""
-    call = ToolCall(name=f"refund{XSS}", arguments=f"{{{XSS}}}", result=XSS)
+    """With what they were given and gave back, as mere text; nothing is said of a bot that shows none."""
+    call, plain = ToolCall(name=XSS, arguments=XSS, result=XSS), ToolCall(name="x", arguments="x", result="x")
 
-    assert "呼び出したツール：2" in rendered(with_tools((call, ToolCall(name="tick"))))
-    assert (
-        Page(rendered(with_tools((ToolCall(name="x", arguments="x", result="x"),)))).tags
-        == Page(rendered(with_tools((call.model_copy(update={"name": "refund"}),)))).tags
-    )
-
-
-def test_a_bot_that_called_no_tool_is_told_from_one_that_shows_none() -> None:
-    """Only where the bot shows its tools does the page speak of them."""
+    assert "呼び出したツール：2" in rendered(with_tools((call, plain)))
+    assert Page(rendered(with_tools((call,)))).tags == Page(rendered(with_tools((plain,)))).tags
     assert "ツールの呼び出しなし" in rendered(with_tools(()))
     assert "ツール" not in rendered(with_tools(None))
 
