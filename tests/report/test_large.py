@@ -22,6 +22,10 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
     assert len(page.encode()) < 1_100_000
     assert 50 < shown < 200
     assert f"300会話のうち{shown:,}会話（要確認の回答{summary.red.count:,}件のうち、" in page
+    monkeypatch.setattr(run_page, "SHOWN_QUESTIONS", 2)
+    few = render(results, summary, decide(summary, 0.9), "ja")
+    assert few.count('<details class="question"') == 2
+    assert "ほかの質問（下の会話に印があります）：" in few
     ids = set(re.findall(r'id="([^"]+)"', page))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
 

@@ -29,5 +29,6 @@ def test_it_stands_on_the_page_in_the_workbook_and_in_files(command: Command) ->
     for word in ("断った", "取り次いだ"):
         assert re.search(rf'fold grades"><summary><i>{word}</i>', page)
         assert any(f" · {word}" in cell for cell in cells)
+    assert "<summary><i>回答した" not in page
     assert [row["response"] for row in rows] == [row["response"] for row in table] == did
     assert [row["scores"]["turn"]["response"] for row in rows] == did
