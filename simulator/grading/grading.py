@@ -251,24 +251,16 @@ class Grading:
     def _function_rubric(self, name: str, judge: Callable[..., Any], model: Model | None) -> str:
         """A hash of all that decides a function judge's grades: version, models, lists, its own files.
 
-        Only what it asks for: a changed list of contacts does not make grades of `keigo` another judge's.
+        Only what it asks for: a changed list of contacts does not make grades of `rouge_l` another judge's.
         """
         # Also its texts: _keigo_ja.toml decides as much as keigo.py.
         sources = [path.read_text(encoding="utf-8", errors="replace") for path in shelves.judge_files(judge)]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
-        parameters = inspect.signature(judge).parameters
-        lists = [
-            line
-            for key, value in self.lists.items()
-            if key in parameters
-            for line in ([value] if isinstance(value, str) else value)
-        ]
-        if "rules" in parameters:
-            lists += [text for rules in self.rules.values() for rule in rules for _, text in rule]
-        lists += [" = ".join((label, *texts)) for label, texts in self.settings.labels.items()]
-        return fingerprint(name, __version__, embed, grading, *sources, *lists)
+        lists = {**self.lists, "rules": self.rules, "labels": self.settings.labels}
+        asked = (repr(lists[key]) for key in inspect.signature(judge).parameters if key in lists)
+        return fingerprint(name, __version__, embed, grading, *sources, *asked)
 
 
 def contacts_of(settings: Settings) -> tuple[str, ...]:

@@ -68,7 +68,6 @@ def _figures(ends: list[Spending]) -> tuple[Text, ...]:
 
 def _assumptions(forecast: Forecast) -> Message:
     """What the figures rest on."""
-    asked_again = _("A reply that has to be asked for once more is not counted.")
     ends = _(
         "At least, if every customer leaves after the first answer and texts are short; at "
         "most, if all stay to the last answer and texts are long."
@@ -80,7 +79,7 @@ def _assumptions(forecast: Forecast) -> Message:
         "all were different: what caused each, and which share a fault (--causes ids: no "
         "such calls)."
     )
-    return sentences(ends, causes if forecast.causes else "", asked_again)
+    return sentences(ends, causes if forecast.causes else "")
 
 
 def _why_free(forecast: Forecast) -> Message | None:

@@ -11,8 +11,8 @@ model: whatever its figures, nothing is passed or failed by it.
 The table is shown where several conditions were asked for (`--target "turn >= .9 and red <= .1"`), or a
 `--confidence`. They are decided in results/conditions.py.
 
-    Condition             Verdict     Result   May lie between   Rests on
-    Score (70 required)   Undecided   74       62 and 83         63 (21 questions)
+    Condition             Verdict     Result   May lie between   Questions
+    Score (70 required)   Undecided   74       62 and 83                21
 """
 
 import math
@@ -168,7 +168,7 @@ def is_tabled(gate: Gate) -> bool:
 
 
 def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
-    """A row for each condition: verdict, figure, range and what it rests on; without verdicts of a trial."""
+    """A row for each condition: verdict, figure, range and questions; without verdicts of a trial."""
 
     def name(checked: CheckedCondition) -> Text:
         condition = checked.condition
@@ -178,12 +178,6 @@ def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
         tone: Tone = "good" if checked.decision == "passed" else "alarm"
         return Cell(text=DECISIONS[checked.decision], red=checked.decision == "missed", tone=tone)
 
-    def basis(checked: CheckedCondition) -> Text:
-        """'480（120 質問）': the number of values behind a figure, and of their questions."""
-        n, values = checked.figure.cases, checked.figure.n
-        text = ngettext("{values} ({n} question)", "{values} ({n} questions)", n=n, values=values)
-        return text if n else ""
-
     return Table.listing(
         "conditions",
         gate.conditions,
@@ -192,7 +186,7 @@ def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
             **({} if trial else {_("Verdict"): decision}),
             _("Result"): value_text,
             _("May lie between"): range_text,
-            _("Rests on"): basis,
+            pgettext("a number of them", "Questions"): lambda checked: checked.figure.cases,
         },
         _("What it takes to pass"),
     )

@@ -116,6 +116,9 @@ def test_later_runs_grade_by_the_desk_and_a_deleted_rule_stays_deleted(
     again = command(*USUAL, "--cache", "off")
 
     assert not again.json["accepted"]
+    about = [int(label.rpartition("q")[2]) for clause in read_desk().withdrawn for label in clause.labels]
+    assert len(about) == 10
+    assert not any(f"What is item {at}?" in prompt for at in about for prompt in judge.prompts)
     assert read_desk().clauses == ()
     assert [clause.text for clause in read_desk().withdrawn] == [RULE]
 
@@ -247,6 +250,12 @@ def test_the_answer_of_the_lead_on_the_page_counts_the_same(command: Command, ju
 
     assert learned["accepted"]
     assert [clause["text"] for clause in learned["clauses"]] == ["Say the tax.", RULE]
+    # The judge has seen the answers that it learned from: of the run, which is graded by the rules now, only
+    # those that were kept aside count again, and the one on which people differ.
+    command("grade", run.run.id, "--again")
+    known = command("report", run.run.id, "--json").json["judges"]["turn"]["standing"]
+    held = learned["held"]["rows"]
+    assert known["marks_bad"]["answers"] + known["passes_good"]["answers"] == 2 * held + 1
 
 
 def _labelled_run(command: Command) -> Results:

@@ -223,6 +223,16 @@ def test_a_run_tells_how_often_its_judge_changes_its_mind(command: Command, desk
     assert isclose(found["judges"]["turn"]["stderr"], error, abs_tol=1e-4)
 
 
+def test_what_a_rule_grades_is_graded_once(command: Command, desk: OpenAIServer) -> None:
+    """An answer that never came has the lowest grade, whatever is asked again."""
+    Path("bot.py").write_text(
+        f"{BOT}\n\ndef lost(question):\n    assert '0' not in question\n    return answer(question)\n"
+    )
+    some = [word.replace(":answer", ":lost") for word in EVALUATE]
+
+    assert command(*some, "--retest", "1").json["judges"]["turn"]["retest"] == {"n": 5, "flips": 5}
+
+
 def test_both_verdicts_are_in_the_cache_each_for_itself(command: Command, desk: OpenAIServer) -> None:
     """The same turns, graded again from the start, cost nothing and get the same verdicts."""
     first = command(*EVALUATE, "--retest", "0.5")

@@ -103,6 +103,16 @@ def test_each_conversation_has_one_place_by_its_first_turn() -> None:
     assert (found.marked, rates) == (12, [0.6, 0.5])
 
 
+def test_what_a_log_does_not_tell_is_nobodys_fault() -> None:
+    """The bot said something, which the log has not."""
+    talked = talk("")
+    error = Failure(kind="unrecorded", message="not in the log")
+    turn = talked.turns[0].model_copy(update={"answer": Answer(text="", error=error)})
+    counts = answerability(run(talked, talked.model_copy(update={"turns": (turn,)}))).counts
+
+    assert (counts["not_answered"], counts["unmarked"]) == (1, 1)
+
+
 def test_handovers_count_in_any_turn() -> None:
     """A required handover may come late, an unwanted one is one whenever it comes."""
     found = handovers(

@@ -208,6 +208,30 @@ def test_nine_in_ten_grades_are_enough(missing: int, decision: str, target: floa
     assert judged(undecided(results, [f"case-{n}" for n in range(missing)])).decision == decision
 
 
+def test_what_lacks_grades_is_not_missed_either() -> None:
+    """Two grades of ten are as little a reason to fail as to pass."""
+    results = a_result(grades_of([0.6] * 10), target=0.9, max_major=1)
+
+    assert judged(results).decision == "missed"
+    assert judged(undecided(results, [f"case-{n}" for n in range(8)])).decision == "undecided"
+
+
+@pytest.mark.parametrize(("target", "decision"), [("red <= 0.1", "undecided"), (0.9, "passed")])
+def test_red_answers_take_the_grades_of_every_judge_that_marks(target: float | str, decision: str) -> None:
+    """Nobody knows how many answers groundedness would have marked; the score does not need it."""
+    judges = ("turn", "groundedness", "fluency", "relevance", "tone")
+    results = a_result(grades_of([1.0] * 10), judges=judges, target=target, max_major=1)
+    lost = {"state": "failed", "value": None, "raw": None}
+    cases = {"calm/case-0#1", "calm/case-1#1"}
+    scores = tuple(
+        score.model_copy(update=lost if score.judge == "groundedness" and score.conversation in cases else {})
+        for score in results.scores
+    )
+
+    assert judged(results).decision == "passed"
+    assert judged(results.model_copy(update={"scores": scores})).decision == decision
+
+
 def test_one_long_conversation_stands_for_no_other_question() -> None:
     """19 of 20 grades are there, but all of one question: the other one in two has none."""
     grades: Grades = {("long", "calm", 1): [1.0] * 90, **grades_of([1.0] * 9)}

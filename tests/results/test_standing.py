@@ -115,12 +115,15 @@ def test_the_line_says_certified_or_what_is_missing() -> None:
     assert "not checked" in str(standing_text(None))
 
 
-def test_a_stand_in_is_never_certified() -> None:
-    """However well it agrees: words were counted."""
+def test_a_stand_in_is_never_certified_nor_who_failed_a_probe() -> None:
+    """However well it agrees: words were counted, or it passes an empty answer."""
     side = Side(right=50, answers=50, share=1.0, bound=0.94, more=0)
     standing = Standing(judge="turn", bad=side, good=side, stand_in=True)
+    failing = Standing(judge="turn", bad=side, good=side, failed_probes=("empty-ja",))
 
     assert not standing.certified
+    assert not failing.certified
+    assert failing.model_copy(update={"failed_probes": ()}).certified
     assert standing.state == "stand_in"
     assert standing_of("turn", "lexical-1-abc", RedRules(), None).state == "stand_in"
 
