@@ -368,9 +368,11 @@ class _WorkbookPainter:
         """Prints the columns that are read first, one page across: who fills in a row must see all of it.
 
         Of the review no more rows are printed than are read on paper: the gravest that need review.
+        A worksheet that is none of a run's (the lab has some) is printed with all its columns.
         """
         keys = [column.key for column in worksheet.columns]
-        end = WORKSHEETS[worksheet.name].printed
+        kind = WORKSHEETS.get(worksheet.name)
+        end = kind.printed if kind else ""
         last = keys.index(end) if end in keys else len(keys) - 1
         width = sum(column.width + 1 for column in worksheet.columns[1 : last + 1])
         rows, room = 0, _MOST_PAGES * _PAGE_HEIGHT / min(1.0, _PAGE_WIDTH / width)

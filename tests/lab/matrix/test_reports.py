@@ -1,6 +1,11 @@
 """A matrix as it is shown."""
 
-from simulator.lab.matrix.report import matrix_report
+from pathlib import Path
+
+import openpyxl
+
+from simulator.lab.matrix.report import matrix_report, matrix_worksheet
+from simulator.sheets.excel import paint
 from tests.lab.matrix.matrices import ID, WHY, compared
 from tests.texts import terminal
 
@@ -20,3 +25,11 @@ def test_a_star_is_explained_where_there_is_one() -> None:
     for data, star, against in ((told.data, True, True), (told.data[1:], False, True), ((), False, False)):
         shown = terminal(matrix_report(told.model_copy(update={"data": data}), "en"), 110)
         assert ("★" in shown, "Wilcoxon" in shown) == (star, against)
+
+
+def test_a_matrix_is_a_workbook(tmp_path: Path) -> None:
+    """Its worksheet is none of a run's, and is written like them: a row for each cell of the table."""
+    made = matrix_worksheet(compared(), "en")
+    paint([made], tmp_path / "report.xlsx", "en")
+    (sheet,) = openpyxl.load_workbook(tmp_path / "report.xlsx").worksheets
+    assert sheet.max_row == len(made.rows) + 1
