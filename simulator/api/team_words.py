@@ -19,12 +19,12 @@ from simulator.results.review_files import (
     Written,
     document_of,
     replaced_lines,
-    replaced_text,
 )
 from simulator.results.summary import figures_of
 from simulator.sheets.excel import newest_first, read_edited
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
+from simulator.sheets.merge import replaced_line
 from simulator.sheets.model import COLUMNS, PulledRow
 from simulator.storage.results import report_language, run_of
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
@@ -90,11 +90,8 @@ def save_words_of(path: Path, taken: Taken) -> int:
 
 def _save_decision(path: Path, decision: ReleaseDecision, document: str) -> None:
     if before := save_release_decision(path, decision, document):
-        say(
-            replaced_text(
-                COLUMNS["decision"].title, decision_text(before), before.by, decision_text(decision)
-            )
-        )
+        texts = decision_text(before), before.by, decision_text(decision)
+        say(replaced_line(COLUMNS["decision"].title, *texts, ""))
 
 
 def _keep_review(path: Path, written: Written, tests: Path) -> list[tuple[Text, Text]]:

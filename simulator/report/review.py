@@ -33,9 +33,8 @@ from simulator.storage.run_file import RUN_FILE
 
 # Shown of each list; the rest is in `--json`.
 SHOWN = 5
-# From so many judged marks on their share is put into words, from so many answers how far they agree with
-# people; from these shares on it is good, or fair. Of nine marks even 100 % may really be 70 (Wilson).
-ENOUGH, TEAMS_GOOD, TEAMS_FAIR = 10, 0.8, 0.5
+# From so many answers on it is said how far judge and people agree.
+ENOUGH = 10
 
 
 class ReadCounts(NamedTuple):
@@ -198,15 +197,14 @@ def _listed(name: str, title: Message, items: Iterable[Item]) -> Section:
 
 
 def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
-    """From the verdict on the red marks to single turns."""
+    """From shares of the red marks to single turns."""
     # Said once, because readers know the other section's percentages.
     on_sight = _(
         "These were given with the score in view, and only for the rows that people looked"
         " at, so no agreement is calculated from them."
     )
     facts = FactList(tuple(_team_facts(findings)))
-    blocks = (Line(_verdict(findings), "strong"), facts, Line(on_sight, "soft"))
-    yield Section("team", _("Review (what the team says)"), blocks)
+    yield Section("team", _("Review (what the team says)"), (facts, Line(on_sight, "soft")))
     if findings.pending:
         nobody = _("no owner")
         pending = (Item(_("{who}: {n}", who=who or nobody, n=n)) for who, n in findings.pending.items())
@@ -220,19 +218,6 @@ def _team_sections(findings: ReviewFindings) -> Iterator[Section]:
     if findings.wrong_turns:
         title = _("Answers on which the judge was wrong (for fixing it)")
         yield _listed("wrong", title, map(_wrong, findings.wrong_turns))
-
-
-def _verdict(findings: ReviewFindings) -> Message:
-    share, judged = findings.precision, findings.marks("right") + findings.marks("wrong")
-    if share is None:
-        return _("None of the marks has been checked yet.")
-    if judged < ENOUGH:
-        return _("Marks checked so far: {n}. The share is only a rough indication.", n=judged)
-    if share >= TEAMS_GOOD:
-        return _("The marks are mostly right.")
-    if share >= TEAMS_FAIR:
-        return _("The marks are often wrong.")
-    return _("More than half of the marks are wrong: the judge needs fixing.")
 
 
 def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.core.document import Text, excerpt
+from simulator.core.document import Text
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, pgettext, printable, quote, safe_text, shown
+from simulator.core.messages import Message, _, printable, quote, safe_text, shown
 from simulator.core.types import Conversation, HumanVerdict, Language, ReleaseDecision, Results, Turn
 from simulator.results.figures import Summary
 from simulator.results.review import blind_sample, blind_verdicts, turns_of_answers
@@ -33,7 +33,7 @@ from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import Target
 from simulator.sheets.google_api import target as target_sheet
 from simulator.sheets.google_sheets import pull
-from simulator.sheets.merge import EditedSheets
+from simulator.sheets.merge import EditedSheets, replaced_line
 from simulator.sheets.model import (
     CHOICES,
     COLUMNS,
@@ -309,18 +309,7 @@ def replaced_lines(replaced: Iterable[Replaced]) -> Iterator[Message]:
     """What a sheet or workbook replaced, and whose word it was: a line for an answer, however often given."""
     lines = {(word.name, word.before, word.by, word.after): word for word in replaced}
     for name, before, by, after in lines:
-        yield replaced_text(COLUMNS[name].title, _text(name, before), by, _text(name, after))
-
-
-def replaced_text(what: Text, before: Text, by: str, after: Text) -> Message:
-    """A word that somebody wrote elsewhere, and that a sheet or workbook replaced."""
-    who = safe_text(by) or pgettext("who wrote a word", "sheet")
-    before, after = (excerpt(text) if isinstance(text, str) else text for text in (before, after))
-    if not after:
-        return _("{what}: “{old}” ({who}) was taken back there.", what=what, old=before, who=who)
-    return _(
-        "{what}: “{old}” ({who}) was replaced there by “{new}”.", what=what, old=before, who=who, new=after
-    )
+        yield replaced_line(COLUMNS[name].title, _text(name, before), by, _text(name, after), "")
 
 
 def _text(name: str, value: JsonValue) -> Text:

@@ -56,7 +56,6 @@ from simulator.sheets.model import (
     decimals_of,
     layouts,
     turn_of,
-    units,
 )
 
 # When the program wrote a workbook, in seconds.
@@ -330,7 +329,7 @@ class _WorkbookPainter:
         self.language = language
         self.font, self.line = FONTS[language]
         self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
-        # Choices that do not fit into a rule, by the column of the hidden worksheet in which they stand.
+        # The choices of dropdowns, by the column of the hidden worksheet in which they stand.
         self._lists: list[list[str]] = []
         # The names of the rows to which links lead, by key; names follow them through moves and renames.
         self._names: dict[str, str] = {}
@@ -482,7 +481,9 @@ class _WorkbookPainter:
         self._note(sheet, 0, number, worksheet.note(column))
         if column.owner == "team" and column.choices:
             last = len(worksheet.rows) + _SPARE_ROWS
-            sheet.data_validation(1, number, last, number, self._rule(column))
+            rule = {"validate": "list", "source": self._listed([*column.choices.values()])}
+            # It warns and does not forbid.
+            sheet.data_validation(1, number, last, number, {**rule, "error_type": "warning"})
         # Columns that people added ("other.0") have no name, and are known by being none of ours.
         if column.key.isidentifier():
             # People rename titles and move columns, and the names of header cells go along.
@@ -541,13 +542,6 @@ class _WorkbookPainter:
         high = 20 + 19 * line_count(note, 46, 24)
         box = {"font_name": self.font, "font_size": 9, "width": 320, "height": high}
         sheet.write_comment(row, column, note, box)
-
-    def _rule(self, column: Column) -> dict[str, Any]:
-        """A dropdown that warns and does not forbid."""
-        titles = [*column.choices.values()]
-        # Excel's limit for a list within a rule.
-        source = self._listed(titles) if units(",".join(titles)) > 255 else titles
-        return {"validate": "list", "source": source, "error_type": "warning"}
 
     def _listed(self, titles: list[str]) -> str:
         """Where a list of choices stands in the hidden worksheet."""

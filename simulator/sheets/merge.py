@@ -395,7 +395,7 @@ class _Merging:
             if there and text.strip() != after and (key, there, after) != _NO_TEST:
                 place = _("{tab}, row {number:d}", tab=self.sheet.title, number=before.number)
                 what = _("{row}, column {title}", row=place, title=self.columns[key].title)
-                self.replaced.append(replaced_line(what, text, said.by, after))
+                self.replaced.append(replaced_line(what, text, "", after, said.by))
 
     def leaving(self) -> Iterator[PulledRow]:
         """The rows that go; what is to be remembered of them is put into the archive."""
@@ -533,13 +533,12 @@ def _outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow
     }
 
 
-def replaced_line(what: Text, before: Text, by: str, after: Text) -> Message:
-    """A word of the team's that another one replaced, and who wrote it."""
-    who = safe_text(by) or pgettext("who wrote a word", "sheet")
-    before, after = (excerpt(text) if isinstance(text, str) else text for text in (before, after))
-    if not after:
-        return _("{what}: “{old}” was taken back by {who}.", what=what, old=before, who=who)
-    return _("{what}: “{old}” is now “{new}” ({who}).", what=what, old=before, new=after, who=who)
+def replaced_line(what: Text, before: Text, writer: str, after: Text, by: str) -> Message:
+    """A word of the team's that another one replaced, and who wrote both; empty names are a sheet's."""
+    old, new = (excerpt(text) if isinstance(text, str) else text for text in (before, after))
+    sheet = pgettext("who wrote a word", "sheet")
+    who = {"writer": safe_text(writer) or sheet, "by": safe_text(by) or sheet}
+    return _("{what}: “{old}” ({writer}) is now “{new}” ({by}).", what=what, old=old, new=new, **who)
 
 
 def replaced_lines(merged: Iterable[Merged]) -> Iterator[Message]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from simulator.cases.cases import dataset_of_worksheet
 from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, listed, printable, say, shown
+from simulator.core.messages import _, listed, printable, say, shown
 from simulator.core.types import Case, Language
 from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
@@ -105,11 +105,11 @@ def approved(
     answers = _right_answers(rows.get(REVIEW, ()), cases)
     if left:
         note = _(
-            "{source}: {asked} of {all} questions; left out: {reasons}.",
+            "{source}: {asked} of {all} questions; not in use, not approved or there already: rows {rows}.",
             source=source,
             asked=len(asked),
             all=len(asked) + len(left),
-            reasons=listed([_("{why} (row {n})", why=why, n=str(n)) for n, why in left.items()], _LISTED),
+            rows=listed(list(map(str, left)), _LISTED),
         )
         say(note)
     # Said, because it changes what the bot is held against without anybody having touched the question.
@@ -144,29 +144,22 @@ def _ours(address: str, client: SheetsClient, suffix: str) -> Target | None:
     return Target(key=key, suffix=suffix if suffix in suffixes or not suffixes else next(iter(suffixes)))
 
 
-def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[int, Message]]:
-    """The rows to ask by the ids of their cases, and what is wrong with the others by their numbers.
+def _by_approval(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], list[int]]:
+    """The rows to ask by the ids of their cases, and the numbers of the others.
 
     A row that people added has no key: its id comes of its text, "q-" and ten digits, so that runs can be
     compared however the sheet is sorted. Reworded, it is another question.
     """
     asked: dict[str, PulledRow] = {}
-    left: dict[int, Message] = {}
+    left: list[int] = []
     for row in rows:
-        why = None
-        if not row.cells.get("question", "").strip():
-            why = _("without a question")
-        elif row.cells.get("use") != "yes":
-            why = _("not in use")
-        elif row.cells.get("approved") != "yes":
-            why = _("not approved")
-        # A question without a key is named by its text, so that it keeps its name when rows are sorted.
         text = folded(row.cells.get("question", ""))
         key = row.key or "q-" + hashlib.blake2s(text.encode(), digest_size=5).hexdigest()
-        if why or key in asked:
-            left[row.number] = why or _("there already")
-        else:
+        is_ready = row.cells.get("use") == row.cells.get("approved") == "yes"
+        if text and is_ready and key not in asked:
             asked[key] = row
+        else:
+            left.append(row.number)
     return asked, left
 
 

@@ -100,8 +100,8 @@ def test_a_newer_word_of_the_page_replaces_the_cell(desk: Desk) -> None:
     quiet = desk.report()
 
     assert (desk.cell("judge_is"), desk.cell("comment")) == ("採点が誤り", "")
-    assert "確認, row 2, column 採点への意見: “採点は正しい” is now “採点が誤り” (伊藤)." in said
-    assert "確認, row 2, column コメント: “古い” was taken back by 真理." in said
+    assert "確認, row 2, column 採点への意見: “採点は正しい” (sheet) is now “採点が誤り” (伊藤)." in said
+    assert "確認, row 2, column コメント: “古い” (sheet) is now “” (真理)." in said
     assert "伊藤" not in quiet
 
 
@@ -116,8 +116,8 @@ def test_a_newer_word_of_the_cell_replaces_that_of_the_page(desk: Desk) -> None:
     desk.type("comment", "まだです")
     written = desk.report()
 
-    assert "Comment: “資料どおり” (伊藤) was replaced there by “資料は古い”." in read
-    assert "“直した” (真理) was replaced there by “まだです”." in written
+    assert "Comment: “資料どおり” (伊藤) is now “資料は古い” (sheet)." in read
+    assert "“直した” (真理) is now “まだです” (sheet)." in written
     assert (desk.said("comment"), desk.cell("comment")) == ("まだです", "まだです")
 
 
@@ -148,6 +148,6 @@ def test_the_newer_decision_counts_wherever_it_was_made(desk: Desk) -> None:
     read = desk.review()
 
     assert shown_there == ("公開しない", "伊藤")
-    assert "“公開してよい” is now “公開しない” (伊藤)." in said
-    assert "was replaced there by" in read
+    assert "“公開してよい” (sheet) is now “公開しない” (伊藤)." in said
+    assert "(伊藤) is now “" in read
     assert desk.page.ask("state").json["decision"]["verdict"] == "conditional"

@@ -61,7 +61,7 @@ def test_every_column_is_read() -> None:
 
 
 def test_only_what_is_in_use_and_approved_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    """An empty cell is no yes; a note says which rows were left out and why."""
+    """An empty cell is no yes; a note says which rows were left out."""
     found = approved(
         "S",
         {
@@ -79,8 +79,7 @@ def test_only_what_is_in_use_and_approved_is_asked(capsys: pytest.CaptureFixture
 
     assert [case.id for case in found] == ["a"]
     assert capsys.readouterr().err == (
-        "S: 1 of 7 questions; left out: not in use (row 3), not approved (row 4), not approved (row 5),"
-        " not in use (row 6), without a question (row 7), there already (row 8).\n"
+        "S: 1 of 7 questions; not in use, not approved or there already: rows 3, 4, 5, 6, 7, 8.\n"
     )
     with pytest.raises(InputError, match=r"S: none of its test questions .*使用する.*承認"):
         asked(("a", {"question": "x"}))
@@ -151,4 +150,4 @@ def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest
 
     assert "送料は" in [case.question for case in found.values()]
     assert len(found) == len(report_context().results.conversations) - 2
-    assert "not approved (row 2), not approved (row" in capsys.readouterr().err
+    assert "not approved or there already: rows 2, " in capsys.readouterr().err
