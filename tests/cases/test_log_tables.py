@@ -109,10 +109,11 @@ def test_words_for_speakers_of_both_languages_are_known(words: str) -> None:
 
 
 def test_rows_that_stand_apart_are_put_together_in_time() -> None:
-    """The newest first, and two conversations at a time; what the system says or nobody sees is no turn."""
+    """The newest first, and two conversations at a time; an empty line, or what nobody sees, is no turn."""
     rows = [
         ("A-1", "お客様", "料金はいくらですか？", "2026/11/20 10:01", ""),
         ("A-2", "お客様", "解約したいのですが。", "2026/11/20 10:02", ""),
+        ("A-1", "お客様", "", "2026/11/20 10:02", ""),
         ("A-1", "ボット", "月額4,180円になります。", "2026/11/20 10:03", ""),
         ("A-2", "システム", "オペレーターへ転送しました。", "2026/11/20 10:04", ""),
         ("A-2", "担当者", "この方は前にも解約している。", "2026/11/20 10:05", "はい"),

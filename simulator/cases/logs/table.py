@@ -180,11 +180,17 @@ class _Column(NamedTuple):
     name: str
     texts: tuple[str, ...]
 
+    @property
+    def filled(self) -> list[str]:
+        return [text for text in self.texts if text]
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.filled) >= _NEARLY_ALL * len(self.texts)
+
     def share(self, fits: Callable[[str], Any]) -> float:
-        """The share of the rows with a text for which `fits` says yes; 0 where too many rows have none."""
-        filled = [text for text in self.texts if text]
-        is_full = len(filled) >= _NEARLY_ALL * len(self.texts)
-        return sum(bool(fits(text)) for text in filled) / len(filled) if filled and is_full else 0
+        """The share of the rows with a text for which `fits` says yes."""
+        return sum(bool(fits(text)) for text in self.filled) / (len(self.filled) or 1)
 
     @property
     def length(self) -> int:
@@ -198,13 +204,13 @@ class _Column(NamedTuple):
     def is_role(self) -> bool:
         """Whether customers and the desk speak in it, and hardly anybody who is not known."""
         is_known = self.share(lambda word: speaker(word) or normalised(word) in _SILENT) >= _NEARLY_ALL
-        return is_known and has_both(map(speaker, self.texts))
+        return is_known and self.is_full and has_both(map(speaker, self.texts))
 
     @property
     def is_text(self) -> bool:
         """Whether people wrote it: hardly ever the same, and no names or times."""
         is_written = self.share(_WRITTEN.search) >= _BOTH and not self.is_time
-        return is_written and len(set(self.texts)) >= _BOTH * len(self.texts)
+        return is_written and len(set(self.filled)) >= _BOTH * len(self.filled)
 
 
 def has_both(roles: Iterable[str]) -> bool:
@@ -250,7 +256,7 @@ def layout_of(rows: Iterable[Mapping[str, Any]]) -> LogLayout | None:
     if len(said) >= _FEW_TEXTS and sum(bool(_ASKS.search(line)) for line in said) > _MOST_ASKING * len(said):
         return None
     # Of when the conversation began and when a line was said, the one that changes.
-    times = [column for column in others if column.is_time]
+    times = [column for column in others if column.is_full and column.is_time]
     time = max(times, key=lambda column: len(set(column.texts)), default=None)
     named = {"id": talk.name, "role": role.name, "text": text.name}
     further = ({"time": time.name} if time else {}) | by_name
@@ -283,7 +289,7 @@ def _conversation(columns: list[_Column], spoken: list[str], by_name: Mapping[st
         if column.name == by_name.get("id"):
             return column if is_both else None
         is_name = len(sides) > 1 and column.share(_HAS_DIGIT.search) >= _NEARLY_ALL and not column.is_time
-        if is_both and is_name and not MESSAGE_HEADINGS.field_of(column.name):
+        if is_both and is_name and column.is_full and not MESSAGE_HEADINGS.field_of(column.name):
             names.append(column)
     finest = max(names, key=lambda column: len(set(column.texts)), default=None)
     is_within = finest and all(
