@@ -182,6 +182,8 @@ def test_unused_columns(tmp_path: Path) -> None:
             "How much?,5 yen\nWhen?,Now\n",
             "query, input, prompt. The first row has to name the columns; in a CSV, put commas between them.",
         ),
+        ("text,source\na,b\n", "line 1: no question column. Found: 'text', 'source'"),
+        ("label,source\na,b\n", "line 1: no question column. Found: 'label', 'source'"),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
         (
