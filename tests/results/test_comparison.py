@@ -97,18 +97,9 @@ def test_repeats_are_averaged() -> None:
     assert found.before == pytest.approx(0.4)
 
 
-def _differences(**by: list[float]) -> dict[str, JudgeDifference]:
-    """The rows of judges whose cases changed by so much; `turn` decides."""
-    pairs = {
-        judge: [(f"case-{at}", 0.6, 0.6 + change) for at, change in enumerate(found)]
-        for judge, found in by.items()
-    }
-    return {row.judge: row for row in differences(pairs, seed=1)}
-
-
 def test_an_interval_without_zero_that_chance_still_explains_is_no_verdict() -> None:
     """Five cases rose and nothing fell: the interval leaves out 0, the exact test cannot be below 5 %."""
-    up = _differences(turn=[0.4] * 5 + [0.0] * 7)["turn"]
+    up = row(compared([0.6] * 12, [1.0] * 5 + [0.6] * 7))
 
     assert (up.interval or (0, 0))[0] > 0
     assert up.p == pytest.approx(2 / 2**5)
@@ -175,17 +166,6 @@ def test_another_judge_that_fell_is_named_and_decides_nothing() -> None:
     assert not found.regression
 
 
-def test_the_pair_of_numbers_by_hand() -> None:
-    """Two of four questions need review before, one now; means of 65 and 80, as in both reports."""
-    before, after = a_side(grades_of([0.4, 0.6, 0.8, 0.8])), a_side(grades_of([0.8, 0.6, 0.8, 1.0]), "after")
-    found = compare(before, after).change
-
-    assert (found.earlier, found.later, found.asked) == ("before", "after", 4)
-    assert found.questions == (2, 1)
-    assert found.score == pytest.approx((0.65, 0.8))
-    assert found.score == (before.summary.scores.score, after.summary.scores.score)
-
-
 def test_the_pair_of_numbers_counts_what_both_runs_asked() -> None:
     """A question of one run alone is in neither number; three customers with one question are one."""
     before: dict[Key, list[float]] = {("a", p, 1): [0.2] for p in ("calm", "angry", "novice")}
@@ -197,7 +177,7 @@ def test_the_pair_of_numbers_counts_what_both_runs_asked() -> None:
     }
     found = compare(a_side(before), a_side(after, "after")).change
 
-    assert (found.asked, found.questions) == (2, (1, 1))
+    assert (found.earlier, found.later, found.asked, found.questions) == ("before", "after", 2, (1, 1))
     assert found.score == pytest.approx(((3 * 0.2 + 1) / 4, 0.6))
 
 
@@ -288,18 +268,6 @@ def test_conversations_are_paired_by_who_plays() -> None:
     assert len(alone.pairs) == 6
     assert {pair.later.user_model for pair in alone.pairs} == {"m"}
     assert len(both.pairs) == 12
-
-
-def test_an_unanswered_turn_turns_red() -> None:
-    """The bot's failure is its own."""
-    one = a_result(grades_of([0.8, 0.8]))
-    conversation = one.conversations[0]
-    silent = Answer(text="", error=Failure(kind="timeout", message="late"))
-    failed = conversation.turns[0].model_copy(update={"answer": silent})
-    conversations = (conversation.model_copy(update={"turns": (failed,)}), one.conversations[1])
-    other = one.model_copy(update={"conversations": conversations, "scores": one.scores[1:]})
-
-    assert compare(side_of(one), side_of(other)).reds.turned_red == 1
 
 
 def test_what_makes_runs_hard_to_compare_is_said() -> None:

@@ -100,54 +100,48 @@ def test_a_run_says_what_of_the_articles_it_tested(command: Command) -> None:
     """Articles no question needs, articles that never came, questions whose article never came, by folder.
 
     The page opens lists by a click: a lead reads how many were tested; who writes articles looks up which.
+    A target may ask for it: the articles are counted, so that few of them are no small sample.
     """
-    done = command(*WORDS, "--knowledge", "kb").json
-    shown = done["coverage"]
-    page = Path(done["store"]).with_name("report.html").read_text(encoding="utf-8")
+    done = command(*WORDS, "--knowledge", "kb", "--target", "coverage >= .6", "--max-major", "1")
+    shown = done.json["coverage"]
+    page = Path(done.json["store"]).with_name("report.html").read_text(encoding="utf-8")
     for title in ("By folder", "By tag of the question", "Articles that no question needs: 1"):
         assert f"<summary>{title}</summary>" in page
     assert (shown["tested"], shown["articles"], shown["share"]) == (2, 3, pytest.approx(2 / 3, abs=1e-4))
-    assert shown["untested"] == ["fees/late"]
-    assert shown["never_retrieved"] == []
-    assert shown["absent"] == ["hours"]
-    assert shown["unknown"] == {"fees/gone": ["gone"]}
-    assert shown["unanswerable"] == 1
-    assert shown["topics"] == {
-        "fees": {"tested": 1, "articles": 2},
-        "desk": {"tested": 1, "articles": 1},
-    }
+    assert (shown["untested"], shown["never_retrieved"], shown["absent"]) == (["fees/late"], [], ["hours"])
+    assert (shown["unknown"], shown["unanswerable"]) == ({"fees/gone": ["gone"]}, 1)
+    assert shown["topics"] == {"fees": {"tested": 1, "articles": 2}, "desk": {"tested": 1, "articles": 1}}
     assert shown["tags"]["desk"] == {"questions": 2, "absent": 1}
+    assert done.code == 0, json.dumps(done.json["reasons"])
+    assert command("report", "latest", "--target", "coverage >= .9", "--max-major", "1").code == 1
 
 
-@pytest.mark.usefixtures("desk")
-def test_without_knowledge_a_run_says_that_it_does_not_know_how_many_articles_there_are(
-    command: Command,
-) -> None:
-    """No share is made up, and a target on it is undecided: exit code 1, with what is missing."""
+@pytest.mark.usefixtures("desk", "server")
+def test_without_knowledge_nobody_knows_how_many_articles_there_are(command: Command) -> None:
+    """No share is made up, a target on it is undecided, and no questions are made for what is untested."""
     done = command(*WORDS, "--target", "coverage >= .9")
-    assert done.json["coverage"]["share"] is None
-    assert done.json["coverage"]["complete"] is False
+    assert (done.json["coverage"]["share"], done.json["coverage"]["complete"]) == (None, False)
     assert done.code == 1
     assert done.json["reasons"] == ["Articles tested not known (90 % required)"]
+    made = command("cases", "make", "kb", "--uncovered", "latest", "--dry-run")
+    assert made.code == 2
+    assert "--knowledge" in made.error
 
 
-@pytest.mark.usefixtures("desk")
-@pytest.mark.parametrize(("target", "code"), [("coverage >= .6", 0), ("coverage >= .9", 1)])
-def test_a_target_can_ask_for_coverage(command: Command, target: str, code: int) -> None:
-    """The share of the articles that questions name is counted, so few articles are no small sample."""
-    done = command(*WORDS, "--knowledge", "kb", "--target", target, "--max-major", "1")
-    assert done.code == code, json.dumps(done.json["reasons"])
-
-
-@pytest.mark.usefixtures("desk")
-def test_what_another_of_the_last_runs_tested_is_counted_beside_it(command: Command) -> None:
-    """Several runs of one folder together test more than the last of them."""
-    Path("questions.csv").write_text(f"{NAMED}late,Is there a late fee?,fees/late\n", encoding="utf-8")
-    command(*WORDS, "--knowledge", "kb")
-    Path("questions.csv").write_text(f"{NAMED}price,What is the price?,fees/price\n", encoding="utf-8")
-    shown = command(*WORDS, "--knowledge", "kb").json["coverage"]
-    assert shown["tested"] == 1
-    assert shown["runs"] == {"n": 2, "tested": 2}
+@pytest.mark.usefixtures("desk", "server")
+def test_what_no_run_tested_is_counted_over_several_and_gets_questions(command: Command) -> None:
+    """Several runs of one folder together test more than the last of them; one question for each article."""
+    for name in ("late", "price"):
+        path = Path("kb", "fees", f"{name}.md")
+        path.write_text(
+            path.read_text(encoding="utf-8") + " It is charged on the first day of a month.\n" * 3
+        )
+    for name in ("late", "price"):
+        Path("questions.csv").write_text(f"{NAMED}q,Is there a {name}?,fees/{name}\n", encoding="utf-8")
+        shown = command(*WORDS, "--knowledge", "kb").json["coverage"]
+    assert (shown["tested"], shown["runs"]) == (1, {"n": 2, "tested": 2})
+    made = command("cases", "make", "--uncovered", "latest", "--dry-run", "--json").json
+    assert made["forecast"]["judge"]["calls"] == 4  # late and hours: written, and checked
 
 
 @pytest.mark.usefixtures("desk")
@@ -158,28 +152,6 @@ def test_articles_that_cannot_be_read_stop_a_run_before_it_begins(command: Comma
     assert done.code == 2
     assert "faq.csv" in done.error
     assert not list(Path("runs").glob("*/run.sqlite"))
-
-
-@pytest.mark.usefixtures("desk", "server")
-def test_questions_are_made_for_just_the_articles_that_no_question_needs(command: Command) -> None:
-    """One simple question for each, from the folder that the run names."""
-    for name in ("price", "late"):
-        path = Path("kb", "fees", f"{name}.md")
-        path.write_text(
-            path.read_text(encoding="utf-8") + " It is charged on the first day of a month.\n" * 3
-        )
-    command(*WORDS, "--knowledge", "kb")
-    shown = command("cases", "make", "--uncovered", "latest", "--dry-run", "--json").json
-    assert shown["forecast"]["judge"]["calls"] == 2  # written, and checked
-
-
-@pytest.mark.usefixtures("desk", "server")
-def test_a_run_that_does_not_know_its_articles_says_so(command: Command) -> None:
-    """Nobody can say what it did not test."""
-    command(*WORDS)
-    done = command("cases", "make", "kb", "--uncovered", "latest", "--dry-run")
-    assert done.code == 2
-    assert "--knowledge" in done.error
 
 
 @pytest.mark.usefixtures("desk")
