@@ -86,6 +86,7 @@ def test_little_data_says_nothing() -> None:
     assert found.verdict == "not_enough"
     assert not found.regression
     assert row(found).interval is None
+    assert compared([1.0] * 6, [0.2] * 6).verdict == "worse"
 
 
 def test_repeats_are_averaged() -> None:
@@ -217,10 +218,13 @@ def test_what_turned_begins_with_what_must_not_break_then_with_what_changed_most
     talks = (unanswered.model_copy(update={"turns": (silent,)}), *others)
     bad = bad.model_copy(update={"conversations": talks, "scores": bad.scores[1:]})
     fell, rose = compare(side_of(good), side_of(bad)), compare(side_of(bad), side_of(good))
+    guarded = a_result(grades_of(high), tags=dict.fromkeys(high, ("必須",)))
     order = ["guarded", "much", "little", "none"]
 
     assert [pair.later.case.id for pair in fell.turned_red] == order
     assert [pair.later.case.id for pair in rose.turned_green] == order
+    # An answer that never came needs no grade to be seen.
+    assert compare(side_of(guarded), side_of(bad)).unseen == ()
 
 
 def test_a_question_counts_once_however_many_of_its_conversations_turned() -> None:

@@ -131,6 +131,8 @@ def test_an_index_that_was_never_made_anew_is_said_first_and_is_a_regression() -
         # The old figure, right elsewhere.
         ("What does a SIM card cost?", "A SIM card costs 1,100 yen.", ("sim",)),
         ("How much is a SIM card?", "1,100 yen.", ()),
+        # The old figure, in an answer to a question that needs another article.
+        ("Until when is the desk open?", "Until 18:00. The plan: 1,100 yen.", ("desk",)),
     ],
 )
 def test_what_the_update_does_not_concern_is_not_called_stale(
@@ -223,34 +225,55 @@ def test_an_expectation_of_before_the_update_is_named_as_a_reference_is(expected
     assert [row.answer for row in update.of("reference")] == [expected] * is_old
 
 
-def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed() -> None:
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "It costs 1,300 yen, and no longer 1,100 yen.",
+        "With the late payment it is 1,600 yen, and no longer 1,400 yen.",
+    ],
+)
+def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed(reference: str) -> None:
     """Whoever corrected the questions with the articles is not told to."""
     update = updated(
         {**BEFORE, "fees": NEW_FEES},
         {"price": (Said("1,100 yen"), Said("1,300 yen"))},
-        price={**PRICE, "references": (("It costs 1,300 yen, and no longer 1,100 yen.",),)},
+        price={**PRICE, "references": ((reference,),)},
     )
     assert not update.of("reference")
 
 
+def test_a_reference_holds_where_the_update_is_about_something_else() -> None:
+    """A yes to another question about the article, and one of two articles that is there still."""
+    denied = DESK.replace("can cancel", "cannot cancel")
+    asked = {"passages": ("desk",), "references": (("Yes.",),), "question": "Is the desk open at noon?"}
+    both = {"passages": ("fees", "desk"), "references": (("Late payments cost 300 yen.",),)}
+    same = Said("fine"), Said("fine")
+    update = updated({"desk": denied}, {"noon": same, "late": same}, noon=asked, late=both)
+    assert not update.of("reference")
+
+
 def test_articles_are_followed_by_their_content() -> None:
-    """Renamed, split, only reworded, withdrawn and added; ids that name nothing any more are named."""
+    """Renamed, split, only reworded, withdrawn and added; ids that name nothing any more are named.
+
+    A phrase that every article has tells nothing, nor does a sentence or two of many.
+    """
+    desk = "Call us on weekdays, from morning to evening, for anything else that you would like to know."
     words = "Parcels leave our store on the day of the order. They arrive within two days anywhere in Japan."
     gifts = "Gift boxes are free of charge. We write a card in your words, and add no invoice to the parcel."
     before = {
         **BEFORE,
-        "a": f"# Parcels\n{words}",
+        "a": f"# Parcels\n{words} {desk}",
         "b": f"# Gifts\n{gifts}",
-        "c": "# Ink\nInk is sold in blue.",
+        "c": f"# Ink\nInk is sold in blue. It dries within a minute and washes out of most clothes. {desk}",
     }
     first, second = gifts.split(". ", 1)
     after = {
         "fees": FEES.replace("a month", "each month"),
         "desk": DESK,
-        "parcels": f"# Parcels\n{words}",
+        "parcels": f"# Parcels\n{words} {desk}",
         "b1": f"# Gifts\n{first}.",
         "b2": f"# Gifts\n{second}",
-        "pens": "# Pens\nOur pens are made of cherry wood.",
+        "pens": f"# Pens\nOur pens are made of cherry wood from Gifu. Ink is sold in blue. {desk}",
     }
     stored = [[StoredArticle.of(id_, "", text) for id_, text in side.items()] for side in (before, after)]
     kinds = {change.id: (change.kind, change.now) for change in article_changes(*stored)}
