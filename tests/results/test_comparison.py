@@ -1,13 +1,14 @@
 """Did it get better? The verdict over paired runs, and what must hold whatever the runs are."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.core.types import Answer, Failure
+from simulator.core.types import Answer, Dispute, Disputed, Failure
 from simulator.results.comparison import (
     JudgeDifference,
     RunComparison,
@@ -251,6 +252,19 @@ def test_the_turn_to_look_at_is_the_one_that_needs_review() -> None:
 
     assert (worse["turn"], worse["before"], worse["after"]) == (3, "", "aは0.2です")
     assert (better["turn"], better["before"], better["after"]) == (3, "aは0.2です", "")
+
+
+def test_a_conversation_is_disputed_where_people_dispute_all_of_it() -> None:
+    """One red answer that nobody disputes is enough to look at it."""
+    (pair,) = compare(
+        a_side({("a", "calm", 1): [0.8]}), a_side({("a", "calm", 1): [0.2]}, "after")
+    ).turned_red
+    (red,) = pair.became
+    dispute = Dispute(key="k", run="before", language="ja", line="質問", answer="答え", objection="違う")
+    disputed = replace(red, dispute=Disputed(dispute=dispute, is_same=True))
+
+    assert pair._replace(became=(disputed, disputed)).disputed
+    assert not pair._replace(became=(disputed, red)).disputed
 
 
 def test_conversations_are_paired_by_who_plays() -> None:
