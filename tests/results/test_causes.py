@@ -12,6 +12,7 @@ from simulator.results.causes import (
     NOTE,
     Cause,
     RootCause,
+    Standing,
     cause_sentence,
     red_answers,
     root_causes,
@@ -79,36 +80,70 @@ def short(cause: RootCause) -> tuple[str, str]:
     return cause.cause, cause.standing
 
 
-def test_an_article_that_the_case_names_and_that_did_not_come_is_certain() -> None:
-    """By its id; the sentence names it by title and id."""
-    cause = cause_of(run_of(passages=(HOURS,)))
-
-    assert short(cause) == ("retrieval", "certain")
-    assert "「解約金」" in said(cause.evidence, "ja") or '"解約金"' in said(cause.evidence, "ja")
-    assert "ja/fees" in said(cause.evidence, "ja")
-    assert cause.article == "ja/fees"
+BOTH = ("ja/fees", "ja/hours")
+WORD_FOR_WORD = (("24か月以内の解約には、解約金4,800円がかかります。",),)
+OTHER_PART = Passage(id="ja/fees#2", text="ほかの部分です。")
 
 
 @pytest.mark.parametrize(
-    "passages",
+    ("run", "shelf", "expected"),
     [
-        (FEES,),
-        (FEES.model_copy(update={"id": "ja/fees#2"}),),
-        (FEES.model_copy(update={"id": "17", "source": "ja/fees.md"}),),
-        (HOURS.model_copy(update={"text": f"詳しくは次のとおり。{'解約金は4,800円です。'}"}),),
+        # No article came that the case names; one of two may have been enough.
+        ({"passages": (HOURS,)}, SHELF, ("retrieval", "certain", "ja/fees")),
+        ({"references": (), "passages_named": BOTH}, SHELF, ("retrieval", "likely", "ja/hours")),
+        # The bot has the other one alone.
+        ({"passages": (), "passages_named": BOTH}, Shelf((HOURS,)), ("knowledge", "certain", "ja/fees")),
+        # Nothing is named; an article has the reference word for word, in a part that did not come.
+        (
+            {"passages": (HOURS,), "references": WORD_FOR_WORD, "passages_named": ()},
+            SHELF,
+            ("retrieval", "likely", "ja/fees"),
+        ),
+        # What the case marks, and what a judge read the answer as; half an answer may be half a refusal.
+        ({"answerable": False, "passages": (HOURS,)}, SHELF, ("should_refuse", "certain", "ja/fees")),
+        ({"answerable": False, "response": "partly"}, SHELF, ("should_refuse", "likely", "ja/fees")),
+        ({"answerable": True, "response": "declined"}, SHELF, ("should_answer", "likely", "ja/fees")),
+        # Whatever else is known.
+        ({"failure": Failure(kind="timeout", message="?")}, SHELF, ("no_answer", "certain", "")),
     ],
-    ids=["its id", "a piece", "its source", "another article with the reference word for word"],
 )
-def test_what_came_is_not_called_missing(passages: tuple[Passage, ...]) -> None:
-    """Whatever the bot calls it, and wherever the answer stands."""
-    assert short(cause_of(run_of(passages=passages))) == ("unclear", "open")
+def test_what_ids_and_marks_say(
+    run: dict[str, Any], shelf: Shelf, expected: tuple[Cause, Standing, str]
+) -> None:
+    """The cause, how sure it is, and the article that it is about; each by a sentence."""
+    cause = cause_of(run_of(**run), shelf)
+
+    assert (*short(cause), cause.article) == expected
+    assert "{" not in said(cause_sentence(cause), "ja")
 
 
-def test_an_article_that_the_bot_does_not_have_is_missing_knowledge() -> None:
-    """Its ids say so: the other article that the case names is there."""
-    results = run_of(passages=(), passages_named=("ja/fees", "ja/hours"))
+@pytest.mark.parametrize(
+    "run",
+    [
+        *({"passages": (FEES.model_copy(update=names),)} for names in (
+            {"id": "ja/fees"}, {"id": "ja/fees#2"}, {"id": "17", "source": "ja/fees.md"},
+        )),
+        # Another article has the reference word for word.
+        {"passages": (HOURS.model_copy(update={"text": "詳しくは次のとおり。解約金は4,800円です。"}),)},
+        *({"answerable": False, "response": did} for did in ("declined", "asked_back", "handed_over", "")),
+        # Marks are about the first question: what is asked later may well be answered, by other articles.
+        {"turn": 2, "answerable": False, "references": ()},
+        {"turn": 2, "passages": (HOURS,)},
+    ],
+)  # fmt: skip
+def test_what_proves_nothing(run: dict[str, Any]) -> None:
+    """What came is not called missing, whatever the bot calls it; what was not answered is no fault."""
+    assert short(cause_of(run_of(**run))) == ("unclear", "open")
 
-    assert short(cause_of(results, Shelf((HOURS,)))) == ("knowledge", "certain")
+
+def test_a_part_that_did_not_come_is_how_an_article_is_cut() -> None:
+    """By the reference, or as the model says."""
+    judged = JudgedCause(cause="retrieval", reason="別の部分です。", article="ja/fees#2")
+    held = cause_of(run_of(passages=(OTHER_PART,), references=WORD_FOR_WORD))
+
+    assert (held.article, held.cut) == ("ja/fees", True)
+    assert cause_of(run_of(passages=(FEES.model_copy(update={"id": "ja/fees#2"}),)), judged=judged).cut
+    assert not cause_of(run_of(passages=(HOURS,))).cut
 
 
 def test_ids_of_another_kind_prove_nothing() -> None:
@@ -119,65 +154,12 @@ def test_ids_of_another_kind_prove_nothing() -> None:
         assert cause_of(run_of(passages=(other,), references=()), shelf).standing == "open"
 
 
-def test_one_of_two_articles_that_did_not_come_is_likely() -> None:
-    """The other one may have been enough."""
-    cause = cause_of(run_of(references=(), passages_named=("ja/fees", "ja/hours")))
-
-    assert (*short(cause), cause.article) == ("retrieval", "likely", "ja/hours")
-
-
-@pytest.mark.parametrize(("response", "standing"), [("answered", "certain"), ("partly", "likely")])
-def test_an_unanswerable_question_that_was_answered_is_certain(response: str, standing: str) -> None:
-    """By the case's mark, and by what the judge read the answer as; half an answer may be half a refusal."""
-    cause = cause_of(run_of(response=response, answerable=False, references=(), passages=(HOURS,)))
-
-    assert short(cause) == ("should_refuse", standing)
-    assert "2,000円" in said(cause.evidence, "ja")
-
-
-@pytest.mark.parametrize("response", ["declined", "asked_back", "handed_over", ""])
-def test_an_unanswerable_question_that_was_not_answered_proves_nothing(response: str) -> None:
-    """Nor where no judge read the answer."""
-    assert cause_of(run_of(response=response, answerable=False, references=())).standing == "open"
-
-
 def test_a_stand_in_that_reads_phrases_proves_nothing() -> None:
     """What an offline judge takes for an answer is likely at most, and its refusals blame nobody."""
     for marked, response, standing in ((False, "answered", "likely"), (True, "declined", "open")):
         results = run_of(response=response, answerable=marked, references=())
         scores = [score.model_copy(update={"rubric": "lexical-turn"}) for score in results.scores]
         assert cause_of(results.model_copy(update={"scores": tuple(scores)})).standing == standing
-
-
-def test_marks_are_about_the_first_question() -> None:
-    """What is asked later may well be answered, and by other articles."""
-    assert cause_of(run_of(turn=2, answerable=False, references=())).standing == "open"
-    assert cause_of(run_of(turn=2, passages=(HOURS,))).standing == "open"
-
-
-def test_an_answerable_question_that_was_declined_is_likely() -> None:
-    """A mark and a reading."""
-    cause = cause_of(run_of("分かりかねます。", response="declined", answerable=True))
-
-    assert short(cause) == ("should_answer", "likely")
-
-
-@pytest.mark.parametrize("passage", [HOURS, Passage(id="ja/fees#2", text="ほかの部分です。")])
-def test_an_article_with_the_reference_word_for_word_is_likely(passage: Passage) -> None:
-    """The case names none; the bot has it and did not retrieve it, or only another part of it."""
-    references = (("24か月以内の解約には、解約金4,800円がかかります。",),)
-    cause = cause_of(run_of(passages=(passage,), references=references, passages_named=()))
-
-    assert (*short(cause), cause.article) == ("retrieval", "likely", "ja/fees")
-    assert cause.cut == (passage.id == "ja/fees#2")
-
-
-@pytest.mark.parametrize("kind", ["timeout", "error", "empty"])
-def test_no_answer_is_certain(kind: Any) -> None:
-    """Whatever else is known."""
-    cause = cause_of(run_of("", failure=Failure(kind=kind, message="?")), judged=JUDGED)
-
-    assert short(cause) == ("no_answer", "certain")
 
 
 def test_what_a_model_said_is_its_view() -> None:

@@ -75,15 +75,6 @@ def test_a_grade_below_its_limit_is_a_mark(score: Score, severity: Severity | No
     assert [(mark.kind, mark.severity) for mark in marks] == ([(kind, severity)] if severity else [])
 
 
-def test_every_rule_can_be_switched_off() -> None:
-    """None and False switch a rule off."""
-    zeros = (grade("claims", 0), grade("facts", 0))
-    low = (grade("turn", 1, detail={"correctness": 1}), grade("groundedness", 1), *zeros)
-
-    assert kinds(*low, rules=OFF) == []
-    assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
-
-
 def test_questions_come_with_the_gravest_first() -> None:
     """By the worst turn of each, by how many are as bad, by how many are red at all; else as they came."""
 
@@ -170,14 +161,6 @@ def test_a_mark_names_the_judge_that_decides_in_place_of_turn() -> None:
         "rouge_l",
         "",
     ]
-
-
-def test_the_gravest_mark_counts() -> None:
-    """Major before moderate before minor, in whatever order they were found; minor where there is none."""
-    grades: tuple[Severity, ...] = ("minor", "moderate", "major")
-    marks = [Mark("overall", severity, "") for severity in grades]
-
-    assert [worst_severity(marks[:n]) for n in range(4)] == ["minor", "minor", "moderate", "major"]
 
 
 @pytest.mark.parametrize("primary", ["", "turn", "similarity"])
