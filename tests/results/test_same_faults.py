@@ -161,8 +161,7 @@ def test_a_disputed_answer_is_grey_in_the_next_run(
     [fix] = command("fixes", "--json").json["fixes"]
     assert fix["disputed"] == 1
     assert "1 disputed" in command("fixes").out
-    difference = command("diff", first, "--json")
-    assert difference.json["after"]["disputed"] == 1
+    assert "Questions needing review 0 → 0" in command("diff", first).out
 
 
 def test_another_answer_to_the_question_is_not_disputed(judge: Judge, rehearse: Rehearse) -> None:
