@@ -16,10 +16,9 @@ from typing import Any
 
 from simulator.api.regrade import TODAYS
 from simulator.api.verdicts import SheetOptions, read_verdicts
-from simulator.cases.files import plain_suffix
+from simulator.cases.files import WORKBOOKS, plain_suffix
 from simulator.cases.headings import field_of, without_columns
 from simulator.cases.rows import read_rows
-from simulator.cases.tables import WORKBOOKS
 from simulator.core.concurrency import for_each
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most, ngettext

@@ -144,16 +144,19 @@ def read_bytes(path: Path, most_bytes: int = MAX_BYTES) -> bytes:
     return data
 
 
-# What data files are called.
-DATA_FILES = frozenset({
-    ".csv", ".tsv", ".tab", ".txt", ".xlsx", ".xlsm", ".jsonl", ".ndjson", ".json", ".transcript",
-})  # fmt: skip
+# What data files are called: tables with the usual delimiter of each, workbooks, and JSON objects.
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
+WORKBOOKS = frozenset({".xlsx", ".xlsm"})
+OBJECTS = frozenset({".jsonl", ".ndjson", ".json", ".transcript"})
+_DATA_FILES = OBJECTS | WORKBOOKS | DELIMITERS.keys()
 
 
 def files_of(path: Path) -> list[Path]:
     """The file itself; the data files of a folder; several that stand there with commas between them."""
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if plain_suffix(file) in DATA_FILES and file.is_file())
+        return sorted(
+            file for file in path.rglob("*") if plain_suffix(file) in _DATA_FILES and file.is_file()
+        )
     several = [Path(name.strip()) for name in str(path).split(",")]
     return several if len(several) > 1 and all(file.is_file() for file in several) else [path]
 

@@ -21,12 +21,11 @@ from pydantic import JsonValue
 
 from simulator.cases.chunks import chunks
 from simulator.cases.documents import Document, text_document
-from simulator.cases.files import MAX_TEXT, plain_suffix, read_text
+from simulator.cases.files import MAX_TEXT, WORKBOOKS, plain_suffix, read_text
 from simulator.cases.headings import is_empty, normalised
 from simulator.cases.office import pdf_document, word_document
 from simulator.cases.row import Row, RowFault, raise_faults
 from simulator.cases.rows import read_rows
-from simulator.cases.tables import WORKBOOKS
 from simulator.cases.web import web_document
 from simulator.cases.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 from simulator.core.errors import InputError

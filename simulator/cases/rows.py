@@ -16,16 +16,15 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.files import AN_HTML_PAGE, files_of, is_page, plain_suffix
+from simulator.cases.files import AN_HTML_PAGE, DELIMITERS, OBJECTS, files_of, is_page, plain_suffix
 from simulator.cases.headings import COLUMNS, field_of
 from simulator.cases.logs import rows_of_file
 from simulator.cases.logs.table import SPEAKERS
 from simulator.cases.row import Fits, Row, RowFault, Rows, raise_faults
-from simulator.cases.tables import DELIMITERS, file_rows
+from simulator.cases.tables import file_rows
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _, quote
 
-_TEXTS = frozenset({*DELIMITERS, ".jsonl", ".ndjson", ".json", ".transcript"})
 # Columns and keys by which a file may be a log of conversations, though it has one for questions as well.
 _OF_LOGS = frozenset({
     "sessionId", "session_id", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
@@ -48,7 +47,7 @@ def rows_of(path: Path, fits: Fits, columns: Mapping[str, str] | None) -> Rows:
     It decides on the delimiter of a table, and on the worksheet and the header row of a workbook. `columns`
     are those of `--columns`. Raises UnknownName when no row has a column that is named there.
     """
-    if plain_suffix(path) in _TEXTS and is_page(path):
+    if plain_suffix(path) in DELIMITERS.keys() | OBJECTS and is_page(path):
         raise CaseFileError(_("{path}: {why}.", path=path, why=AN_HTML_PAGE))
     if columns and not {"role", *SPEAKERS}.isdisjoint(columns):  # one message a row
         return rows_of_file(path, columns) or iter(())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.files import plain_suffix, read_text
+from simulator.cases.files import DELIMITERS, OBJECTS, WORKBOOKS, plain_suffix, read_text
 from simulator.cases.formats import choice_rows
 from simulator.cases.row import (
     MAX_CELL,
@@ -31,8 +31,6 @@ from simulator.cases.workbooks import workbook_rows
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, sentences
 
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
-WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = _("CSV, TSV, JSONL, JSON or Excel (.xlsx), each also as .gz")
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
@@ -49,7 +47,7 @@ def file_rows(path: Path, fits: Fits) -> Rows:
         return table_rows(path, read_text(path), DELIMITERS[suffix], fits)
     if suffix in WORKBOOKS:
         return workbook_rows(file, sheet, fits)
-    if suffix in (".jsonl", ".ndjson", ".json", ".transcript"):
+    if suffix in OBJECTS:
         return json_rows(path, read_text(path))
     raise _unknown_kind(path, suffix)
 
