@@ -7,9 +7,12 @@ from typing import Any
 from simulator import open_run
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
+from simulator.core.types import Answer, HumanVerdict
+from simulator.results.review import ReviewedTurn, ReviewFindings
 from simulator.sheets.excel import newest_first
-from simulator.sheets.model import COLUMNS, LATER, RED, TABS
+from simulator.sheets.model import COLUMNS, LATER, RED, TABS, answer_key
 from simulator.storage.words import Edit, save_words
+from simulator.testset.failures import save_tests
 from simulator.web.review import RunReview
 from tests.excel import Person, read
 
@@ -110,6 +113,29 @@ def test_a_fixed_one_must_not_break_and_a_later_right_answer_is_taken_over(run: 
     assert TESTS.read_text(encoding="utf-8").splitlines()[0] == own
     assert lines()[1] == line | {"references": [["5,500円です。"]], "tags": ["解約", "must-not-break"]}
     assert run("review", "latest", "--from", path, "--json").json["tests"]["guarded"] == 0
+
+
+def test_of_several_answers_to_one_question_all_have_to_be_fixed(run: Any) -> None:
+    """They are one test, which must not break once the last of them is mended."""
+    results = open_run()
+    talk = results.conversations[0]
+    turns = [
+        talk.turns[0].model_copy(update={"answer": Answer(text=text)})
+        for text in ("9,999円です。", "無料です。")
+    ]
+    for statuses, guarded in ((("mended", ""), 0), (("", "mended"), 0), (("mended", "mended"), 1)):
+        said = [
+            HumanVerdict(conversation=talk.id, turn=1, source="page", make_test=True, status=status)
+            for status in statuses
+        ]
+        rows = tuple(
+            ReviewedTurn(answer_key(talk.case, turn), talk, turn, red=True, value=0.0, said=word)
+            for turn, word in zip(turns, said, strict=True)
+        )
+        saved = save_tests(results, ReviewFindings(rows, rows, 2), (), TESTS)
+
+        assert saved is not None
+        assert (len(lines()), saved.guarded) == (1, guarded)
 
 
 def test_what_is_written_is_masked_whatever_redact_says(command: Any) -> None:
