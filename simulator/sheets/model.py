@@ -233,7 +233,7 @@ class Layout:
             return key_of_title
         name = key.rstrip("0123456789")
         column, number = self.columns.get(name.rstrip()), key.removeprefix(name)
-        return f"{column}{int(number)}" if number and column in TURN_COLUMNS else None
+        return f"{column}{number}" if number and column in TURN_COLUMNS else None
 
     def choice(self, column: str, text: str) -> str:
         """The id of a choice, also where people say the same otherwise (〇, 👍); any other text as it is."""

@@ -115,12 +115,23 @@ def test_people_edit_during_a_push(server: SheetsServer, deed: str) -> None:
     assert not [n for n in pull(target(KEY), ["review"], client=Counting()).notes if n.about == "copy"]
 
 
+def blind(keys: str) -> Worksheet:
+    """A worksheet of which rows go where nobody wrote in them."""
+    return review(keys=keys).model_copy(update={"departure": "unfilled"})
+
+
+def test_a_row_that_somebody_deletes_while_others_go_stays_deleted(server: SheetsServer) -> None:
+    """It is none that went by mistake."""
+    pushed(blind("abc"))
+    mari = server.person(KEY)
+    mari.type(TITLE, at(server, "r1/c", "comment"), "私見 c")
+    pushed(blind("d"), by=Meddled(lambda: None, lambda: mari.delete_rows(TITLE, 3), after=True))
+
+    assert [row[0] for row in mari.rows(TITLE)[1:]] == ["r1/d"]
+
+
 def test_rows_that_were_sorted_while_others_went_are_put_back(server: SheetsServer) -> None:
     """Google deletes what stands there by then: a row with words of the team's, and one without a key."""
-
-    def blind(keys: str) -> Worksheet:
-        return review(keys=keys).model_copy(update={"departure": "unfilled"})
-
     pushed(blind("abc"))
     mari = server.person(KEY)
     mari.type(TITLE, at(server, "r1/c", "comment"), "私見 c")

@@ -55,24 +55,6 @@ def test_a_grade_is_a_grade(server: SheetsServer, typed: str) -> None:
     assert pulled("blind")["blind"][key].cells["grade_1"] == "4"
 
 
-def test_whatever_people_do_to_a_worksheet(server: SheetsServer) -> None:
-    """Sorted, inserted, renamed, deleted: what is there is read."""
-    pushed(review())
-    mari = server.person(KEY)
-    mari.type(TITLE, at(server, "r1/a", "comment"), "私見")
-    mari.insert_columns(TITLE, "B", 3)
-    mari.insert_rows(TITLE, 1, 2)
-    mari.rename_header(TITLE, "承認日", "いつ", row=3)
-    mari.delete_columns(TITLE, letter(column(server, "judge_is")))
-    mari.rename_sheet(TITLE, "見直し")
-    found = pulled()["review"]
-
-    assert {key: row.cells.get("comment") for key, row in found.items()} == {
-        "r1/a": "私見", "r1/b": None, "r1/c": None,
-    }  # fmt: skip
-    assert found["r1/a"].number == 4
-
-
 def test_damaged_rows_are_noted(server: SheetsServer) -> None:
     """A row without its key, one with another's, one with a formula that fails."""
     pushed(review())

@@ -105,6 +105,8 @@ def test_figures_are_mended_in_place(server: SheetsServer) -> None:
     assert (now["userEnteredValue"], now["note"]) == ({"stringValue": "▲ だめ"}, "新しい理由")
     assert now["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": RED}
     assert pushed(one_cell("▲ だめ", note="新しい理由", mark="red")).writes == 0
+    pushed(one_cell("▲ だめ", note="もっと新しい理由", mark="red"))
+    assert cell(server, "B2", "推移表")["note"] == "もっと新しい理由"
 
 
 def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:

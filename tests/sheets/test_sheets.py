@@ -33,7 +33,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
         "sheet:KEY-1_a",
         "sheet:KEY-1_a#テスト質問",
         "sheet:https://docs.google.com/spreadsheets/d/KEY-1_a/edit#gid=0",
-        "sheet:https://docs.google.com/spreadsheets/d/KEY-1_a/edit?usp=sharing",
     ],
 )
 def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:

@@ -85,7 +85,7 @@ def test_google_stays_away(server: SheetsServer, trouble: Trouble) -> None:
     assert sum(time.sleeps) < 240
 
 
-@pytest.mark.parametrize("said", [b"[]", b'"sign in"', b"[" * 99_999, b"<html>"])
+@pytest.mark.parametrize("said", [b"[]", b"[" * 99_999, b"<html>"])
 def test_somebody_else_answers(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
     """A gateway that asks for a sign-in, say: Google cannot be reached, whatever it answers with."""
     with serve(ok(said)) as stranger:

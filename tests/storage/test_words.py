@@ -81,12 +81,16 @@ def test_a_sheet_that_is_read_again_undoes_nothing(path: Path) -> None:
 
 
 def test_each_document_is_held_against_itself(path: Path) -> None:
-    """What a workbook has said all along undoes nothing that another sheet or the page has said since."""
+    """What a workbook has said all along undoes nothing that another sheet or the page has said since.
+
+    What is empty in a copy that was never read takes nothing back.
+    """
     save_verdicts(path, [sheet(document="book", judge_is="right")])
     save_verdicts(path, [sheet(document="desk", judge_is="wrong", assignee="Ito")])
     say(path, assignee=("Ito", "Mari"))
     save_verdicts(path, [sheet(document="book", judge_is="right", comment="yes")])
     save_verdicts(path, [sheet(document="copy", judge_is="right", comment="yes")])
+    save_verdicts(path, [sheet(document="older copy", judge_is="right")])
     (word,) = read_news(path).verdicts
 
     assert (word.judge_is, word.assignee, word.comment) == ("wrong", "Mari", "yes")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from simulator.report.worksheets import blind_sheet
@@ -221,33 +220,6 @@ def test_an_unknown_run_is_one_line(command: Command) -> None:
 
     assert (done.code, done.out) == (2, "")
     assert done.error
-
-
-def test_a_workbook_has_what_was_said_on_the_page(page: Opened, command: Command) -> None:
-    """In its row, once; read back it undoes nothing that the page says later, and adds what people typed."""
-    run, runs = page.path.parent.name, str(page.path.parent.parent)
-    command("report", run, "--runs", runs, "--to", "xlsx")
-    page.ask("words", "POST", word(judge_is=(None, "wrong"), comment=("", "資料どおり")))
-    first = page.path.with_name("report.xlsx")
-    typed = openpyxl.load_workbook(first)
-    typed["確認"]["O3"] = "自分のメモ"
-    typed.save(first)
-    command("report", run, "--runs", runs, "--to", "xlsx")
-    book = page.path.with_name("report-2.xlsx")
-    sheet = openpyxl.load_workbook(book)["確認"]
-    titles = {cell.value: cell.column for row in sheet.iter_rows(max_row=3) for cell in row if cell.value}
-    place = next(cell for row in sheet.iter_rows() for cell in row if cell.value == "資料どおり")
-    opinion = sheet.cell(place.row, titles["採点への意見"]).value
-    page.ask("words", "POST", word(judge_is=("wrong", "unsure")))
-    workbook = openpyxl.load_workbook(book)
-    workbook["確認"].cell(place.row, titles["担当者"]).value = "伊藤"
-    workbook.save(book)
-    done = command("review", run, "--runs", runs, "--from", str(book))
-    said = next(word for word in page.ask("state").json["words"] if word["comment"] == "資料どおり")
-
-    assert opinion == "採点が誤り"
-    assert done.code == 0
-    assert (said["judge_is"], said["comment"], said["assignee"]) == ("unsure", "資料どおり", "伊藤")
 
 
 def test_blind_grades_are_those_of_the_worksheet(page: Opened, command: Command) -> None:
