@@ -137,8 +137,8 @@ def marked_turns(
     placed = {judge: score for judge in PLACED if (score := last_score(by_turn, judge))}
     for turn in conversation.turns:
         scores = by_turn.get(turn.index, {})
-        if (failure := turn_failure(turn)) and not any(is_unanswered(s) for s in scores.values()):
-            yield turn, (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
+        if turn_failure(turn) and not any(is_unanswered(s) for s in scores.values()):
+            yield turn, (Mark(kind="no_answer", severity="major"),)
         else:
             every = {**scores, **placed}.values()
             yield turn, red_marks(conversation.id, every, rules, primary, turn=turn.index)

@@ -11,7 +11,6 @@ from simulator.core.types import (
     Answer,
     Case,
     Conversation,
-    Failure,
     Language,
     Passage,
     Results,
@@ -207,15 +206,6 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
     mended = summed(results.model_copy(update={"scores": tuple(scores)}), ("turn",))
 
     assert made.mended == (pytest.approx(mended.scores.score) if made.foretells or not made.fixes else None)
-
-
-def test_an_answer_that_never_came_is_mended_in_the_bot() -> None:
-    """Not in an article; a right answer stands beside it where there is one."""
-    silent = Answer(text="", error=Failure(kind="timeout", message="60 s"))
-    (fix,) = improvements_of(*run_of([[1]], answer=silent, references=(("4,800円です。",),))).fixes
-
-    assert fix.key == "no_answer/bot"
-    assert (fix.examples[0].red.failure, fix.examples[0].red.reference) == ("timeout", "4,800円です。")
 
 
 @pytest.mark.parametrize(("standings", "least"), [

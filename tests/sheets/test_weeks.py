@@ -344,15 +344,19 @@ def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
 
 
 def test_a_fix_that_is_no_longer_found_goes_to_the_archive(team: Team) -> None:
-    """With what the team wrote; as right once all that it rests on was asked again."""
+    """It keeps what the team wrote; as right once all that it rests on was asked again."""
     report(team, FIRST, *WEEK_1)
     [fix] = rows(team, "fixes")
     team.type(fix.number, heading("assignee"), "佐藤", shown(TABS["fixes"], "ja"))
-    report(team, SECOND, *(said._replace(answer="そのとおりです。", grade=5) for said in WEEK_1))
+    report(team, SECOND, *WEEK_1)
+    assert [(r.key, r.cells["assignee"], r.cells["run"]) for r in rows(team, "fixes")] == [
+        (fix.key, "佐藤", SECOND)
+    ]
+    report(team, THIRD, *(said._replace(answer="そのとおりです。", grade=5) for said in WEEK_1))
 
     assert rows(team, "fixes") == []
     [gone] = [r.cells for r in rows(team, "archive") if r.key.startswith("fixes/")]
-    assert (gone["outcome"], gone["closed"], gone["assignee"]) == ("right", SECOND, "佐藤")
+    assert (gone["outcome"], gone["closed"], gone["assignee"]) == ("right", THIRD, "佐藤")
 
 
 def test_the_same_run_once_more_changes_nothing(team: Team) -> None:
