@@ -144,10 +144,10 @@ def _ordered(
 ) -> tuple[list[Section], list[Section]]:
     """The sections in sight and those below: first what is to be done, then what it rests on.
 
-    Of a data set the sections of its own are the result.
+    Of a data set the sections that say something of it are the result, and come first.
     """
-    own = [section.key for section in context.sections] if context.summary.rows else []
-    order = [*own, *(key for key in _FRONT if key not in own)]
+    own = [section.key for section in context.sections if section.line and section.key != "bot"]
+    order = dict.fromkeys((*own, *_FRONT) if context.summary.rows else _FRONT)
     shown = {section.key: section for section in report.shown_in("page")}
     if not has_passages:
         del shown["shelf"]

@@ -76,6 +76,8 @@ def test_reports_tell_of_rows_and_not_of_customers(evaluate: Command) -> None:
     assert "4 rows, 4 graded" in out
     assert "4 rows, bot: bot.py:answer. Apart from the bot, no model is used." in err
     assert "Reference answer: 3kg" in page
+    assert "Bot: bot.py:answer" in page
+    assert page.index('id="mends"') < page.index("Seconds until the bot answers")
     for word in ("ustomer", "onversation", "Angry", "Data set", "Answer limit", "ended"):
         assert word not in re.sub(r'data-(?:ended|conversation)|id="ended"', "", shown), word
 
