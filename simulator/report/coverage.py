@@ -1,6 +1,7 @@
 """How much of the bot's articles a run tested, and at which rank came what its questions need."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 
 from simulator.core.document import Section, Table, Text, figures_section
@@ -29,7 +30,8 @@ def coverage_sections(coverage: Coverage) -> Iterator[Section]:
     if coverage.titles:
         yield _coverage_section(coverage)
     if coverage.retrieval:
-        yield _retrieval_section(coverage.retrieval)
+        # For those who tune the search: a summary in brief leaves it out.
+        yield replace(_retrieval_section(coverage.retrieval), folded=True)
 
 
 def _coverage_section(coverage: Coverage) -> Section:
