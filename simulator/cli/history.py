@@ -21,7 +21,7 @@ def command(
     *,
     html: str | None = option("--html FILE", "Write the history as a page with a chart."),
 ) -> int:
-    """Show how the runs developed: score, answers to review, verdicts; a decline is pointed out.
+    """Show how the runs developed: score, questions to review, verdicts; a decline is pointed out.
 
     The line is over the runs with the same questions, customers, bot and rubric: a single try with others,
     or with a limit, is listed and left out of it. --adapter shows only the runs of one bot. The exit code is

@@ -325,12 +325,14 @@ class _Question:
         passages = (passage for both in self.answers for passage in both.turn.answer.passages)
         return "\n".join(passage.text for passage in passages if not self.desk.of_passage(passage).old)
 
-    def says_old(self, fact: FactChange, text: str) -> bool:
+    def says_old(self, at: int, fact: FactChange, text: str) -> bool:
         """Whether a text says what an article said before, and what no article says now."""
         if not fact.old:
             return False
         if _is_copied(fact.old, text):
             return not self.desk.having(fact.old) & (self._needed or self.desk.there.keys())
+        if at not in self.concerned:
+            return False
         if fact.denied and not fact.gone:
             return self._denial(fact, text) is denies(fact.old)
         return has_fact(text, fact.gone - facts_of(self._current))
@@ -349,7 +351,7 @@ class _Question:
 
     def contradicts(self, at: int, fact: FactChange, text: str, before: str = "") -> bool:
         """Whether a text has an old fact, or what was worked out with it, and not the new one."""
-        is_old = self.says_old(fact, text)
+        is_old = self.says_old(at, fact, text)
         if not is_old and at in self.named:
             needed = (self.desk.texts.get(name, "") for name in self._needed)
             amount = _worked_out(fact, text, needed, self.desk.amounts)
@@ -419,7 +421,7 @@ class _Question:
             before, now = self._responses(both)
             is_answered = change.kind == "added" and before == "declined" and now in _ANSWERED
             is_new = came and is_answered and at in self.desk.of_turn(both.turn)
-            gone = self.says_old(fact, both.before) and (came or change.kind == "withdrawn")
+            gone = self.says_old(at, fact, both.before) and (came or change.kind == "withdrawn")
             if is_new or gone:
                 yield self._answer("moved", both, at, fact)
 

@@ -148,6 +148,20 @@ def test_what_the_update_does_not_concern_is_not_called_stale(
     assert update.questions == ()
 
 
+@pytest.mark.parametrize(
+    ("answer", "concerned"),
+    [("Another plan costs 1,100 yen.", False), ("The plan costs 1,100 yen a month.", True)],
+)
+def test_an_article_that_a_question_does_not_need_counts_where_its_old_sentence_is_repeated(
+    answer: str, concerned: bool
+) -> None:
+    """The old text was retrieved: a figure that it has may be said of anything."""
+    said = Said(answer, {"fees": FEES})
+    case = {"question": "Until when is the desk open?", "passages": ("desk",)}
+    update = updated({**BEFORE, "fees": NEW_FEES}, {"hours": (said, said)}, hours=case)
+    assert [question.certain for question in update.of("stale")] == [True] * concerned
+
+
 BALANCE = "To close it, the account balance must be $25."
 TWICE = {"savings": f"# Savings accounts\n{BALANCE}", "checking": f"# Checking accounts\n{BALANCE}"}
 
