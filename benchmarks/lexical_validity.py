@@ -15,10 +15,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from benchmarks import DATA
 from simulator.extending import metrics
 from simulator.grading.lexical import INVENTED, agreement
-from simulator.lab.judging.agreement import auroc, spearman
+from simulator.lab.judging.agreement import auroc
+from simulator.results.significance import average_ranks
 from simulator.text.figures import differing
 from simulator.text.overlap import coverage
 from simulator.text.segments import tokens
@@ -197,8 +200,15 @@ def line(each: LabelSet, rows: Sequence[Row]) -> str:
     labels = [float(each.label(row)) for row in rows]
     good = [label >= each.good_from for label in labels]
     ours, plain = list(map(each.ours, rows)), list(map(each.plain, rows))
-    figures = (spearman(ours, labels), spearman(plain, labels), auroc(ours, good), auroc(plain, good))
+    figures = (rho(ours, labels), rho(plain, labels), auroc(ours, good), auroc(plain, good))
     return f"{each.name:26}{len(rows):>6}" + "".join(formatted(figures))
+
+
+def rho(scores: Sequence[float], labels: Sequence[float]) -> float | None:
+    """Spearman's rho (-1..1): Pearson's correlation of the average ranks; None where one side is constant."""
+    if min(len(set(scores)), len(set(labels))) < 2:
+        return None
+    return float(np.corrcoef(average_ranks(scores), average_ranks(labels))[0, 1])
 
 
 def formatted(figures: Iterable[float | None]) -> Iterable[str]:

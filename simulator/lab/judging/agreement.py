@@ -1,10 +1,9 @@
-"""How well two gradings agree: by rank (rho, AUROC), on one scale (kappa).
+"""How well two gradings agree: by rank (AUROC), on one scale (kappa).
 
 Ranks ask whether the better answer is graded higher, and are the same for a mild and a strict judge; kappa
-asks whether it is the same grade. A judge that gives everything one grade more has a rho of 1 and a low
-kappa.
+asks whether it is the same grade. A judge that gives everything one grade more has an AUROC of 1 and a
+low kappa.
 
-    spearman([1, 2, 3], [3, 2, 1])                        -1.0
     auroc([1, 3, 3, 4], [False, False, True, True])        0.875   one tie of four pairs
     quadratic_kappa([1, 2, 3, 4], [1, 2, 3, 5])            0.929
     quadratic_kappa([1, 5], [5, 1])                       -1.0
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simulator.results.intervals import Floats
-from simulator.results.significance import average_ranks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -34,13 +32,6 @@ def divided(part: Floats, whole: Floats) -> Floats:
 def number_or_none(value: float) -> float | None:
     """The value; None for NaN."""
     return None if np.isnan(value) else value
-
-
-def spearman(scores: ArrayLike, labels: ArrayLike) -> float | None:
-    """Spearman's rho (-1..1): Pearson's correlation of the average ranks. None when one side is constant."""
-    first, other = average_ranks(scores), average_ranks(labels)
-    is_constant = min(len(np.unique(first)), len(np.unique(other))) < 2
-    return None if is_constant else float(np.corrcoef(first, other)[0, 1])
 
 
 def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = None) -> float | None:
