@@ -301,6 +301,15 @@ def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> No
     assert counted(team)["not_asked"] == ("0", "")
 
 
+def test_what_was_not_asked_waits_also_where_nobody_wrote(team: Team) -> None:
+    """It still needs review."""
+    report(team, FIRST, *WEEK_1)
+    report(team, SECOND, WEEK_1[0])
+
+    outcomes = {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}
+    assert outcomes == dict.fromkeys((CANCEL, MOVING, PHONE), "not_asked")
+
+
 def test_another_wrong_answer_takes_over_the_words_of_one_that_waits(team: Team) -> None:
     """It was not asked in the run between."""
     first_week(team)

@@ -24,11 +24,11 @@ def with_verdicts(results: Results, *more: Any) -> Results:
 
 
 def test_the_figures_by_hand() -> None:
-    """Two conversations graded 5, 4, 2 by the judge; people give 5, 2, 2 and 3, 4, 5."""
+    """Two conversations graded 5, 4, 2 by the judge; people give 5, 2, 2 and 3, 4, 4."""
     result = review(
         graded(
             lambda conversation, turn: (
-                ((5, 2, 2), (3, 4, 5))[conversation][turn - 1] if conversation < 2 else None
+                ((5, 2, 2), (3, 4, 4))[conversation][turn - 1] if conversation < 2 else None
             )
         )
     )
@@ -36,9 +36,9 @@ def test_the_figures_by_hand() -> None:
     assert result
     assert (result.turns, result.grades) == (6, 6)
     assert result.same_side == pytest.approx(3 / 6)
-    assert result.difference == pytest.approx((22 - 21) / 6 / 5)
+    assert result.difference == pytest.approx((22 - 20) / 6 / 5)
     assert [(turn.turn, turn.human, turn.judge) for turn in result.missed] == [(2, 2, 4)]
-    assert [(turn.turn, turn.human, turn.judge) for turn in result.overcalled] == [(3, 5, 2)]
+    assert [(turn.turn, turn.human, turn.judge) for turn in result.overcalled] == [(3, 4, 2)]
 
 
 def test_sampling_rates_weigh_the_turns() -> None:
