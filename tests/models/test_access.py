@@ -251,7 +251,7 @@ def test_what_every_grade_failed_for_stands_first(
     )  # fmt: skip
 
     assert done.code != ExitCode.DONE
-    first = done.err if reply.status == 500 else "\n".join(done.out.splitlines()[:8])
+    first = done.err if reply.status == 500 else "\n".join(done.out.splitlines()[:9])
     assert said in " ".join(first.split())
 
 
