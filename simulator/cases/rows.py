@@ -85,8 +85,8 @@ def rows_by_field(
         if missing:
             headers |= dict.fromkeys(row.values)
             missing = [name for name in missing if name not in headers]
-            # All rows of a table have the same columns.
-            if missing and row.cells:
+            # All rows of a table have the same columns, and a first object has some of those that are named.
+            if missing and (row.cells or assigned.isdisjoint(headers)):
                 break
         yield row._replace(values=_renamed(row.values, by_field))
     if missing and headers:
