@@ -133,11 +133,12 @@ class CalibrationRun:
 
     def calibration(self, compared: LabelComparison) -> Calibration:
         """What is stored."""
+        figures = compared.figures
         return Calibration(
             judge=self.judge,
             label=self.label.name,
             dataset=self.file.dataset,
-            n=compared.figures.n,
+            n=figures.n,
             rubric=compared.rubric,
             model=self.grader()[1],
             language=self.language,
@@ -145,10 +146,14 @@ class CalibrationRun:
             date=judge_records.today(),
             file=str(self.file.path),
             sha256=self.file.sha256,
-            figures=compared.figures.as_json(),
+            auroc=figures.judge.auroc.value,
+            interval=figures.judge.auroc.ends,
+            commonest=figures.commonest,
+            share=figures.share,
+            poor_discrimination=figures.poor,
             # Six decimals: enough to tell an equal grade from a shifted one, and the file stays readable.
             rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
-            scale=compared.figures.scale,
+            scale=figures.scale,
         )
 
     def checked_labels(self, compared: LabelComparison) -> CheckedLabels | None:

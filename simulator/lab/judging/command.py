@@ -69,9 +69,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
     thank-you, an angry customer). Changes that move the judge although they should not are saved too.
     """
     settings = with_judging_for(load_settings({**flags, "judges": [judges] if judges else None}))
-    of_labels = {"FILE": file, "--label": label, "--good": good}
-    of_probes = {"--cases": cases}
-    foreign = of_labels if probes else of_probes
+    foreign = {"FILE": file, "--label": label, "--good": good} if probes else {"--cases": cases}
     if given := [name for name, value in foreign.items() if value is not None]:
         msg = _("{option} can only be used with --probes.", option=given[0])
         if probes:
@@ -110,7 +108,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
     counts = compared.counts
     figures = {
         **{key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")},
-        **{key: value for key, value in calibration.figures.items() if key != "n"},
+        **compared.figures.as_json(),
         "language": calibration.language,
         **{key: getattr(counts, key) for key in ("rows", "skipped", "failed", "unlabelled")},
         "file": calibration.file,
@@ -124,17 +122,12 @@ def calibrate(  # noqa: PLR0917 - one for each option
 
 
 def probe(judges: str, settings: Settings, folder: Path, *, cases: str | None, limit: int | None) -> int:
-    """Tries judges (names with commas) together, for they see the same pairs; returns the exit code."""
+    """Tries judges (names with commas) on the same pairs, shows and saves what moved them; the exit code."""
     names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
     if not names:
         raise InputError(_("--judge: name a judge."))
     with stdout_to_stderr():
         run = ProbeRun(ProbeRequest(names, cases, limit), settings, folder)
-    return _probe(run)
-
-
-def _probe(run: ProbeRun) -> int:
-    """Grades the pairs of probes, shows and saves what moved the judge; returns the exit code."""
     settings, models = run.settings, run.context.models()
     about = _(
         "{pairs}, {answers} to grade, judges: {judges}.",

@@ -45,6 +45,11 @@ class FigureInterval(Value):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends of the interval; None, rather than two nulls, where there was only one group to draw."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 class Scorer(Value):
     """How often (0..1) a scorer sees a good answer above a bad one, on the `n` rows that it has."""
@@ -109,8 +114,8 @@ class Figures(Value):
             "kappa": self.kappa.value,
             "threshold": self.passing,
             "humans": humans
-            and {"n": humans.n, "auroc": humans.auroc.value, "auroc_interval": _pair(humans.auroc)},
-            "intervals": {"auroc": _pair(judge.auroc), "kappa": _pair(self.kappa)},
+            and {"n": humans.n, "auroc": humans.auroc.value, "auroc_interval": humans.auroc.ends},
+            "intervals": {"auroc": judge.auroc.ends, "kappa": self.kappa.ends},
             "leniency": self.leniency.model_dump(),
             "means": {"judge": self.judge_mean, "people": self.people_mean},
             "good": self.good,
@@ -120,11 +125,6 @@ class Figures(Value):
             "poor_discrimination": self.poor,
         }
         return rounded(shown)  # type: ignore[no-any-return]
-
-
-def _pair(bounds: FigureInterval) -> list[float] | None:
-    """Both ends of the interval; None, rather than two nulls, where there was only one group to draw."""
-    return None if bounds.low is None or bounds.high is None else [bounds.low, bounds.high]
 
 
 class LabelledGrade(NamedTuple):

@@ -10,10 +10,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, JsonValue, ValidationError
-
-from simulator.core.errors import InputError, value_problem
-from simulator.core.messages import _
 from simulator.core.types import Language, Value
 from simulator.results.judge_records import (
     FOLDER,
@@ -53,9 +49,12 @@ class Drift(Value):
 class Calibration(JudgeRecord):
     """How far a judge with this rubric agreed with people on one label of one data set.
 
-    `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared:
-    those are the frozen rows of `--check`. `file` and `sha256` are of the labels, `good` says which of them
-    are good, `language` is that of most rows, `scale` the judge's. `n` rows were compared.
+    `auroc` is how often (0..1) an answer that people call good is graded above one that they do not, with its
+    95 % interval; None where people call all answers good, or none. `commonest` is the grade that `share`
+    (0..1) of the answers got, `poor_discrimination` says that this is too much to tell them apart. `rows` has
+    (row id, grade) of every row that was compared: those are the frozen rows of `--check`. `file` and
+    `sha256` are of the labels, `good` says which are good, `language` is that of most rows, `scale` the
+    judge's. `n` rows were compared.
     """
 
     label: str
@@ -65,7 +64,11 @@ class Calibration(JudgeRecord):
     good: str
     file: str
     sha256: str
-    figures: dict[str, JsonValue]
+    auroc: float | None
+    interval: tuple[float, float] | None
+    commonest: float
+    share: float
+    poor_discrimination: bool
     rows: tuple[tuple[str, float], ...] = ()
     scale: tuple[float, float] = (1, 5)
 
@@ -73,47 +76,6 @@ class Calibration(JudgeRecord):
     def identity(self) -> tuple[str, ...]:
         """What tells it from the others of a folder, and is its file name."""
         return (self.judge, self.label, self.dataset, self.rubric, self.model)
-
-    @property
-    def kept(self) -> "KeptFigures":
-        """The figures that reports show. Raises InputError where somebody edited them into another form."""
-        try:
-            return KeptFigures.model_validate(self.figures)
-        except ValidationError as error:
-            first = error.errors()[0]
-            msg = _(
-                "{file}: {key}: {problem}. Calibrate the judge again, or delete the file.",
-                file=place_of(self),
-                key=".".join(map(str, ("figures", *first["loc"]))),
-                problem=value_problem(first),
-            )
-            raise InputError(msg) from None
-
-
-class Intervals(BaseModel):
-    """95 % intervals by figure."""
-
-    auroc: tuple[float, float] | None = None
-
-
-class Commonest(BaseModel):
-    """The grade that most answers got, and their share (0..1)."""
-
-    grade: float = 0
-    share: float = 0
-
-
-class KeptFigures(BaseModel):
-    """What reports show of `calibrate --json`.
-
-    `auroc` is how often (0..1) an answer that people call good is graded above one that they do not; None
-    where people call all answers good, or none.
-    """
-
-    auroc: float | None = None
-    intervals: Intervals | None = None
-    poor_discrimination: bool = False
-    commonest: Commonest | None = None
 
 
 class BiasRow(Value):

@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from simulator.core.document import Fact, FactList, Line, Section, Text
 from simulator.core.messages import Message, _, shown
 from simulator.core.settings import Settings
@@ -31,7 +29,6 @@ from simulator.lab.judging.figures import ENOUGH_ROWS
 from simulator.lab.judging.stored import (
     FLIPPED,
     BiasRow,
-    Commonest,
     Drift,
     bias_for,
     calibration_for,
@@ -100,10 +97,7 @@ def judge_trusts(
 def drifts_of(results: Results) -> list[Drift]:
     """The drift of each judge that `--check` found before the run."""
     noted = results.notes.get("drift")
-    try:
-        return [Drift.model_validate(drift) for drift in noted] if isinstance(noted, list) else []
-    except ValidationError:  # another version stored them differently
-        return []
+    return [Drift.model_validate(drift) for drift in noted] if isinstance(noted, list) else []
 
 
 def drift_remarks(results: Results) -> Iterator[Line]:
@@ -179,12 +173,11 @@ def _trust(
     bias = bias_for(judge, rubrics, folder)
     rows = [r for r in bias.broken if r.language == language] if bias else []
     warnings = [_("CHECK: {what}", what=tuple(map(bias_text, rows)))] if rows else []
-    if calibration and calibration.kept.poor_discrimination:
-        commonest = calibration.kept.commonest or Commonest()
+    if calibration and calibration.poor_discrimination:
         text = _(
             "Poor discrimination: when calibrated, {percent} % of its grades were {grade}",
-            percent=f"{100 * commonest.share:.0f}",
-            grade=f"{commonest.grade:g}",
+            percent=f"{100 * calibration.share:.0f}",
+            grade=f"{calibration.commonest:g}",
         )
         warnings.append(text)
     warnings += [
@@ -194,8 +187,7 @@ def _trust(
     ]
     if calibration is None:
         return JudgeTrust(calibration=None, level="not_calibrated", warnings=tuple(warnings))
-    value, bounds = calibration.kept.auroc, calibration.kept.intervals
-    low, high = (bounds and bounds.auroc) or (None, None)
+    value, (low, high) = calibration.auroc, calibration.interval or (None, None)
     level: TrustLevel = "doubtful"
     if calibration.n < ENOUGH_ROWS:
         level = "few"

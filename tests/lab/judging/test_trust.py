@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import JsonValue
 
 from simulator.cli.app import main
 from simulator.core.document import Report
@@ -25,11 +24,11 @@ from tests.texts import said, terminal
 
 def a_calibration(judge: str = "groundedness", **changes: Any) -> Calibration:
     """What is kept of a judge whose scores have the rubric `groundedness-1`."""
-    figures: dict[str, JsonValue] = {"auroc": 0.89, "intervals": {"auroc": [0.84, 0.93]}}
     known: dict[str, Any] = {
         "judge": judge, "label": "faithfulness", "dataset": "mtrag_human", "n": 222, "rubric": f"{judge}-1",
         "model": "example-large", "language": "ja", "good": "faithfulness >= 2.5", "date": date(2026, 11, 1),
-        "file": "labels.jsonl", "sha256": "0" * 64, "figures": figures,
+        "file": "labels.jsonl", "sha256": "0" * 64,
+        "auroc": 0.89, "interval": (0.84, 0.93), "commonest": 4, "share": 0.5, "poor_discrimination": False,
     }  # fmt: skip
     return Calibration(**(known | changes))
 
@@ -65,11 +64,11 @@ def known_of(results: Results, language: Language = "ja") -> dict[str, JudgeTrus
 def everything(language: Language) -> Results:
     """A run with a calibrated judge, a biased one, one without discrimination, and one that has drifted."""
     save_record(a_calibration(language=language))
-    poor: dict[str, JsonValue] = {
-        "auroc": 0.66, "intervals": {"auroc": [0.58, 0.73]}, "poor_discrimination": True,
-        "commonest": {"grade": 5, "share": 0.924},
-    }  # fmt: skip
-    save_record(a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor))
+    poor = a_calibration(
+        "fluency", language="en", n=1222, label="naturalness", auroc=0.66, interval=(0.58, 0.73),
+        poor_discrimination=True, commonest=5, share=0.924,
+    )  # fmt: skip
+    save_record(poor)
     flipped = a_row("flipped_fact", "turn.correctness", bound=2, fell=0.8, turned=0.68, language=language)
     save_bias(
         a_bias(a_row("padding", language=language), a_row("angry", held=True, language=language), flipped)
@@ -102,21 +101,23 @@ def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "n", "level"),
+    ("auroc", "interval", "n", "level"),
     [
-        ({"auroc": 0.80, "intervals": {"auroc": [0.7, 0.9]}}, 50, "well"),
-        ({"auroc": 0.79, "intervals": {"auroc": [0.7, 0.9]}}, 50, "fair"),
-        ({"auroc": 0.65, "intervals": {"auroc": [0.55, 0.7]}}, 50, "weak"),
-        ({"auroc": 0.59, "intervals": {"auroc": [0.51, 0.7]}}, 50, "doubtful"),
-        ({"auroc": 0.85, "intervals": {"auroc": [0.45, 0.99]}}, 50, "doubtful"),
-        ({"auroc": 0.85, "intervals": {"auroc": None}}, 50, "doubtful"),
-        ({"auroc": 0.99, "intervals": {"auroc": [0.9, 1]}}, 9, "few"),
-        ({"auroc": None}, 50, "doubtful"),
+        (0.80, (0.7, 0.9), 50, "well"),
+        (0.79, (0.7, 0.9), 50, "fair"),
+        (0.65, (0.55, 0.7), 50, "weak"),
+        (0.59, (0.51, 0.7), 50, "doubtful"),
+        (0.85, (0.45, 0.99), 50, "doubtful"),
+        (0.85, None, 50, "doubtful"),
+        (0.99, (0.9, 1), 9, "few"),
+        (None, None, 50, "doubtful"),
     ],
 )
-def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) -> None:
+def test_a_figure_has_a_word(
+    auroc: float | None, interval: tuple[float, float] | None, n: int, level: str
+) -> None:
     """By its size, unless chance is not ruled out or there are too few answers."""
-    save_record(a_calibration(figures=figures, n=n))
+    save_record(a_calibration(auroc=auroc, interval=interval, n=n))
     known = known_of(rehearsed("en"), "en")
 
     assert known["groundedness"].level == level
@@ -132,8 +133,6 @@ def test_a_steady_judge_is_said_to_be_steady() -> None:
         known = known_of(results)
         assert [note.tone == "alarm" for note in drift_remarks(results)] == alarms
         assert known["relevance"].warnings == ()
-    foreign = rehearsed("ja", models={}).model_copy(update={"notes": {"drift": [{"of": "tomorrow"}]}})
-    assert [*drift_remarks(foreign)] == []
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -159,27 +158,15 @@ def test_a_stand_in_has_no_standing_whoever_calibrated_it(
         assert (judge["calibration"], judge["warnings"]) == (None, [])
 
 
-@pytest.mark.parametrize(
-    ("figures", "problem"),
-    [
-        ({"auroc": 0.8, "intervals": {"auroc": [0.7]}}, "figures.intervals.auroc.1: missing"),
-        ({"auroc": "good"}, "figures.auroc: must be a number"),
-        ({"auroc": 0.8, "intervals": "none"}, "figures.intervals: must be a table of names and values"),
-        ({"poor_discrimination": True, "commonest": {"grade": "five"}}, "figures.commonest.grade: must be"),
-    ],
-)
-def test_a_record_that_somebody_edited_is_one_clear_line(
-    figures: dict[str, JsonValue], problem: str, command: Command, server: OpenAIServer
-) -> None:
-    """It names the file and the figure, and says what to do; the run is as safe as before."""
+def test_a_record_that_somebody_edited_counts_as_none(command: Command, server: OpenAIServer) -> None:
+    """Reports are made without it; what cannot be read says nothing of a judge."""
     models = ("--user-model", "lexical", "--demo-model", "lexical", "--judges", "turn,relevance")
     results = command("--limit", "1", "--language", "en", "--persona", "calm", *models).run
     rubric = next(score.rubric for score in results.scores if score.judge == "relevance")
-    path = save_record(a_calibration("relevance", rubric=rubric, figures=figures))
+    path = save_record(a_calibration("relevance", rubric=rubric))
+    calibrated = command("report", "latest", "--json").json["judges"]["relevance"]["calibration"]
+    path.write_text(path.read_text(encoding="utf-8").replace("0.89", '"good"'), encoding="utf-8")
+    edited = command("report", "latest", "--json").json["judges"]["relevance"]["calibration"]
 
-    done = command("report", "latest")
-    assert done.code == 2
-    assert done.error.startswith(f"error: {path}: {problem}")
-    assert done.error.endswith(". Calibrate the judge again, or delete the file.")
-    path.unlink()
-    assert command("report", "latest").code == 0
+    assert "AUROC .89" in calibrated
+    assert edited is None
