@@ -5,6 +5,7 @@ grades: 1 of 13 ..."), and small print, which says what shaped the figures. A su
 alarms at most, and no small print.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from simulator.core.document import Line, Text, excerpt
@@ -23,6 +24,8 @@ from simulator.storage.run_file import replay_of
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
 _LONGEST_REASON = 600
+# The grade of `groundedness` where only details have no support.
+_DETAILS_ONLY = 4
 
 
 def notes(context: ReportContext) -> tuple[Line, ...]:
@@ -35,6 +38,7 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     if context.ungraded:
         return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(summary)))
     alarms: list[Text] = [
+        *_shared_reason(summary),
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
         *_ungraded(summary),
@@ -57,6 +61,20 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
         *_unasked_causes(context),
         *(Line(text, "soft") for text in remarks),
     )
+
+
+def _shared_reason(summary: Summary) -> Iterator[Message]:
+    """What most of the grades failed for, where it is one thing: what to do first."""
+    reasons = Counter[str]()
+    for judge in summary.scores.judges.values():
+        reasons[judge.failure_reason] += judge.failed
+    failed, graded = reasons.total(), sum(judge.n for judge in summary.scores.judges.values())
+    if failed <= graded:
+        return
+    reason, count = reasons.most_common(1)[0]
+    if reason and 2 * count > failed:
+        why = safe_text(excerpt(reason, _LONGEST_REASON))
+        yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
 
 
 def _all_alike(summary: Summary) -> Iterator[Message]:
@@ -195,7 +213,7 @@ def _skipped(summary: Summary) -> Iterator[Message]:
 
 
 def _record(context: ReportContext) -> Iterator[Message]:
-    """What its record says of a run: rewritten messages, by what it was judged, replayed and masked."""
+    """What its record says of a run: rewritten messages, how it was judged, what is replayed and masked."""
     results, summary = context.results, context.summary
     if n := summary.customers.guarded:
         yield _(
@@ -205,6 +223,16 @@ def _record(context: ReportContext) -> Iterator[Message]:
             turns=summary.turns,
             kinds=counts_text(summary.customers.rules, "rule"),
         )
+    if not summary.offline and (summary.red.rules.groundedness or 0) < _DETAILS_ONLY:
+        grounded = (turn.scores.get("groundedness") for turn in summary.record.turns)
+        if n := sum(grade.raw == _DETAILS_ONLY for grade in grounded if grade):
+            text = _(
+                "Answers with details that no passage supports, though not marked for it (groundedness 4):"
+                " {n}."
+            )
+            yield text.format(n=n)
+    if results.run.settings.get("judging") == "small" and not results.run.offline:
+        yield _("Graded with the short prompts for small models (--judging small).")
     if digits := results.run.prompts.get(DESK):
         yield _("Judges graded by the rules of desk.toml, too ({digits}).", digits=digits)
     if origin := replay_of(results.run):

@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.core.document import Line, points
-from simulator.core.types import Results
+from simulator.core.types import RedRules, Results
 from simulator.report.context import ReportContext
 from simulator.report.notes import notes
 from simulator.results.figures import Summary
@@ -54,8 +54,47 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
         "Similarity (6/13), Cosine (6/13): answers without a reference answer or passages were skipped.",
         "Messages of the simulated customer that were rewritten before the bot saw them:"
         " 1 of 13 (repetition 1, other language 1).",
+        "Answers with details that no passage supports, though not marked for it (groundedness 4): 3.",
     ]
-    assert [note.tone == "alarm" for note in found] == [True] * 3 + [False] * 2
+    assert [note.tone == "alarm" for note in found] == [True] * 3 + [False] * 3
+
+
+@pytest.mark.parametrize(("limit", "is_told"), [(None, True), (3, True), (4, False)])
+def test_details_without_support_are_counted_unless_they_make_an_answer_red(
+    limit: float | None, is_told: bool
+) -> None:
+    """A team that marks a groundedness of 4 red finds these answers among the red ones."""
+    summary = changed(summed(rehearsed("en")), rules=RedRules(groundedness=limit))
+
+    assert any("groundedness 4" in said(note.text) for note in noted(summary)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("graded", "failures", "told"),
+    [
+        (9, {"turn": 10}, "10 of 19 grades failed: no turn"),
+        (10, {"turn": 10}, ""),
+        (0, {"turn": 6, "fluency": 5}, "11 of 11 grades failed: no turn"),
+        (0, {"turn": 5, "fluency": 5}, ""),
+    ],
+)
+def test_what_most_grades_failed_for_is_said_first(graded: int, failures: dict[str, int], told: str) -> None:
+    """Where more failed than did not, and more than half of those for one reason."""
+    some = summed(rehearsed("en"))
+    judges = {
+        name: judge.model_copy(
+            update={
+                "n": graded if name == "turn" else 0,
+                "failed": failures.get(name, 0),
+                "failure_reason": f"no {name}" if name in failures else "",
+            }
+        )
+        for name, judge in some.scores.judges.items()
+    }
+    first, *_others = noted(changed(some, judges=judges))
+
+    assert ("grades failed: " in said(first.text)) is bool(told)
+    assert told in said(first.text)
 
 
 def test_a_run_that_has_not_begun_is_no_log_without_answers() -> None:
