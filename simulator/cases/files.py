@@ -228,8 +228,10 @@ def _refusal(path: Path, data: bytes, kind: str) -> Message | None:
         return None
     if is_page(path):
         return AN_HTML_PAGE
-    incomplete = _("an incomplete {program} file; save it again from {program}", program=kind)
-    return incomplete if data else _("the file is empty")
+    if data.startswith(b"PK"):
+        return _("an incomplete {program} file; save it again from {program}", program=kind)
+    other = _("not a file of {program}; open it in {program} and save it as one", program=kind)
+    return other if data else _("the file is empty")
 
 
 _LONGEST_HEAD = 4096

@@ -134,8 +134,9 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
     [
         ("a.doc", "x", "no readable files; articles can be Markdown"),
         ("a.pdf", "%PDF", "not a readable PDF file"),
-        ("a.docx", "x", "an incomplete Word file"),
-        ("a.xlsx", "x", "an incomplete Excel file"),
+        ("a.docx", "x", "not a file of Word"),
+        ("b.docx", "PK", "an incomplete Word file"),
+        ("a.xlsx", "x", "not a file of Excel"),
         ("a.md", " \n", "no text in it"),
         (
             "a.csv",

@@ -45,7 +45,7 @@ def test_grades_are_compared(run: Any) -> None:
         (("none", "--from", "x.csv"), "no run 'none'"),
         (("latest", "--from", "x.csv"), "x.csv: no such file"),
         (("latest", "--from", "x.pdf"), "x.pdf: no such file"),
-        (("latest", "--from", "rows.csv"), "rows.csv: an incomplete Excel file"),
+        (("latest", "--from", "rows.csv"), "rows.csv: not a file of Excel"),
         (("latest", "--export", "labels.jsonl"), "no answer of"),
         (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
         (("latest", "--from", "sheet:!!"), "not a sheet's key or address"),
