@@ -235,8 +235,8 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
         return Number(getComputedStyle(box, '::after').opacity);
     }"""
     page.click("#figures")
-    page.wait_for_function(f"(left) => ({mark})(left) === 1", arg=0)
-    page.wait_for_function(f"(left) => ({mark})(left) < 0.1", arg=9999)
+    page.wait_for_function(f"(left) => ({mark})(left) === 1", arg=0, polling=50)
+    page.wait_for_function(f"(left) => ({mark})(left) < 0.1", arg=9999, polling=50)
 
     assert page.locator(".heat tbody th").first.bounding_box()["x"] >= 0
     beside = opened(tab, tmp_path, compared())
