@@ -361,7 +361,9 @@ class _WorkbookPainter:
         _view(sheet, worksheet)
         self._paper(sheet, worksheet, heights)
         if worksheet.name == "conversations" and 0 < len(worksheet.rows) <= _MOST_BLOCKS:
-            self._blocks(worksheet)
+            title = self._blocks(worksheet)
+            sheet.print_area(0, 1, 0, 1)
+            self._header(sheet, _("For paper: the worksheet “{name}”.", name=title))
 
     def _paper(self, sheet: Any, worksheet: Worksheet, heights: Sequence[float]) -> None:
         """Prints the columns that are read first, one page across: who fills in a row must see all of it.
@@ -385,10 +387,14 @@ class _WorkbookPainter:
         if rows < len(worksheet.rows):
             every = len(worksheet.rows)
             part = _("The first {n} of {all} rows; the others are in the file.", n=rows, all=every)
-            sheet.set_header(f"&L&A&R{shown(part, self.language).replace('&', '&&')}")
+            self._header(sheet, part)
 
-    def _blocks(self, worksheet: Worksheet) -> None:
-        """The conversations once more, for paper: below each other, a line for every turn."""
+    def _header(self, sheet: Any, text: Message) -> None:
+        """Prints a text at the top of each page, beside the title of the worksheet."""
+        sheet.set_header(f"&L&A&R{shown(text, self.language).replace('&', '&&')}")
+
+    def _blocks(self, worksheet: Worksheet) -> str:
+        """The conversations once more, for paper: below each other, a line a turn; returns their title."""
         title = shown(_("{worksheet}, for printing", worksheet=worksheet.title), self.language)[:31]
         sheet = self._file.add_worksheet(title)
         self._file.set_custom_property(PRINTED, title, "text")
@@ -410,6 +416,7 @@ class _WorkbookPainter:
         _landscape(sheet)
         sheet.fit_to_pages(1, 0)
         sheet.set_footer("&L&A&C&P / &N")
+        return title
 
     def close(self, properties: Mapping[str, str]) -> None:
         """Adds the properties, and writes the file."""

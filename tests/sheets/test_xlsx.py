@@ -185,7 +185,8 @@ def test_on_paper_it_can_be_read(tmp_path: Path) -> None:
     assert len(made[1].rows) > 90
     book: Any = openpyxl.load_workbook(excel.write(made, tmp_path / "a.xlsx"))
     pages = list[int]()
-    for sheet in (book[worksheet.title] for worksheet in made):
+    # The conversations have a worksheet for paper.
+    for sheet in (book[worksheet.title] for worksheet in made if worksheet.name != "conversations"):
         columns, rows = re.findall(r"\$([A-Z]+)\$(\d+)", sheet.print_area), sheet.row_dimensions
         first, last = (openpyxl.utils.column_index_from_string(letter) for letter, _row in columns)
         dimensions = sheet.column_dimensions.values()
@@ -215,7 +216,10 @@ def test_conversations_are_printed_as_blocks(tmp_path: Path) -> None:
     """Below each other on a worksheet of their own, which is read as nobody's."""
     made = worksheets(report_context("ja"))
     path = excel.write(made, tmp_path / "a.xlsx")
-    sheet = next(s for s in openpyxl.load_workbook(path).worksheets if s.title.endswith("（印刷用）"))
+    book: Any = openpyxl.load_workbook(path)
+    sheet = next(sheet for sheet in book.worksheets if sheet.title.endswith("（印刷用）"))
+    assert book["会話"].print_area == "'会話'!$B$1"
+    assert f"「{sheet.title}」" in book["会話"].oddHeader.right.text
     turns = next(m for m in made if m.name == "conversations").rows[0]
 
     # The heading is one cell across the block, wrapped: nothing of it is cut.
