@@ -13,7 +13,7 @@ from shutil import disk_usage, rmtree
 import pytest
 
 from simulator.cli.app import main
-from simulator.core import shelves
+from simulator.core import messages, shelves
 from simulator.core.secrets import is_secret
 from tests.commands import Command, Done
 from tests.servers.openai import OpenAIServer, serve
@@ -141,6 +141,7 @@ def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(messages, "_called", messages.CHECKOUT)  # a Python call says it for the process
     monkeypatch.chdir(tmp_path)
 
 

@@ -36,6 +36,7 @@ from simulator import (
     rehearse,
     review,
 )
+from simulator.core import messages
 from tests.servers.openai import OpenAIServer
 from tests.servers.replies import ChatRequest, text_of
 
@@ -228,6 +229,10 @@ def test_every_public_call_is_tried_here() -> None:
         ({"dry_run": True}, "unknown keyword: 'dry_run'"),
         ({"persona": "angy"}, "unknown customer: 'angy'"),
         ({"cases": [{"fee": "x"}]}, "row 1: no question column"),
+        (
+            {"cases": [{"question": "x", "referense": "y"}]},
+            "columns: referense. Did you mean reference",
+        ),
         ({"cases": []}, "the list of cases is empty"),
         ({"offline": False, "target": 80}, "without a key or an endpoint"),
         ({"bot": 3}, "bot is int, not a function"),
@@ -240,6 +245,15 @@ def test_a_mistake_is_one_sentence(flags: dict[str, Any], said: str) -> None:
     """The line that the command would print."""
     with pytest.raises(InputError, match=said):
         rehearse(**({"bot": answer} | OPTIONS | flags))
+
+
+def test_a_message_names_the_program_as_python_finds_it(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    """No command has said how it was started: in a checkout by the path of its file."""
+    monkeypatch.setattr(messages, "_pages", None)
+    with pytest.raises(InputError) as met:
+        rehearse(answer, **(OPTIONS | {"persona": "angy"}))
+
+    assert f"All names: python {root}/run.py list." in str(met.value)
 
 
 def test_settings_of_the_lab_have_a_keyword_of_their_own() -> None:

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, 
 from simulator import plugins
 from simulator.api.progress import silent
 from simulator.core.errors import UnknownName
-from simulator.core.messages import Message, _, shown
+from simulator.core.messages import Message, _, called_from_python, shown
 from simulator.core.run_options import RehearsalOptions, RowOptions, RunOptions
 from simulator.core.settings import SETTINGS_LISTED, Settings, load_settings
 from simulator.core.settings import Protocol as RunProtocol
 from simulator.core.types import Case, Conversations, Results
+from simulator.shelves import FOLDER
 
 if TYPE_CHECKING:  # each is imported by the call that needs it: `import simulator` loads no engine
     from pandas import DataFrame
@@ -270,6 +271,7 @@ def open_run(run: RunName = "latest", runs: str = "runs") -> Results:
     """
     from simulator.storage import run_file
 
+    called_from_python(FOLDER)
     return run_file.read_run(run_file.find_run(_name(run), Path(runs)))
 
 
@@ -321,6 +323,7 @@ def _quietly(work: Callable[[], Returned]) -> Returned:
     for the whole process, so calls at the same time from several threads are quiet together.
     """
     plugins.offer()
+    called_from_python(FOLDER)
 
     def quiet() -> Returned:
         with silent():

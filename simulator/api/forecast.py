@@ -14,15 +14,15 @@ from simulator.runner.estimate import forecast
 def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown.
 
-    "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and below it the least, and what the budget is
-    in yen; that a budget may not be enough is no error, for the run stops in time.
+    The least, below it "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and what the budget is in
+    yen; that a budget may not be enough is no error, for the run stops in time.
     """
     estimate = forecast(context, plan, disputed_in(settings.runs))
     check_prices(settings, estimate.high)
     most = total_spending(list(estimate.high.values())).cost_usd
     context.cost_of_one = most / len(plan) if most and plan else None
-    say(_("At most {total}.", total=total(estimate.most.values())))
     say(_("At least {total}.", total=total(estimate.low.values())))
+    say(_("At most {total}.", total=total(estimate.most.values())))
     if (budget := settings.budget) is None:
         return
     short = None

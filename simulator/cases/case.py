@@ -155,7 +155,7 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
     columns = list(row.values)
     every = [name for name in COLUMNS["question"] if name != "text"]
     what = _(
-        "no question column. Found: {columns}. Rename one of them in the file to one of: {names}.",
+        "no question column. Found: {columns}. Rename one of them to one of: {names}.",
         columns=tuple(map(quote, columns[:20])),
         names=both(", ".join(filter(str.isascii, every)), ", ".join(every)),
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from simulator.cases.case import case_of
-from simulator.cases.headings import choice_columns, field_of, has_question, is_extra
+from simulator.cases.headings import COLUMNS, choice_columns, field_of, has_question, is_extra
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.cases.row import (
     LeftOut,
@@ -35,7 +35,7 @@ from simulator.cases.row import (
 from simulator.cases.rows import rows_by_field, rows_of
 from simulator.cases.structured import object_rows
 from simulator.cases.workbooks import worksheet_rows
-from simulator.core.errors import CaseFileError
+from simulator.core.errors import CaseFileError, did_you_mean
 from simulator.core.messages import Message, _, ngettext, quote, restored, sentences, stored
 from simulator.core.types import Case, Language
 
@@ -45,6 +45,8 @@ Labels: TypeAlias = Mapping[str, tuple[str, ...]]
 CaseObjects: TypeAlias = Sequence[Case] | Sequence[Mapping[str, Any]]
 # What the settings, reports and errors of a run call these.
 GIVEN = "cases"
+# The fields that grades hang on, and how like a name of theirs a misspelt one is (1 is equal).
+_GRADED_BY, _MISSPELT = ("references", "expect"), 0.88
 # How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
 # not fill the run file.
 _MAX_LISTED_ROWS = 1000
@@ -159,12 +161,14 @@ class ColumnUse(NamedTuple):
     """The columns of a file that a run ignores, and those with recorded answers of a bot.
 
     `has_references` says whether a column holds right answers: a file with answers and without references,
-    whose bot is not named, is asked about rather than graded against itself.
+    whose bot is not named, is asked about rather than graded against itself. `meant` offers the name of a
+    column that grades hang on, and that none has, for an unused one that is written much like it.
     """
 
     unused: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     has_references: bool = False
+    meant: Message | None = None
 
     @classmethod
     def of(cls, headers: Iterable[str]) -> Self:
@@ -172,10 +176,13 @@ class ColumnUse(NamedTuple):
         fields = {header: field_of(header) for header in headers}
         choices = choice_columns(tuple(fields))
         is_key = bool(choices) or "choices" in fields.values()  # an answer beside choices is the right one
+        unused = tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in choices)
+        lacking = [name for field in _GRADED_BY if field not in fields.values() for name in COLUMNS[field]]
         return cls(
-            tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in choices),
+            unused,
             tuple(h for h, field in fields.items() if field == "answer" and not is_key),
             "references" in fields.values(),
+            next(filter(None, (did_you_mean(header, lacking, _MISSPELT) for header in unused)), None),
         )
 
 

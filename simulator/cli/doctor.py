@@ -99,7 +99,8 @@ async def _try_judge(settings: Settings) -> int:
 async def _examine(settings: Settings) -> int:
     """Shows check by check what works, with --verbose the settings, too; 0 where all work, else 2."""
     settings = with_bot(settings)
-    plan, personas, *_rest = read_plan(settings)
+    planned = read_plan(settings)
+    plan, personas = planned.plan, planned.personas
     # A cached answer would say that a model works which cannot be reached.
     no_cache = settings.model_copy(update={"cache": "off"})
     with stdout_to_stderr():
@@ -113,7 +114,9 @@ async def _examine(settings: Settings) -> int:
         if not settings.json_output:
             _print(mark, name, text)
 
-    add("ok", _("questions"), ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan)))
+    count = ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan))
+    ignored = planned.ignored_columns
+    add("ok", _("questions"), sentences(_("{reason:sentence}", reason=count), ignored) if ignored else count)
     _check_plugins(add)
     try:
         for name, check in _checks(context, plan).items():
@@ -337,10 +340,11 @@ async def _grade(context: RunContext, conversation: Conversation, model: Model) 
 
 
 async def _speak(context: RunContext, conversation: Conversation) -> None:
-    """Has the customer react to one answer."""
+    """Has the customer react to one answer, in its form: words alone never say how somebody feels."""
     user: Any = context.persona_user(conversation)
     case, turns = conversation.case, (_turn(conversation, ()),)
-    await user.draft(case.language, user.messages(case, turns), context.settings.seed, NextLine)
+    again = user.prompts.again(case.language)
+    await user.model.ask(user.messages(case, turns), NextLine, again, seed=context.settings.seed)
 
 
 def _turn(conversation: Conversation, passages: Sequence[str]) -> Turn:

@@ -15,6 +15,7 @@ is why `report RUN` can do it again at any time. The exit code, the first that a
 import contextlib
 import shlex
 import sys
+from itertools import chain
 from pathlib import Path
 
 from simulator import plugins
@@ -24,6 +25,7 @@ from simulator.api.run import FinishedRun
 from simulator.cli.terminal import ExitCode, print_json, say, say_stopped
 from simulator.core.errors import RehearsalError, Unforeseen
 from simulator.core.messages import Message, _, sentences
+from simulator.core.secrets import without_secrets
 from simulator.core.settings import Settings
 from simulator.core.writing import REPORT_AGAIN
 from simulator.report.painters.console import print_report
@@ -79,9 +81,11 @@ def _publish(path: Path, settings: Settings) -> int:
     if is_silent:
         errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
         first = next((error.message for error in errors if error), _("empty answers"))
-        bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
+        adapter = str(results.run.settings.get("adapter", "demo"))
+        given = (("--set", f"{name}={value}") for name, value in without_secrets(settings.set).items())
+        words = shlex.join([adapter, *chain.from_iterable(given)])
         say(_("The bot never answered: {reason}", reason=first))
-        say(_("Try it alone, with this run's --set if any: python run.py doctor --adapter {bot}", bot=bot))
+        say(_("Try it alone: python run.py doctor --adapter {words}", words=words))
     outputs.write_pages()
     printed = plugins.printed(results, settings)
     print_report(outputs.report, as_json=settings.json_output or printed is not None, view=settings.view)

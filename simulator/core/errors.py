@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from simulator.core.messages import Message, _, message_of, restored, sentences, stored
+from simulator.core.messages import Message, _, message_of, quote, restored, sentences, stored
 
 # What the program says of something, or others said: stored as template and values, or as it was said.
 Said = Annotated[
@@ -155,12 +155,19 @@ _VALUE_PROBLEMS: dict[str, Message] = {
 }
 
 
+def is_unknown_item(problem: Mapping[str, Any]) -> bool:
+    """Whether a word of a list is none of those it may have: it is named itself, and not by its number."""
+    return problem["type"] == "literal_error" and isinstance(problem["loc"][-1], int)
+
+
 def value_problem(problem: Mapping[str, Any]) -> Message | str:
     """What is wrong with a value, of pydantic's `errors()`; a sentence of pydantic where it has no other."""
     context = problem.get("ctx", {})
     if problem["type"] == "value_error":
         return message_of(context["error"])
     problem_text = _VALUE_PROBLEMS.get(problem["type"])
+    if is_unknown_item(problem):
+        return _("{name} is unknown; it must be {expected}", name=quote(str(problem["input"])), **context)
     return problem_text.format(**context) if problem_text else str(problem["msg"])
 
 

@@ -28,6 +28,7 @@ translated too early. So the type tells our sentences from what others said, whi
 import gettext
 import os
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -327,6 +328,14 @@ def name_pages_in(folder: Path) -> None:
     """From now on messages name pages (docs/personas.md) by where they lie below this folder."""
     global _pages  # noqa: PLW0603 - as above
     _pages = folder
+
+
+def called_from_python(folder: Path) -> None:
+    """From now on messages name the program of this folder, and its pages, unless a command has said them."""
+    if _pages is None:
+        program = folder / "run.py"
+        call_program(f"python {shlex.quote(program.as_posix())}" if program.is_file() else "rehearsal")
+        name_pages_in(folder)
 
 
 def _page_there(named: re.Match[str]) -> str:

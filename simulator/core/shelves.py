@@ -23,6 +23,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from string import Template
 from types import ModuleType
 from typing import Any, TypeVar, get_args
 
@@ -38,7 +39,7 @@ from simulator.core.errors import (
 )
 from simulator.core.loading import LIBRARIES, describe_error, is_path, shelf_module, source_files, user_object
 from simulator.core.messages import SHELF, Message, _, both, safe_text, sentences, verbatim
-from simulator.core.templates import LANGUAGES, read_toml
+from simulator.core.templates import LANGUAGES, check_variables, read_toml
 from simulator.core.types import SCRIPTED, Bot, Persona
 from simulator.shelves import FOLDER
 
@@ -116,7 +117,7 @@ def persona(name: str) -> Persona:
     path = _shelf_path(_("customer"), name, PERSONAS, persona_names())
     who = read_model(path, Persona, _("See docs/personas.md."))
     for language in LANGUAGES:
-        for situation in who.speaks(language).phrases:
+        for situation, lines in who.speaks(language).phrases.items():
             # Phrases under a misspelt situation would never be said, and nobody would notice.
             if situation not in SITUATIONS:
                 raise UnknownName(
@@ -124,6 +125,8 @@ def persona(name: str) -> Persona:
                     situation,
                     SITUATIONS,
                 )
+            used = {name for line in lines for name in Template(line).get_identifiers()}
+            check_variables(path, language, f"phrases.{situation}", used, {"question", "fact"})
     return who
 
 

@@ -80,18 +80,23 @@ def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str,
     for key, variables in allowed.items():
         used = {language: _variables(path, language, key, tables[language]) for language in LANGUAGES}
         for language in LANGUAGES:
-            if extra := used[language] - variables:
-                msg = _(
-                    "{path}: [{language}] {key} uses ${variable}, which nothing fills. It may use:"
-                    " {variables}; a plain dollar is $$.",
-                    path=path,
-                    language=language,
-                    key=key,
-                    variable=min(extra),
-                    variables=", ".join(sorted(variables)) or "no variables",
-                )
-                raise PromptError(msg)
+            check_variables(path, language, key, used[language], variables)
         check_same(path, key, used["ja"], used["en"])
+
+
+def check_variables(path: Path, language: str, key: str, used: Set[str], variables: Set[str]) -> None:
+    """Raises PromptError for a variable of a text that the program does not fill."""
+    if extra := used - variables:
+        msg = _(
+            "{path}: [{language}] {key} uses ${variable}, which nothing fills. It may use:"
+            " {variables}; a plain dollar is $$.",
+            path=path,
+            language=language,
+            key=key,
+            variable=min(extra),
+            variables=", ".join(sorted(variables)) or "no variables",
+        )
+        raise PromptError(msg)
 
 
 def check_same(path: Path | str, key: str, names: Set[str], other: Set[str]) -> None:

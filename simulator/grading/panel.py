@@ -35,6 +35,8 @@ from simulator.models.pricing import BudgetSpent
 
 # Characters of a malformed reply that are stored with the failed score.
 KEPT_REPLY = 2000
+# Marks in its detail a grade that is skipped because it takes a model.
+NO_MODEL = "no_model"
 # Parameters by which a function judge asks for evidence, and the need that each stands for: `def
 # judge(context, references)` is skipped where there are none.
 _NEEDS = {"references": "reference", "passages": "passages"}
@@ -168,7 +170,7 @@ class LexicalStandIn:
         if ruled is None and self.stand_in is None:
             language = context.case.language
             reason = self.frame.text(language, "no_stand_in", judge=shown(title("judge", name), language))
-            ruled = bare(name, context, "skipped", reason)
+            ruled = _for_want_of_a_model(bare(name, context, "skipped", reason))
         return [ruled or await counting(self.stand_in, context)]  # type: ignore[arg-type]
 
 
@@ -222,7 +224,9 @@ class FunctionJudge:
             return [ruled]
         try:
             verdict = await self._call(context, evidence | self.arguments)
-            return [self._score(await verdict if inspect.isawaitable(verdict) else verdict, context)]
+            score = self._score(await verdict if inspect.isawaitable(verdict) else verdict, context)
+            lacks_model = "fill" in self.arguments and self.arguments["fill"] is None
+            return [_for_want_of_a_model(score) if lacks_model and score.state == "skipped" else score]
         except _STOPPING:
             raise
         except ModelFailure as error:
@@ -312,6 +316,10 @@ def failed(judge: str, context: GradingContext, error: ModelFailure, rubric: str
     said = shown(error.failure.message, context.case.language)
     reason = " ".join(encodable(said).split())
     return bare(judge, context, "failed", reason).model_copy(update={"detail": detail, "rubric": rubric})
+
+
+def _for_want_of_a_model(score: Score) -> Score:
+    return score.model_copy(update={"detail": {**score.detail, NO_MODEL: True}})
 
 
 def bare(judge: str, context: GradingContext, state: State, reason: str) -> Score:

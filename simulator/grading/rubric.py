@@ -35,7 +35,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from simulator.core import replies, shelves
-from simulator.core.errors import PromptError, value_problem
+from simulator.core.errors import PromptError, is_unknown_item, value_problem
 from simulator.core.messages import _, system_error
 from simulator.core.templates import (
     LANGUAGES,
@@ -264,7 +264,8 @@ class ReplySchema:
             self._file = JudgeFile.model_validate(self._tables)
         except ValidationError as error:
             first = error.errors()[0]
-            place = "".join(f"{part}: " for part in first["loc"])
+            places = first["loc"][:-1] if is_unknown_item(first) else first["loc"]
+            place = "".join(f"{part}: " for part in places)
             msg = _("{path}: {place}{problem}.", path=path, place=place, problem=value_problem(first))
             raise PromptError(msg) from None
         self.is_short = short and bool(self._file.short)

@@ -6,13 +6,14 @@ alarms at most, and no small print.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from simulator.core.document import Line, Text, excerpt
 from simulator.core.messages import Message, _, safe_text, sentences
 from simulator.core.titles import title
-from simulator.core.types import EXPECTATIONS, RISK
+from simulator.core.types import RISK
 from simulator.grading.desk import DESK
+from simulator.grading.panel import NO_MODEL
 from simulator.privacy.patterns import mask
 from simulator.report.context import ReportContext, counts_text, expectations_text
 from simulator.report.gate import doubts
@@ -37,8 +38,10 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     summary = context.summary
     if context.ungraded:
         return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(summary)))
+    modelless = tuple(_modelless(context))
     alarms: list[Text] = [
         *_shared_reason(summary),
+        *([_("{judges}: not graded, because that takes a model.", judges=modelless)] if modelless else []),
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
         *_ungraded(summary),
@@ -52,9 +55,7 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     remarks: list[Text] = []
     if outcomes := summary.red.expectations:
         (alarms if outcomes["unmet"] else remarks).append(expectations_text(outcomes))
-    elif (judge := summary.scores.judges.get(EXPECTATIONS)) and judge.skipped and summary.trial:
-        alarms.append(_("What the questions expect was not judged: that takes a model."))
-    remarks += [*_skipped(summary), *_record(context)]
+    remarks += [*_skipped(summary, modelless), *_record(context)]
     return (
         *(Line(text, "alarm") for text in alarms),
         *sorted(context.remarks, key=lambda note: note.tone != "alarm"),
@@ -75,6 +76,15 @@ def _shared_reason(summary: Summary) -> Iterator[Message]:
     if reason and 2 * count > failed:
         why = safe_text(excerpt(reason, _LONGEST_REASON))
         yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
+
+
+def _modelless(context: ReportContext) -> Iterator[Text]:
+    """The judges that graded nothing because there was no model."""
+    for name, judge in context.summary.scores.judges.items():
+        if context.summary.offline and judge.skipped and not judge.n:
+            skipped = context.results.scores.of_judge(name, "skipped")
+            if any(NO_MODEL in score.detail for score in skipped):
+                yield title("judge", name)
 
 
 def _all_alike(summary: Summary) -> Iterator[Message]:
@@ -185,8 +195,8 @@ def _unasked_causes(context: ReportContext) -> Iterator[Line]:
         yield Line(text.format(n=n, why=why, run=context.results.run.id))
 
 
-def _skipped(summary: Summary) -> Iterator[Message]:
-    """What was left out for want of something to hold it against."""
+def _skipped(summary: Summary, modelless: Collection[Text]) -> Iterator[Message]:
+    """What was left out for want of something to hold it against; of these judges the reason was said."""
     if 0 < summary.unrecorded < summary.turns:
         unanswered = _(
             "Customer messages without an answer in the log, neither graded nor held against the "
@@ -198,18 +208,16 @@ def _skipped(summary: Summary) -> Iterator[Message]:
             "Answers from which what the bot thought aloud (<think>...</think>) was left out: {n} of {all}."
         )
         yield thought.format(n=n, all=summary.turns)
-    judges = [
+    judges = tuple(
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.scores.judges.items()
         # Skipped because undecided is an alarm of its own. Not all answers have every output; not every
         # answer tests a rule, and the table of rules says so.
         if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
-    ]
+        if title("judge", name) not in modelless
+    )
     if judges:
-        skipped = _("{judges}: answers without a reference answer or passages were skipped.")
-        if summary.offline:
-            skipped = _("{judges}: skipped where a reference, passages or a model is missing.")
-        yield skipped.format(judges=judges)
+        yield _("{judges}: answers without a reference answer or passages were skipped.", judges=judges)
 
 
 def _record(context: ReportContext) -> Iterator[Message]:

@@ -104,8 +104,9 @@ def _sections(context: ReportContext) -> Iterator[Section | None]:
         run = run_argument(context.page, results.run.id)
         yield from brief_sections(context.improvements, run, summary, context.language)
     # Sections without blocks: the page's template fills them, by their keys.
-    yield Section("mends", _("Fix first"), views=PAGE)
-    yield Section("reddest", _("Answers that need review, by fix"), views=PAGE)
+    if summary.scores.graded or summary.red.count:
+        yield Section("mends", _("Fix first"), views=PAGE)
+        yield Section("reddest", _("Answers that need review, by fix"), views=PAGE)
     yield Section("talks", _("All conversations"), views=PAGE)
     yield Section("shelf", _("Retrieved passages"), views=PAGE, folded=True)
     yield _technical(context)

@@ -39,7 +39,7 @@ from simulator.cases.cases import (
 from simulator.cases.profile import Need, case_label_problem, label_forms, label_set_problem, sort_labels
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _, language_of, listed
+from simulator.core.messages import Message, _, language_of, listed, sentences
 from simulator.core.roles import check_one_player, endpoints
 from simulator.core.settings import SMALL_JUDGES, Settings
 from simulator.core.types import EXPECTATIONS, PASSED, RISK, TOOLS, Case, Conversation, Persona
@@ -150,15 +150,18 @@ class PlannedRun(NamedTuple):
     sample_message: Message | str = ""
     unfit_message: Message | str = ""
 
+    @property
+    def ignored_columns(self) -> Message | None:
+        """Which columns have no effect, and what was meant."""
+        # With a prompt, any column may be one of its variables.
+        if not self.columns.unused or self.settings.prompt is not None:
+            return None
+        return _ignored(self.settings.cases, self.columns)
+
     def messages(self) -> Iterator[Message | str]:
         """Lines on columns without effect, the sample, judges chosen, who asks what, and skipped rows."""
-        # With a prompt, any column may be one of its variables.
-        if self.columns.unused and self.settings.prompt is None:
-            yield _(
-                "{cases}: ignored columns: {unused}.",
-                cases=self.settings.cases,
-                unused=", ".join(self.columns.unused),
-            )
+        if self.ignored_columns:
+            yield self.ignored_columns
         is_asked = self.settings.protocol == "dialogue" and self.settings.adapter != "recorded"
         if self.columns.answers and is_asked:
             # A column of answers beside the questions often holds the right ones, named like a bot's own.
@@ -189,6 +192,11 @@ class PlannedRun(NamedTuple):
                 yield _("  and {n} more; the report lists them.", n=count - _LISTED)
 
 
+def _ignored(cases: str | None, columns: ColumnUse) -> Message:
+    unused = ", ".join(columns.unused)
+    return sentences(_("{cases}: ignored columns: {unused}.", cases=cases, unused=unused), columns.meant)
+
+
 def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRun:
     """Plans a run: each case of `settings.cases` with each persona, or once if it is a row of a data set.
 
@@ -214,6 +222,9 @@ def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRu
     prompt = AppliedPrompt(settings) if settings.prompt else None
     labels = label_forms(settings.labels, tuple(prompt.prompt.labels.values())) if prompt else settings.labels
     data = _read(settings, labels, prompt, given, attacker)
+    # A Python call prints nothing, so what would be a line of a command is an error.
+    if given is not None and prompt is None and data.columns.meant:
+        raise InputError(_ignored(settings.cases, data.columns))
     chosen_for: Message | str = ""
     is_open = _chooses_judges(settings)
     if settings.protocol == "single_turn":

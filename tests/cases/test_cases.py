@@ -175,7 +175,7 @@ def test_unused_columns(tmp_path: Path) -> None:
     [
         (
             "\n問,正解\n料金は?,4180円\n",
-            "line 2: no question column. Found: '問', '正解'. Rename one of them in the file to one of:"
+            "line 2: no question column. Found: '問', '正解'. Rename one of them to one of:"
             ' question, user_input, query, input, prompt. Or write --columns "question=問".',
         ),
         (

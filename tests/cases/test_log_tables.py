@@ -208,7 +208,7 @@ def test_where_columns_cannot_be_named_they_are_to_be_renamed(command: Command) 
     log = written("log.csv", **CODES)
     table = written("table.csv", wording=TEXTS, answer=TEXTS)
     for name, advice in ((log, "In the file, write user for the customer"),
-                         (table, "Rename one of them in the file to one of: ")):  # fmt: skip
+                         (table, "Rename one of them to one of: ")):  # fmt: skip
         for line in (("calibrate", name, "--judge", "turn", "--label", "good"),
                      ("thresholds", "suggest", name, "--judges", "rougeL")):  # fmt: skip
             done = command(*line, "--offline")

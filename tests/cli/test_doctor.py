@@ -110,10 +110,24 @@ def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAI
     server.reply = lambda _: "I'd rather talk."
     found = examine(*OWN, "--judges", "turn")
 
-    assert (found.code, found.ok["judge model"], found.ok["bot"]) == (2, False, True)
-    assert (
-        "does not reply in JSON as asked (there is no JSON object in the reply)" in found.said["judge model"]
-    )
+    assert (found.code, found.ok["bot"]) == (2, True)
+    for role in ("user model", "judge model"):
+        assert not found.ok[role]
+        assert "does not reply in JSON as asked (there is no JSON object in the reply)" in found.said[role]
+
+
+def test_an_attacker_is_tried_as_any_customer(examine: Any, server: OpenAIServer) -> None:
+    """Its model is asked in the form of a line."""
+    assert examine(*OWN, "--limit", "1", "--persona", "attackers").ok["user model"]
+
+
+def test_a_column_that_is_ignored_is_told(examine: Any) -> None:
+    """Before a run without reference answers is paid for, with the name that was meant."""
+    Path("asked.csv").write_text("question,refrence\nHow much?,5 dollars.\n", encoding="utf-8")
+    found = examine(*OWN, "--cases", "asked.csv", "--persona", "calm")
+
+    ignored = "asked.csv: ignored columns: refrence. Did you mean reference, references?"
+    assert found.said["questions"] == f"1 conversation planned. {ignored}"
 
 
 def test_models_are_asked_as_a_run_asks_them(examine: Any, server: OpenAIServer) -> None:

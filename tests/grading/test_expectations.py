@@ -264,4 +264,4 @@ def test_without_a_model_what_is_expected_is_left_out_and_that_is_said(desk: Any
     judge = run.json["judges"]["expectations"]
 
     assert (run.json["expectations"], judge["n"], judge["skipped"]) == (None, 0, 6)
-    assert "What the questions expect was not judged" in command("report").out
+    assert "Expectations: not graded, because that takes a model." in command("report").out

@@ -302,7 +302,11 @@ NO_VERDICT = "must name one of its fields that can be a grade"
     ("old", "new", "problem"),
     [
         ('value = "grade"', 'value = "reason"', f"value = 'reason' {NO_VERDICT}"),
-        ('needs = ["reference"]', 'needs = ["references"]', "needs: 0: must be 'reference', "),
+        (
+            'needs = ["reference"]',
+            'needs = ["references"]',
+            "needs: 'references' is unknown; it must be ",
+        ),
         ('needs = ["reference"]', 'need = ["reference"]', "need: not a known key"),
         (
             'reason = "text"',
@@ -310,7 +314,11 @@ NO_VERDICT = "must name one of its fields that can be a grade"
             "[fields] reason = 'txt' is unknown; there are text, texts, grade",
         ),
         ('[fields]\nreason = "text"\ngrade = "grade"', "", "fields: missing"),
-        ("[fields]\n", 'material = ["refs"]\n[fields]\n', "material: 0: must be 'guidelines', "),
+        (
+            "[fields]\n",
+            'material = ["refs"]\n[fields]\n',
+            "material: 'refs' is unknown; it must be ",
+        ),
         ("[fields]\n", 'material = ["answer"]\n[fields]\n', "it needs reference, which is not in material"),
         (
             'needs = ["reference"]',

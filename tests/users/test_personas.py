@@ -40,6 +40,11 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
         ("questions = 0.35", "questions = 1.5", "questions: must be at most 1."),
         ("feeling = -1", 'discloses = "now"', "discloses: must be 'at_once', 'when_asked'"),
         ("feeling = -1", "pushback = 1", "pushback: must be at least 2."),
+        (
+            "$question",
+            "$frage",
+            "[ja] phrases.pressing uses $frage, which nothing fills. ",
+        ),
     ],
 )
 def test_a_setting_that_is_none_is_told(old: str, new: str, problem: str) -> None:
