@@ -116,8 +116,8 @@ TITLES: dict[str, dict[str, Message]] = {
         "open": pgettext("of what is expected", "did not come up"),
     },
     "lapse": _LAPSES,
-    # Why an answer is red, as docs/fixing.md explains it. People pick one in the sheet, the usual ones first:
-    # the list of a workbook has room for so many (sheets/excel.py).
+    # Why an answer is red, as docs/fixing.md explains it. People pick one in the sheet, the usual ones first,
+    # and last what is none of them.
     "cause": {
         "knowledge": _("Missing knowledge"),
         "outdated": _("Article wrong"),
@@ -135,10 +135,10 @@ TITLES: dict[str, dict[str, Message]] = {
         "tools": pgettext("a cause", "Tools"),
         "expectations": _("Expectation not met"),
         **{kind: _LAPSES[kind] for kind in ("contradictions", "forgotten", "promises", "loops")},
-        "unclear": _("Unclear"),
-        "other": pgettext("a cause", "Other"),
         **{kind: _LAPSES[kind] for kind in ("mixups", "closures", "overlooked")},
         "no_answer": pgettext("a cause", "No answer"),
+        "unclear": _("Unclear"),
+        "other": pgettext("a cause", "Other"),
     },
     "ended": {
         "satisfied": _("Satisfied"),

@@ -45,6 +45,8 @@
       if (reply?.ok) {
         sessionStorage.removeItem(draft(row));
         if (!isUndo) steps.push({ row, was });
+        state.grades[row.key] = now;
+        show();
         return say(label("saved"), "saved");
       }
       const answer = await reply?.json().catch(() => undefined);
@@ -99,26 +101,27 @@
     ui.comment = make("textarea", { rows: "2", maxlength: "20000", "aria-keyshortcuts": "m", change: comment,
       input: () => sessionStorage.setItem(draft(state.answers[at]), ui.comment.value) });
     ui.said = make("p", { class: "work-said", role: "status" });
-    ui.name = make("input", { type: "text", maxlength: "80", autocomplete: "name", change: async () => {
-      localStorage.setItem(NAME, ui.name.value.trim());
-      await load();
-      show();
-    } });
+    ui.name = make("input", { type: "text", maxlength: "80", autocomplete: "name", change: named });
     ui.name.value = name();
     ui.at = make("output", { class: "work-at" });
-    $("main").append(ui.texts, make("div", { class: "work", role: "group", "aria-label": label("grade") },
-      make("div", { class: "work-row" }, make("b", {}, label("scale")), ...ui.grades),
-      make("label", {}, make("span", {}, label("comment"), key("m")), ui.comment), ui.said));
+    // The passages come last: an answer is read and graded without scrolling past them.
+    ui.passages = make("div", { class: "work-blind" });
+    $("main").append(ui.texts, make("div", { class: "work" },
+      make("label", {}, make("span", {}, label("comment"), key("m")), ui.comment)), ui.passages);
     document.body.append(make("aside", { class: "work-bar work", "aria-label": label("title") },
+      make("div", { class: "work-row", role: "group", "aria-label": label("grade") },
+        make("b", {}, label("scale")), ...ui.grades),
       make("div", { class: "work-row" }, button("previous", "p", () => step(-1)), button("next", "n", () => step(1)),
-        ui.at, button("undo", "u", undo), make("label", {}, make("span", {}, label("name")), ui.name))));
+        ui.at, button("undo", "u", undo), ui.said, make("label", {}, make("span", {}, label("name")), ui.name))));
   }
 
   function show() {
     const row = state.answers[at];
     const { grade: given, comment: text } = mine(row);
-    ui.texts.replaceChildren(...["earlier", "question", "passages", "answer"].filter((part) => row[part])
-      .flatMap((part) => [make("h2", {}, label(part)), make("p", { class: "work-text", "data-part": part }, row[part])]));
+    const drawn = (...parts) => parts.filter((part) => row[part])
+      .flatMap((part) => [make("h2", {}, label(part)), make("p", { class: "work-text", "data-part": part }, row[part])]);
+    ui.texts.replaceChildren(...drawn("earlier", "question", "answer"));
+    ui.passages.replaceChildren(...drawn("passages"));
     for (const [n, each] of ui.grades.entries()) each.setAttribute("aria-pressed", String(n + 1 === given));
     if (ui.comment !== document.activeElement) ui.comment.value = sessionStorage.getItem(draft(row)) ?? text;
     const done = state.answers.filter((each) => mine(each).grade).length;
@@ -126,8 +129,17 @@
     ui.at.textContent = `${label("here", { n: at + 1, of })} · ${label("graded", { n: done, of })}`;
   }
 
-  async function load() {
-    state = await (await fetch(`blind?by=${encodeURIComponent(name())}`)).json();
+  const load = async () => (await fetch(`blind?by=${encodeURIComponent(name())}`)).json();
+
+  // Another name has grades of its own, and takes back none of somebody else's.
+  function named() {
+    localStorage.setItem(NAME, ui.name.value.trim());
+    say("");
+    steps.length = 0;
+    queue = queue.then(async () => {
+      state.grades = (await load()).grades;
+      show();
+    });
   }
 
   const KEYS = {
@@ -138,16 +150,18 @@
   function pressed(event) {
     if (event.isComposing || event.altKey) return;
     if (event.target.closest("input, textarea")) {
-      if (event.key !== "Escape" && !(event.key === "Enter" && (event.ctrlKey || event.metaKey))) return;
+      const isDone = event.key === "Enter" && (event.ctrlKey || event.metaKey);
+      const isNamed = event.key === "Enter" && event.target === ui.name;
+      if (event.key !== "Escape" && !isDone && !isNamed) return;
       event.target.blur();
-      if (event.key === "Enter") step(1);
+      if (isDone) step(1);
     } else if (event.ctrlKey || event.metaKey || !KEYS[event.key]) return;
     else KEYS[event.key]();
     event.preventDefault();
   }
 
   async function start() {
-    await load();
+    state = await load();
     if (state.answers.length) {
       build();
       const left = state.answers.findIndex((row) => !mine(row).grade);

@@ -25,14 +25,14 @@ from simulator.web.review import LABELS, RunReview, Typed, plain_text
 _SHOWN = ("earlier", "question", "passages", "answer")
 _LABELS: Mapping[str, Message | str] = {
     **{name: COLUMNS[name].title for name in (*_SHOWN, "comment")},
-    **{name: LABELS[name] for name in ("name", "next", "previous", "undo", "saving", "unsaved", "gone")},
+    **{name: LABELS[name] for name in ("name", "name_first", "next", "previous", "undo", "saving")},
+    **{name: LABELS[name] for name in ("unsaved", "gone")},
     "title": TABS["blind"],
     "scale": COLUMN_HELP["grade_1"],
     "here": _("{n} of {of}", n="{n}", of="{of}"),
     "graded": _("{n} of {of} graded", n="{n}", of="{of}"),
     "saved": _("Saved."),
     "no_sample": _("There are no answers to grade."),
-    "name_first": _("Type your name first."),
     "same_name": _("{name} has graded this answer somewhere else. Two people need two names.", name="{name}"),
     "nothing_to_undo": LABELS["nothing_to_undo"],
     "grade": pgettext("on the page", "Grade"),

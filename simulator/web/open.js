@@ -49,6 +49,12 @@
     return at.toLocaleString(state.language, { ...day, hour: "numeric", minute: "2-digit" });
   }
 
+  function today() {
+    const now = new Date();
+    const parts = [now.getFullYear(), now.getMonth() + 1, now.getDate()];
+    return parts.map((n) => String(n).padStart(2, "0")).join("-");
+  }
+
   const who = (word) => [word.by || label("sheet"), word.at && time(word.at)].filter(Boolean).join(" · ");
 
   // --- What is typed and not saved yet: it outlives a reload, and a server that has gone ---
@@ -71,10 +77,7 @@
   });
 
   async function askedName() {
-    if (!localStorage.getItem(store.name) && !askedName.done) {
-      askedName.done = true;
-      await dialogs.name.ask();
-    }
+    if (!localStorage.getItem(store.name)) await dialogs.name.ask();
     return localStorage.getItem(store.name) || "";
   }
 
@@ -85,6 +88,7 @@
 
   async function written(at, changes, isUndo) {
     const by = await askedName();
+    if (!by) return nameless(at, changes);
     const turn = Number(at.slice(0, at.indexOf(" ")));
     note(at, "saving");
     // What this tab wrote just before is what was seen last.
@@ -114,6 +118,14 @@
   function unsaved(at, changes, why) {
     for (const [field, { now }] of Object.entries(changes)) keep(at, field, now);
     note(at, "unsaved", why, () => write(at, changes));
+    refresh();
+    return false;
+  }
+
+  // Without a name nothing is saved: a choice goes, what was typed stays in its field.
+  function nameless(at, changes) {
+    for (const field of Object.keys(changes)) if (!TYPED.includes(field)) forget(at, field);
+    note(at, "unsaved", label("name_first"), () => write(at, changes));
     refresh();
     return false;
   }
@@ -456,10 +468,13 @@
     host.scrollIntoView({ block: host.offsetHeight > innerHeight * 0.7 ? "start" : "center" });
   }
 
+  // An answer that several turns have may stand on a card of another of them.
+  const position = () => state.answers.findIndex(({ at, element }) =>
+    current && (element === current || at === placeOf(current)));
+
   // Without a filter the next one of all; a judged answer does not come again under "open".
   function step(by) {
-    const at = current && placeOf(current);
-    const here = state.answers.findIndex((answer) => answer.at === at);
+    const here = position();
     const list = state.answers;
     for (let n = 1; n <= list.length; n += 1) {
       const to = (((here < 0 && by < 0 ? 0 : here) + by * n) % list.length + list.length) % list.length;
@@ -482,7 +497,7 @@
   function progress() {
     const list = state.answers;
     const judged = list.filter(({ at }) => words.get(at)?.judge_is).length;
-    const here = current ? list.findIndex(({ at }) => at === placeOf(current)) + 1 : 0;
+    const here = position() + 1;
     bar.at.textContent = label("judged", { n: judged, of: list.length }) + (here ? ` · ${label("here", { n: here })}` : "");
     bar.name.textContent = localStorage.getItem(store.name) || label("no_name");
     const decided = state.decision.verdict;
@@ -530,15 +545,17 @@
     const verdict = make("select", {}, ...options);
     const by = make("input", { type: "text", maxlength: "80", list: "work-people" });
     const reason = make("textarea", { rows: "3", maxlength: "20000" });
+    const on = make("input", { type: "date" });
+    // Only a decision that is taken back needs no name, reason and day.
+    const ask = () => { for (const field of [by, reason, on]) field.required = Boolean(verdict.value); };
+    verdict.addEventListener("change", ask);
     const news = make("p", { class: "work-said", role: "status" });
     let seen;
     const decided = dialog("decision", (form) => form.append(news,
       make("label", {}, label("decision"), verdict), make("label", {}, label("approver"), by),
-      make("label", {}, label("why"), reason)), async () => {
-      const today = new Date();
-      const day = [today.getFullYear(), today.getMonth() + 1, today.getDate()].map((n) => String(n).padStart(2, "0"));
+      make("label", {}, label("why"), reason), make("label", {}, label("decided"), on)), async () => {
       const now = verdict.value
-        ? { verdict: verdict.value, by: by.value.trim(), on: day.join("-"), reason: reason.value.trim() }
+        ? { verdict: verdict.value, by: by.value.trim(), on: on.value, reason: reason.value.trim() }
         : { verdict: "", by: "", on: "", reason: "" };
       const reply = await post("decision", { was: seen, now }).catch(() => undefined);
       if (reply?.ok) {
@@ -555,6 +572,8 @@
     function open(values, why = "") {
       seen = { ...state.decision };
       [verdict.value, by.value, reason.value] = [values.verdict, values.by || localStorage.getItem(store.name) || "", values.reason];
+      on.value = values.on || today();
+      ask();
       news.textContent = why;
       return decided.ask();
     }
@@ -682,6 +701,10 @@
       answer.at = place(answer);
       answer.element = cards.get(answer.key);
     }
+    // As the cards stand on the page, by fix; then what has no card, the worst first.
+    const standing = [...cards.values()].reverse();
+    const order = ({ element }) => (element ? standing.indexOf(element) : standing.length);
+    state.answers.sort((one, other) => order(one) - order(other));
     for (const card of $$(".reddest [data-key]")) panelOf(card);
     document.addEventListener("toggle", (event) => {
       if (event.target.matches?.(".talk") && event.target.open) offer(event.target);

@@ -29,7 +29,7 @@ from tests.web.opened import Opened, hold, opened, stored
 from tests.xss import PAYLOADS
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
-FIRST = ("angry/cancel-03-ja#0", 1)
+FIRST = ("calm/billing-02-ja#0", 2)
 Opening = Callable[..., Opened]
 
 
@@ -464,3 +464,87 @@ def test_a_question_is_asked_again_by_key(
     assert sides == ["手数料は330円です。", "手数料は440円です。"]
     assert boxes[0]["y"] == boxes[1]["y"]
     assert troubles(tab) == []
+
+
+def in_sight(tab: Any, selector: str) -> bool:
+    """Whether the whole of an element stands in the window."""
+    box = tab.locator(selector).first.bounding_box()
+    return bool(box) and box["y"] >= 0 and box["y"] + box["height"] <= tab.viewport_size["height"]
+
+
+def test_a_blind_grade_asks_for_a_name_in_sight(run: Opened, person: Any) -> None:
+    """The message stands beside the field, which has the focus; after Enter a key is a grade again."""
+    tab = person(run.pages.address(run.path.parent.name, "blind.html"), name="")
+    passages = "document.querySelector('[data-part=passages]').textContent = '料金の記事。\\n'.repeat(200)"
+    for _ in range(12):
+        if tab.locator("[data-part=passages]").count():
+            break
+        press(tab, "n")
+    tab.evaluate(passages)
+    sights = [in_sight(tab, part) for part in ("[data-part=answer]", ".work-judge")]
+    press(tab, "4")
+    tab.wait_for_selector(".work-said[data-kind=unsaved]")
+    sights.append(in_sight(tab, ".work-said"))
+    tab.keyboard.insert_text("田中")
+    press(tab, "Enter", "4")
+    tab.wait_for_selector(".work-said[data-kind=saved]")
+    blind = [word for word in read_run(run.path).verdicts if word.source == "blind"]
+
+    assert sights == [True, True, True]
+    assert [(word.reviewer, word.grade) for word in blind] == [("田中", 4)]
+    assert tab.locator("[aria-pressed=true]").all_inner_texts() == ["4"]
+
+
+def test_the_next_answer_is_the_next_card(run: Opened, person: Any) -> None:
+    """The key n goes through the cards as they stand, so that the first belongs to the first fix."""
+    tab = person(run.address)
+    cards = tab.evaluate(
+        "[...document.querySelectorAll('.reddest [data-key]')].map((card) => card.dataset.key)"
+    )
+    walked = []
+    for _ in dict.fromkeys(cards):
+        press(tab, "n")
+        walked.append(tab.get_attribute(".work-now", "data-key"))
+
+    assert walked == list(dict.fromkeys(cards))
+    assert tab.evaluate("document.querySelectorAll('.group').length") > 1
+
+
+def test_nothing_is_saved_without_a_name(run: Opened, person: Any) -> None:
+    """Who does not say it has saved nothing, is told so, and is asked again."""
+    tab = person(run.address, name="")
+    press(tab, "n", "1", "Escape")
+    tab.wait_for_selector(".work-now .work-said[data-kind=unsaved]")
+    before = run.rows
+    press(tab, "1")
+    tab.wait_for_selector("dialog[open]")
+    tab.keyboard.insert_text("田中")
+    press(tab, "Enter")
+    saved(tab)
+
+    assert before == []
+    assert [(row["judge_is"], row["reviewer"]) for row in run.rows] == [("right", "田中")]
+
+
+def test_a_decision_has_a_name_a_reason_and_a_day(run: Opened, person: Any) -> None:
+    """It is saved once all three are there; the bar that shows it has one line for each of its words."""
+    tab = person(run.address)
+    press(tab, "n", "d", "ArrowDown", "ArrowDown", "Tab", "Tab", "Tab", "Enter")
+    still_open = tab.locator("dialog[open]").count()
+    tab.fill("dialog[open] textarea", "料金が先")
+    tab.fill("dialog[open] input[type=date]", "2026-12-01")
+    tab.click("dialog[open] .work-first")
+    tab.locator(".work-bar", has_text="条件付き").wait_for()
+    decision = read_run(run.path).release_decision
+    lines = tab.evaluate(
+        "(() => { const range = document.createRange();"
+        " range.selectNodeContents(document.querySelector('.work-at'));"
+        " return new Set([...range.getClientRects()].map((line) => line.top)).size; })()"
+    )
+
+    assert still_open == 1
+    assert decision
+    assert (decision.verdict, decision.by, decision.on, decision.reason) == (
+        "conditional", "佐藤", "2026-12-01", "料金が先",
+    )  # fmt: skip
+    assert lines == 1
