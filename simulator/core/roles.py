@@ -89,6 +89,11 @@ class Endpoint(BaseModel):
     extra: dict[str, Any] = {}
 
     @property
+    def takes_common_key(self) -> bool:
+        """Whether OPENAI_API_KEY is sent to its address, where there is no other key."""
+        return self.url == (_address(os.environ.get("OPENAI_BASE_URL", "")) or OPENAI)
+
+    @property
     def sent_headers(self) -> dict[str, str | None]:
         """The headers that go out beside the usual ones; None for one that does not.
 

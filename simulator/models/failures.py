@@ -86,7 +86,8 @@ def words_of(endpoint: Endpoint, error: Refused) -> Message | str:
 def _check(endpoint: Endpoint) -> Message:
     check = _("Check REHEARSAL_{name}_KEY, _URL and _MODEL.", name=endpoint.role.upper())
     if endpoint.role == "judge":
-        return sentences(check, _("Without a key there, OPENAI_API_KEY counts."))
+        common = _("Without a key there, OPENAI_API_KEY counts.") if endpoint.takes_common_key else None
+        return sentences(check, common)
     return sentences(check, _("Without a key there, REHEARSAL_JUDGE_KEY counts, then OPENAI_API_KEY."))
 
 

@@ -200,6 +200,18 @@ def test_a_model_that_cannot_be_had_is_told_at_once(
     assert server.counts["chat"] == 2
 
 
+def test_the_key_of_another_address_is_not_named(
+    examine: Any, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OPENAI_API_KEY is never sent to an address of the judge's own."""
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    server.reply = lambda _: Reply(status=401)
+    found = examine(*OWN, "--judges", "turn")
+
+    assert found.said["judge model"].endswith("Check REHEARSAL_JUDGE_KEY, _URL and _MODEL.")
+
+
 def test_a_wrong_key_is_told_and_no_key_is_shown(
     capsys: pytest.CaptureFixture[str], server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
