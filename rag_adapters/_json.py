@@ -27,6 +27,7 @@ from simulator.extending import BotFailure, InputError, Message, _, read_text_fi
 # One step of a path: [*], [0], or a name up to the next dot or bracket.
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"-?\d+", re.ASCII)
+_REPLY = _("the reply")
 # A text that is nothing but one variable: $history, ${history}.
 _ALONE = re.compile(r"\$\{?([a-z]+)\}?")
 
@@ -146,6 +147,15 @@ class JsonPath:
         except _Missing as missing:
             raise BotFailure("malformed", missing.sentence()) from None
 
+    def missing(self, value: Any, place: Message | str = _REPLY) -> Message | None:
+        """What `place` has instead; None where something is there, or nothing (null, []) on the way."""
+        try:
+            _follow(value, self.steps, place)
+        except _Missing as missing:
+            is_root = missing.place is place
+            return missing.sentence() if is_root or missing.value else None
+        return None
+
     def within(self, value: Any, default: Any = None) -> Any:
         """What stands at this path, else `default`."""
         try:
@@ -187,9 +197,6 @@ def check_end(finish_reason: Any) -> None:
 def as_json(value: Any) -> str:
     """A value as JSON, Japanese unescaped."""
     return json.dumps(value, ensure_ascii=False)
-
-
-_REPLY = _("the reply")
 
 
 class _Missing(Exception):

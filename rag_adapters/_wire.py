@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from string import Template
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from simulator.extending import (
     ACCEPTED,
@@ -41,8 +41,13 @@ if TYPE_CHECKING:
 
 # Characters of a body in a message; of what comes in, twenty times as much is looked at for them.
 _SHOWN_OF_A_BODY = 200
-# The content type of a web page.
+# The content type of a web page; those of streams, by the setting that reads them.
 _PAGE = "text/html"
+_STREAMS: Mapping[str, str] = {
+    "text/event-stream": "sse",
+    "application/x-ndjson": "lines",
+    "application/jsonl": "lines",
+}
 
 
 class Environment:
@@ -154,7 +159,10 @@ class Wire:
         async with self.response(arguments, session) as response:
             text = await text_of(response)
             # A page (of a login, mostly) is no answer, whatever is taken for one.
-            is_plain = response.content_type.startswith("text/") and response.content_type != _PAGE
+            is_plain = response.content_type.startswith("text/") and response.content_type not in {
+                _PAGE,
+                *_STREAMS,
+            }
             return _json_or_text(text) if or_text and is_plain else self.parsed(response, text, session)
 
     @asynccontextmanager
@@ -169,8 +177,8 @@ class Wire:
             ) as response:
                 self.cookies.keep(session, response)
                 if 300 <= response.status < 400:
-                    masked = self.masked(response.headers.get("Location", ""), session)
-                    raise moved(response.status, masked)
+                    where = redirected(str(response.url), response.headers.get("Location", ""))
+                    raise moved(response.status, self.masked(where, session))
                 if response.status >= 400:
                     masked = self.masked(await text_of(response), session)
                     raise refusal(response.status, masked, response.headers)
@@ -198,6 +206,9 @@ class Wire:
             if response.content_type == _PAGE and not self._has_answered:
                 raise login_page(self.host, self.masked(text_of_page(text), session)) from None
             said = shortened(self.masked(text, session))
+            if stream := _STREAMS.get(response.content_type):
+                msg = _("the reply is a stream: --set stream={name} reads it", name=stream)
+                raise BotFailure("malformed", msg) from None
             shown = f"{response.content_type}: {said}" if said else _("an empty body")
             raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
 
@@ -285,11 +296,26 @@ def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
     return unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
 
 
+def redirected(asked: str, location: str) -> str:
+    """Where a redirect leads, without name, password and query; `asked` is the address that sent it."""
+    try:
+        where = urljoin(asked, location)
+        return urlsplit(where)._replace(netloc=host_of(where), query="", fragment="").geturl()
+    except ValueError:  # brackets that are none
+        return location.partition("?")[0]
+
+
 def moved(status: int, where: str) -> BotFailure:
-    """The failure for a redirect, which is not followed: the headers may hold keys for the first address."""
-    place = shortened(where.partition("?")[0])
-    msg = _("HTTP {status:d}: the bot has moved; set url to {where}", status=status, where=place)
-    return BotFailure("error", msg)
+    """The failure for a redirect, which is not followed: the headers may hold keys for the first address.
+
+    302 and 303 are how a page asks for a login; other ones name a new address.
+    """
+    msg = _("HTTP {status:d}: the bot has moved; set url to {where}")
+    if status in (302, 303):
+        msg = _(
+            "HTTP {status:d}: sent to {where}, mostly a login: give the bot a key or token, or set url to it"
+        )
+    return BotFailure("error", msg.format(status=status, where=shortened(where)))
 
 
 def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> BotFailure:
@@ -302,6 +328,23 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
     if status == 429 or status >= 500:
         return Transient("error", msg, wait_asked_for(headers, text))
     return BotFailure("denied" if status in (401, 403) else "error", msg)
+
+
+def told_failure(value: Any) -> BotFailure:
+    """What a reply, or a piece of one, that is an error says.
+
+    {"error": {"message": "no model"}}, {"message": "..."} or a text; with an HTTP status in it, as that
+    status would be.
+    """
+    fields = value if isinstance(value, dict) else {}
+    problem = fields.get("error") or fields.get("message") or value
+    if isinstance(problem, dict):
+        problem = problem.get("message") or problem
+    text = problem if isinstance(problem, str) else json.dumps(problem, ensure_ascii=False)
+    status = fields.get("status")
+    if isinstance(status, int) and 400 <= status < 600:
+        return refusal(status, text)
+    return BotFailure("error", _("the bot sent an error: {text}", text=shortened(text)))
 
 
 def login_page(host: str, page: str) -> LoginPage:

@@ -35,6 +35,7 @@ from simulator.extending import (
     Answer,
     BotFailure,
     InputError,
+    Message,
     Passage,
     Query,
     ToolCall,
@@ -54,9 +55,9 @@ from ._wire import (
     Wire,
     checked_address,
     pieces_of,
-    refusal,
     shortened,
     text_of,
+    told_failure,
 )
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ class HttpBot:
                 replies = [await self.wire.json(arguments, query.session, or_text=self.paths.is_whole)]
             if named := self.paths.conversation_in(replies):
                 self._conversations[query.session] = named
+            if error := self.paths.error_in(replies):
+                # Masked before it is cut: half a secret would not be found any more.
+                raise told_failure(filtered(error, partial(self.wire.masked, session=query.session)))
             answer = self._masked(self.paths.read(replies), query.session)
             return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
@@ -429,13 +433,15 @@ class Streaming:
             is_error = "error" in (name, fields.get("event"), fields.get("type"))
             if is_error or fields.get("error"):
                 # Masked before it is cut: half a secret would not be found any more.
-                raise _failure(_value(wire.masked(data, session)))
+                raise told_failure(_value(wire.masked(data, session)))
             if self.until and self.until.holds(value):
                 is_done = True
                 break
         else:
-            if self.until:
-                raise BotFailure("error", _("the stream ended without {until}", until=self.until.text))
+            if self.until and values:
+                last = shortened(wire.masked(data, session))
+                msg = _("the stream ended without {until}; its last piece: {last}")
+                raise BotFailure("malformed", msg.format(until=self.until.text, last=last))
         _check_chunks(values, is_done=is_done)
         return values, first or time.perf_counter()
 
@@ -515,23 +521,6 @@ def _value(data: str) -> Any:
     return value if isinstance(value, (dict, list, str)) else data
 
 
-def _failure(value: Any) -> BotFailure:
-    """What a piece that is an error says.
-
-    {"error": {"message": "no model"}}, {"message": "..."} or a text; with an HTTP status in it, as that
-    status would be.
-    """
-    fields = value if isinstance(value, dict) else {}
-    problem = fields.get("error") or fields.get("message") or value
-    if isinstance(problem, dict):
-        problem = problem.get("message") or problem
-    text = problem if isinstance(problem, str) else as_json(problem)
-    status = fields.get("status")
-    if isinstance(status, int) and 400 <= status < 600:
-        return refusal(status, text)
-    return BotFailure("error", _("the stream broke off with an error: {text}", text=shortened(text)))
-
-
 # --- The reply ---
 
 
@@ -549,6 +538,7 @@ class ReplyPaths:
     def __init__(self, settings: HttpSettings) -> None:
         self.answer = JsonPath("answer", settings.answer)
         self.passages = JsonPath("passages", settings.passages) if settings.passages else None
+        self._has_passages = False
         self.passage_text = JsonPath("passage_text", settings.passage_text)
         self.passage_id = JsonPath("passage_id", settings.passage_id)
         self.tools = JsonPath("tools", settings.tools) if settings.tools else None
@@ -561,6 +551,12 @@ class ReplyPaths:
         """Whether the whole reply is the answer (`$`), which then may be plain text."""
         return not self.answer.steps
 
+    def error_in(self, replies: list[Any]) -> Any:
+        """The reply that is an error, {"error": ...}, in the place of an answer; None where there is none."""
+        last = replies[-1]
+        is_error = isinstance(last, dict) and last.get("error")
+        return last if is_error and not any(map(self.says, replies)) else None
+
     def read(self, replies: list[Any]) -> Answer:
         """The answer in a reply. Raises BotFailure when there is none."""
         tools = self._tools(replies)
@@ -571,8 +567,11 @@ class ReplyPaths:
             if not tools:
                 raise
             text = ""
-        passages = self._passages(replies)
-        return Answer(text=text, passages=passages, shows_passages=self.passages is not None, tools=tools)
+        passages, missing = self._passages(replies), self._missing_passages(replies)
+        shows = self.passages is not None and not missing
+        return Answer(
+            text=text, passages=passages, shows_passages=shows, missing_passages=missing, tools=tools
+        )
 
     def says(self, reply: Any) -> bool:
         """Whether there are words of the answer in a reply, or in a piece of one."""
@@ -638,6 +637,17 @@ class ReplyPaths:
         )
         return tool_calls_of([call for calls in several for call in calls])
 
+    def _missing_passages(self, replies: list[Any]) -> Message | str:
+        """What stands there instead of passages, until a reply had any place for them; "" from then on.
+
+        Many bots leave the key out where they found nothing; one that never has it has another name for it.
+        """
+        if self.passages is None or self._has_passages:
+            return ""
+        missing = [self.passages.missing(reply) for reply in replies]
+        self._has_passages = None in missing
+        return missing[-1] or "" if not self._has_passages else ""
+
     def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:
         """The distinct passages; a path that leads nowhere means none."""
         entries: list[Any] = []
@@ -659,9 +669,13 @@ class ReplyPaths:
         try:
             return passages_of(entries)
         except BotFailure as error:
-            if not any(isinstance(entry, dict) for entry in entries):
+            lacking = [e for e in entries if isinstance(e, dict) and self.passage_text.within(e) is None]
+            if not lacking:
                 raise
-            msg = _("{problem}; say which key holds it: --set passage_text=KEY", problem=error.message)
+            problem = error.message
+            if self.passages and self.passage_text.text != HttpSettings.model_fields["passage_text"].default:
+                problem = self.passage_text.missing(lacking[0], self.passages.text) or problem
+            msg = _("{problem}; say which key holds it: --set passage_text=KEY", problem=problem)
             raise BotFailure("malformed", msg) from None
 
 

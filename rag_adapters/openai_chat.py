@@ -41,8 +41,8 @@ from simulator.extending import (
     usage_told,
 )
 
-from ._json import JsonPath, check_end, kind, parsed, setting
-from ._wire import login_page, moved, refusal
+from ._json import JsonPath, check_end, filtered, kind, parsed, setting
+from ._wire import login_page, moved, redirected, refusal, told_failure
 
 if TYPE_CHECKING:
     import httpx2
@@ -148,6 +148,8 @@ class ChatBot:
             return chosen
         body = {**self.body, "messages": messages}
         reply, first = await self._with_bot_failures(self._posted(CHAT, body))
+        if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):
+            raise told_failure(filtered(reply, self._masked))
         answer = _answer(reply, str(self.body["model"]), may_be_cut=not _LIMITS.isdisjoint(self.body))
         # A model that is offered tools and calls none has called none; of any other nobody knows.
         if answer.tools is None and not _OFFERED.isdisjoint(self.body):
@@ -260,7 +262,8 @@ class ChatBot:
         if isinstance(error, APIStatusError):
             headers = error.response.headers
             if 300 <= error.status_code < 400:
-                return moved(error.status_code, self._masked(headers.get("location", "")))
+                where = redirected(str(error.response.url), headers.get("location", ""))
+                return moved(error.status_code, self._masked(where))
             words = self._masked(_reason(error))
             if error.status_code == 401 and self._key == _NO_KEY:
                 msg = _("HTTP 401: {reason} (no key was sent: export REHEARSAL_BOT_KEY)", reason=words)

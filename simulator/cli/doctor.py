@@ -199,12 +199,16 @@ _MODEL_STEPS: Mapping[str, Message] = {
 _STATUS = re.compile(r"(?:HTTP|Error code:) (\d{3})\b")
 # What to do about a bot's status, where its log says nothing about it.
 _REQUEST_STEP = _("Check the path of --set url, and the names of the fields in --set request (docs/bots.md).")
-_STATUS_STEPS: Mapping[str, Message] = {
+_STATUS_STEPS: Mapping[str, Message | None] = {
+    **dict.fromkeys(("301", "302", "303", "307", "308")),
     "404": _REQUEST_STEP,
     "405": _REQUEST_STEP,
     "422": _REQUEST_STEP,
     "429": _("The bot takes fewer questions at the same time: try --set concurrency=4."),
 }
+# What names settings that `openai_chat` does not have, and what it has instead.
+_OF_HTTP = (_REQUEST_STEP, _BOT_STEPS["denied"], _BOT_STEPS["malformed"])
+_CHAT_STEP = _("Check --set url (up to /v1), --set model and the key, REHEARSAL_BOT_KEY.")
 
 
 def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | str:
@@ -215,8 +219,11 @@ def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | 
     steps = _BOT_STEPS if name == _BOT and adapter != "demo" else _MODEL_STEPS
     # Of settings, files and denied access the message says that itself.
     step = steps.get(error.failure.kind) if isinstance(error, BoundaryFailure) else None
-    if name == _BOT and step and (status := _STATUS.search(str(error))):
-        step = _STATUS_STEPS.get(status[1], step)
+    if name == _BOT and step:
+        status = _STATUS.search(str(error))
+        step = _STATUS_STEPS.get(status[1], step) if status else step
+        if adapter == "openai_chat" and step in _OF_HTTP:
+            step = _CHAT_STEP
     if step is None:
         return error.message
     said = _("{reason:sentence}", reason=error.message)
@@ -372,7 +379,12 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
             return message
         raise BotFailure(answer.error.kind, message)
     passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
-    if not answer.passages:
+    if missing := answer.missing_passages:
+        # Those of a template leave the place out where nothing was found.
+        if "passages" in context.settings.set:
+            raise BotFailure("malformed", _("{adapter}: {reason}", adapter=adapter, reason=missing))
+        passages = _("{name} ({how})", name=passages, how=missing)
+    elif not answer.passages and adapter != "openai_chat":
         passages = _(
             "{passages} (none to check its claims against: see docs/bots.md, passages)", passages=passages
         )

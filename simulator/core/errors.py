@@ -165,6 +165,8 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     context = problem.get("ctx", {})
     if problem["type"] == "value_error":
         return message_of(context["error"])
+    if problem["type"] == "literal_error":  # "" is how a setting is left out
+        context = {**context, "expected": context["expected"].removeprefix("'', ")}
     problem_text = _VALUE_PROBLEMS.get(problem["type"])
     if is_unknown_item(problem):
         return _("{name} is unknown; it must be {expected}", name=quote(str(problem["input"])), **context)

@@ -165,7 +165,7 @@ TITLES: dict[str, dict[str, Message]] = {
         "timeout": _("timeout"),
         "error": _("error"),
         "empty": _("empty"),
-        "malformed": _("malformed"),
+        "malformed": _("wrong format"),
         "refused": _("refused"),
         "unrecorded": _("not in the log"),
         "only_tools": _("only a tool call"),

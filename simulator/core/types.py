@@ -44,6 +44,7 @@ from pydantic import (
 )
 
 from simulator.core.errors import Failure as Failure
+from simulator.core.errors import Said
 from simulator.core.messages import Language as Language
 from simulator.core.messages import _
 
@@ -237,7 +238,8 @@ class Answer(Value):
     """What the bot said, what it retrieved, how long it took and what it cost.
 
     `passages` are in the retriever's order; empty means that nothing was retrieved, or, if `shows_passages`
-    is False, that it is unknown: then judges of groundedness skip. `seconds` is the time until the whole
+    is False, that it is unknown: then judges of groundedness skip. `missing_passages` says why that is so
+    although the bot's settings name a place for them. `seconds` is the time until the whole
     answer, `first_token_seconds` until the first words of a streamed one; None: not measured. `usage` counts
     the tokens of the bot's model: shown, but not part of --budget. With an `error`, `text` is empty and the
     answer gets the lowest grade. `logprobs` is the natural log-likelihood (at most 0) of each choice of the
@@ -249,6 +251,7 @@ class Answer(Value):
     text: str
     passages: tuple[Passage, ...] = ()
     shows_passages: bool = True
+    missing_passages: Said = ""
     seconds: float | None = None
     first_token_seconds: float | None = None
     usage: Usage | None = None

@@ -300,7 +300,8 @@ def _ruled(
             judge, context, "skipped", frame.text(language, "no_reference", turn=str(context.turn.index))
         )
     if error is not None:
-        reason = frame.text(language, "no_answer", kind=error.kind)
+        kind = shown(title("failure", error.kind), language)
+        reason = frame.text(language, "no_answer", kind=kind)
         lowest = {"value": share_of(scale[0], scale), "raw": scale[0], "scale": scale, "by_rule": True}
         return bare(judge, context, "scored", reason).model_copy(update=lowest | {"severity": "major"})
     if missing in ("passages", "retrieval"):

@@ -7,6 +7,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any, NamedTuple
 
 from simulator.core.document import Line, Section, Text, excerpt, points, target_points
@@ -26,7 +27,7 @@ from simulator.report.people import dispute_text, words_text
 from simulator.report.sections import sections
 from simulator.results.causes import RootCause, cause_sentence
 from simulator.results.comparison import Change, RunComparison, RunFigures
-from simulator.results.figures import RedTurn, Summary
+from simulator.results.figures import RedTurn, Summary, failure_reason
 from simulator.results.gate import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
@@ -143,6 +144,17 @@ class ReportContext:
     def reasons(self) -> list[str]:
         """What keeps the run from passing, in English, most serious first; empty if it passed."""
         return list(map(str, reasons(self.gate)))
+
+    @cached_property
+    def failure_reason(self) -> Text:
+        """Why the bot gave no answer, of the first that fails as most do; empty where all answered."""
+        kinds = self.summary.bot_failures
+        most = max(kinds, key=lambda kind: kinds[kind], default=None)
+        failed = (turn.key for turn in self.summary.record.turns if most and turn.failure == most)
+        for conversation, index in islice(failed, 1):
+            [held] = self.results.conversations.with_ids([conversation])
+            return next(failure_reason(turn) for turn in held.turns if turn.index == index)
+        return ""
 
     @property
     def wording(self) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from simulator.core.document import Line, Text, excerpt
-from simulator.core.messages import Message, _, safe_text, sentences
+from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.titles import title
 from simulator.core.types import RISK
 from simulator.grading.desk import DESK
@@ -37,7 +37,7 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     """
     summary = context.summary
     if context.ungraded:
-        return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(summary)))
+        return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(context)))
     modelless = tuple(_modelless(context))
     alarms: list[Text] = [
         *_shared_reason(summary),
@@ -45,7 +45,7 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
         *_ungraded(summary),
-        *_unanswered(summary),
+        *_unanswered(context),
         *_disagreements(context),
     ]
     if any(summary.red.lapses.values()):
@@ -147,22 +147,33 @@ def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]
         )
 
 
-def _unanswered(summary: Summary) -> Iterator[Message]:
+def _unanswered(context: ReportContext) -> Iterator[Message]:
     """What the bot, the log or the simulated customer left out."""
+    summary, unsourced = context.summary, context.summary.record.unsourced
     if summary.bot_failures:
         failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
         text = _(
             "Messages that the bot did not answer: {failed} of {n} ({kinds}); these get the "
-            "lowest grade by rule."
+            "lowest grade by rule. Why: {reason}"
         )
         # A bot that was never reached has the lowest score there is, which is easily taken for a verdict on
         # it.
         if failed == summary.turns:
             text = _(
                 "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says"
-                " nothing about its answers: see first whether it can be reached."
+                " nothing about its answers. Why: {reason}"
             )
-        yield text.format(failed=failed, n=summary.turns, kinds=kinds)
+        yield text.format(
+            failed=failed, n=summary.turns, kinds=kinds, reason=changed(context.failure_reason, excerpt)
+        )
+    for reason, n in unsourced.most_common(1):
+        yield _(
+            "Answers not graded for groundedness, because their passages are not where the settings say:"
+            " {n} of {of}. Why: {reason}",
+            n=n,
+            of=summary.turns,
+            reason=changed(reason, excerpt),
+        )
     if 0 < summary.unrecorded == summary.turns:
         yield _(
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"

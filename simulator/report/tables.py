@@ -10,7 +10,7 @@ from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.settings import dollars
 from simulator.core.titles import Titles, title
 from simulator.core.types import Case, Results, Score, Severity, Spending, Turn
-from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, rounded
+from simulator.results.figures import JudgeSummary, Mean, RedTurn, Summary, failure_reason, rounded
 from simulator.results.rows import Key, Mark
 
 # The judge that reads how the customer feels, from -2 (angry) to 2 (glad). It is no part of the score.
@@ -163,8 +163,7 @@ def why(red: RedTurn, turn: Turn) -> Text:
     """The judge's reason for the gravest mark; for a turn without an answer, what went wrong."""
     if red.failure is None:
         return red.reason
-    kind, error = title("failure", red.failure), turn.answer.error
-    return _("{name}: {value}", name=kind, value=error.message) if error else kind
+    return failure_reason(turn)
 
 
 def anchors_of(results: Results, turns: Iterable[Key]) -> dict[Key, str]:

@@ -22,11 +22,11 @@ from typing import Literal, get_args
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _
 from simulator.core.replies import LapseKind
-from simulator.core.titles import TITLES, title
+from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName
 from simulator.results.articles import Shelf, article_of, is_of, names_of
-from simulator.results.figures import RedTurn, Summary
+from simulator.results.figures import RedTurn, Summary, failure_reason
 from simulator.results.red import LAPSES, RANK
 from simulator.results.rows import Key, MarkKind, RunTurns
 from simulator.results.same_faults import fault_keys
@@ -158,8 +158,7 @@ class RedAnswer:
     def proved(self) -> RootCause | None:
         """What ids and marks say; None where they say nothing, and only a model could."""
         if self.red.failure:
-            kind = title("failure", self.red.failure)
-            return self._because("no_answer", "certain", _("The bot gave no answer ({kind}).", kind=kind))
+            return self._because("no_answer", "certain", failure_reason(self.turn))
         by_mark = self._by_mark()
         if by_mark and (by_mark.cause not in LAPSES or self._only_marked(*LAPSES, "conversation")):
             return by_mark

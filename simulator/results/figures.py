@@ -17,7 +17,9 @@ from typing import Any
 
 from pydantic import Field
 
-from simulator.core.titles import Titles
+from simulator.core.document import Text
+from simulator.core.messages import _
+from simulator.core.titles import Titles, title
 from simulator.core.types import LEXICAL, Disputed, Language, RedRules, Spending, Status, Turn, Value
 from simulator.models.pricing import total_spending
 from simulator.results.certificate import Standing
@@ -456,3 +458,11 @@ def turn_failure(turn: Turn) -> str | None:
     if turn.answer.error:
         return turn.answer.error.kind
     return None if turn.answer.text.strip() else "empty"
+
+
+def failure_reason(turn: Turn) -> Text:
+    """Why the bot gave no answer, as "timeout: no answer within 60 s"; empty where it did."""
+    kind, error = turn_failure(turn), turn.answer.error
+    if kind and error:
+        return _("{name}: {value}", name=title("failure", kind), value=error.message)
+    return title("failure", kind) if kind else ""

@@ -20,7 +20,7 @@ from math import fsum
 from typing import Any, NamedTuple
 
 from simulator.core.document import Text, excerpt
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, changed
 from simulator.core.types import Language, Results, Severity
 from simulator.results.articles import Shelf
 from simulator.results.causes import (
@@ -66,7 +66,7 @@ _OF_ARTICLES = _OF_WRITERS | {"spelling", "retrieval"}
 _ELSEWHERE: Mapping[Cause, str] = {"no_answer": "bot", "unclear": "open"}
 # What to do about a cause; and at places that are fixed otherwise.
 _REMEDIES: Mapping[Cause, Message] = {
-    "no_answer": _("Make the bot always return an answer (look for the error in the server's log)."),
+    "no_answer": _("Make the bot always return an answer ({reason})."),
     "knowledge": _("Add the answer to “{question}” to {article}."),
     "outdated": _(
         "Make {article} agree with the reference answer to “{question}”: correct the outdated one."
@@ -350,6 +350,8 @@ def _fix(
         article = _("an article that answers it")
     # What is missing from an article that nobody has read is one to write.
     is_new = cause == "knowledge" and not title
+    # Of bots that give no answer, why they mostly do not.
+    [(reason, _n)] = Counter(member.cause.evidence for member in members).most_common(1)
     by_question: dict[str, Diagnosed] = {}
     for member in members:
         by_question.setdefault(member.red.case, member)
@@ -360,6 +362,7 @@ def _fix(
         severity=worst_severity(mark for red in reds for mark in red.marks),
         what=(_NEW_ARTICLE if is_new else _AT.get(kind) or _REMEDIES[cause]).format(
             n=len(reds),
+            reason=changed(reason, excerpt),
             article=article.format(title=title, id=excerpt(name, _NAME)),
             # Within quotation marks, inner ones are others.
             question=excerpt(question, _QUESTION[language_of(question)]).translate(_INNER),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from simulator.core.messages import Message
 from simulator.core.replies import LapseKind
 from simulator.core.types import PASSED, TURN, Ended, Handover, Response, Severity, State
 
@@ -152,13 +153,15 @@ class RunTurns:
     each kind once a conversation was graded, `lapsed` the conversations that have any; `expectations` counts
     the sentences of cases by what became of them. The judges in `whole` grade conversations. `primary` is the
     judge that decides. `evidence` says whether judges had anything to hold an answer against, `answers`
-    whether there was an answer.
+    whether there was an answer. `unsourced` counts answers without the place for passages that settings name,
+    by what is there instead.
     """
 
     primary: str
     conversations: list[ConversationRow] = field(default_factory=list)
     evidence: bool = False
     answers: bool = False
+    unsourced: Counter[Message | str] = field(default_factory=Counter)
     unbegun: int = 0
     repeats: int = 0
     lapses: Counter[str] = field(default_factory=Counter)

@@ -62,6 +62,8 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
         run.evidence = (
             run.evidence or has_evidence(case) or any(t.answer.passages for t in conversation.turns)
         )
+        missing = (turn.answer.missing_passages for turn in conversation.turns)
+        run.unsourced.update(filter(None, missing))
         run.answers = run.answers or not all(turn.unrecorded for turn in conversation.turns)
         if not (conversation.turns or conversation.ended):
             # Planned and not begun: interrupted before.

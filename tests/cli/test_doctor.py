@@ -24,6 +24,15 @@ def answer(question):
     raise ValueError('no knowledge\\x1b[31m here')
 """
 OWN = ("--adapter", "bot.py:connect")
+# A chat endpoint as any other one; the setting that follows is its address.
+ENDPOINT = (
+    "--adapter",
+    "http",
+    *("--set", "answer=choices.0.message.content"),
+    *("--set", "headers=Authorization: Bearer ${OPENAI_API_KEY}"),
+    *("--set", 'request={"model": "bot", "messages": [{"role": "user", "content": "$question"}]}'),
+    "--set",
+)
 
 
 class Found(NamedTuple):
@@ -299,8 +308,50 @@ def test_the_status_of_a_bot_says_what_to_mend(
 ) -> None:
     """Of a wrong address or request, or too many questions, the bot's log says nothing."""
     server.reply = lambda _: Reply(status=status)
-    bot = ("--adapter", "openai_chat", "--set", f"url={server.url}", "--set", "model=bot")
-    found = examine("--limit", "1", *bot, "--offline")
+    found = examine("--limit", "1", *ENDPOINT, f"url={server.url}/chat/completions", "--offline")
 
     assert not found.ok["bot"]
     assert step in found.said["bot"]
+
+
+def test_a_redirect_is_told_whole_without_a_look_into_the_bots_log(
+    examine: Any, server: OpenAIServer
+) -> None:
+    """The message says what to do."""
+    server.reply = lambda _: Reply(status=302, body=b"-", headers={"location": "/login"})
+    found = examine("--limit", "1", *ENDPOINT, f"url={server.url}/chat/completions", "--offline")
+
+    assert found.said["bot"].endswith("give the bot a key or token, or set url to it")
+
+
+@pytest.mark.parametrize("status", [200, 401, 404, 422])
+def test_a_chat_endpoint_is_mended_by_its_own_settings(
+    examine: Any, server: OpenAIServer, status: int
+) -> None:
+    """It has neither `request` nor `headers`, and no place for passages to name."""
+    bot = ("--limit", "1", "--adapter", "openai_chat", "--offline", "--set", f"url={server.url}")
+    fine = examine(*bot, "--set", "model=bot")
+    server.reply = lambda _: Reply(status=status, body=b"{}")
+    found = examine(*bot, "--set", "model=bot")
+
+    assert fine.said["bot"].endswith(", 0 passages")
+    assert not found.ok["bot"]
+    assert found.said["bot"].endswith(
+        "Check --set url (up to /v1), --set model and the key, REHEARSAL_BOT_KEY."
+    )
+
+
+def test_a_place_for_passages_that_the_reply_does_not_have_is_not_ok(
+    examine: Any, server: OpenAIServer
+) -> None:
+    """A mistyped key would leave groundedness without a grade; a template's place may be missing at times."""
+    place = "no 'docs' in the reply, which has the keys "
+    Path("mine.toml").write_text('passages = "docs"\n', encoding="utf-8")
+    bot = ("--limit", "1", *ENDPOINT, f"url={server.url}/chat/completions", "--offline", "--set")
+    typed = examine(*bot, "passages=docs")
+    of_template = examine(*bot, "template=./mine.toml")
+
+    assert not typed.ok["bot"]
+    assert typed.said["bot"].startswith(f"http: {place}")
+    assert of_template.ok["bot"]
+    assert f"0 passages ({place}" in of_template.said["bot"]

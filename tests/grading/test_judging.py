@@ -115,7 +115,7 @@ async def test_the_rubric_hash_is_one_for_the_whole_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "why"), [("ja", "回答がありません：timeout"), ("en", "no answer: timeout")]
+    ("language", "why"), [("ja", "回答がありません：時間切れ"), ("en", "no answer: timeout")]
 )
 async def test_no_answer_gets_the_lowest_grade_by_rule(language: Language, why: str) -> None:
     """Every judge that the turn has gives 1 of 5, red and major, and no model is asked."""

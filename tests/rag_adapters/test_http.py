@@ -169,10 +169,22 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
             "the value at data.reply is not text: it has the keys text",
         ),
         (
-            lambda _: Reply(status=302, headers={"location": "https://elsewhere/login?next=1"}),
+            lambda _: Reply(status=308, headers={"location": "https://a:b@elsewhere/chat?key=1"}),
             "error",
-            "HTTP 302: the bot has moved; set url to https://elsewhere/login",
+            "HTTP 308: the bot has moved; set url to https://elsewhere/chat",
         ),
+        (lambda _: Reply(status=308, headers={"location": "//["}), "error", "HTTP 308: the bot has moved"),
+        (
+            lambda _: Reply(body=b"data: {}", headers={"content-type": "text/event-stream"}),
+            "malformed",
+            "the reply is a stream: --set stream=sse reads it",
+        ),
+        (
+            lambda _: {"error": {"message": "quota exceeded"}},
+            "error",
+            "the bot sent an error: quota exceeded",
+        ),
+        (lambda _: {"error": "no model", "status": 503}, "error", "HTTP 503: no model"),
     ],
 )
 async def test_failures_say_what_came_instead(
@@ -197,8 +209,60 @@ async def test_a_passage_without_text_lists_its_keys_and_names_the_setting(serve
         "a passage has no text: expected one of text, page_content, content, passage, chunk, document;"
         " there is url, snippet; say which key holds it: --set passage_text=KEY",
     )
+    _kind, said = await failed(server, answer="reply", passages="sources", passage_text="bdy")
+    assert said.startswith("no 'bdy' in sources, which has the keys url, snippet; say which key holds it")
     passages = (await asked(server, answer="reply", passages="sources", passage_text="snippet")).passages
     assert [passage.text for passage in passages] == ["y"]
+
+
+async def test_a_login_is_told_as_such_with_its_whole_address(server: BotServer) -> None:
+    """A redirect names the place in short, mostly; the one of a login is no new address."""
+    server.behaviour = lambda _: Reply(status=302, headers={"location": "/login?next=1"})
+    _kind, said = await failed(server)
+
+    where = server.url.replace("/chat", "/login")
+    assert said == (
+        f"HTTP 302: sent to {where}, mostly a login: give the bot a key or token, or set url to it"
+    )
+
+
+async def test_a_stream_is_not_the_answer_where_any_text_would_be(server: BotServer) -> None:
+    """With answer=$ plain text is read, and the events of a stream are none."""
+    stream = {"content-type": "text/event-stream"}
+    server.behaviour = lambda _: Reply(body=b"data: a", headers=stream)
+
+    assert (await failed(server, answer="$"))[0] == "malformed"
+
+
+async def test_a_place_for_passages_that_no_reply_has_is_told(server: BotServer) -> None:
+    """Then nobody knows what was retrieved; once a reply has it, one without it found nothing."""
+    replies: list[Any] = [
+        {"data": {"reply": "a", "docs": None}},
+        {"data": {"reply": "b", "sources": []}},
+        {"data": {"reply": "c"}},
+    ]
+    given = iter([*replies, replies[-1]])
+    server.behaviour = lambda _: next(given)
+    bot = connect(url=server.url, answer="data.reply", passages="data.sources[*]")
+    answers = [await bot(FIRST) for _unused in replies]
+    await bot.aclose()
+
+    assert [answer.shows_passages for answer in answers] == [False, True, True]
+    assert [str(answer.missing_passages) for answer in answers] == [
+        "no 'sources' in data, which has the keys reply, docs",
+        "",
+        "",
+    ]
+    assert "no 'docs' in the reply" in str((await asked(server, passages="docs")).missing_passages)
+
+
+@pytest.mark.parametrize("sources", [None, [], {}])
+async def test_an_empty_place_for_passages_is_one(server: BotServer, sources: Any) -> None:
+    """Nothing was retrieved, as deep as the path leads."""
+    server.behaviour = lambda _: {"data": {"reply": "a", "sources": sources}}
+    answer = await asked(server, passages="data.sources[0].text")
+
+    assert (answer.shows_passages, answer.missing_passages) == (True, "")
 
 
 FIRST = QUERY.model_copy(update={"history": ()})
@@ -311,7 +375,7 @@ STREAM = {"stream": "sse"}
         ({"method": "SAY"}, "method=SAY: must be 'POST' or 'GET'"),
         ({"method": "GET", "request": '["$question"]'}, "must be an object with method=GET"),
         ({"answer": "a["}, "answer=a"),
-        ({**STREAM, "stream": "yes"}, "stream=yes: must be '', 'sse' or 'lines'"),
+        ({**STREAM, "stream": "yes"}, "stream=yes: must be 'sse' or 'lines'"),
         ({**STREAM, "stream": "", "until": "event=end"}, "until also needs stream"),
         ({**STREAM, "restart": "a[=end"}, "restart=a"),
         ({"headers": "Content-Type: text/csv"}, "headers: text/csv cannot be sent"),

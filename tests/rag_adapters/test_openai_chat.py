@@ -154,6 +154,16 @@ async def test_failures_are_typed(reply: Reply, kind: str, said: str, stream: bo
     assert server.counts["chat"] == 1
 
 
+async def test_an_error_in_the_place_of_a_completion_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some gateways send it as a success; the key in it is masked."""
+    monkeypatch.setenv("REHEARSAL_BOT_KEY", "sk-very-secret")
+    error = Reply(body=b'{"error": {"message": "quota of sk-very-secret exceeded"}}')
+    async with OpenAIServer(lambda _: error) as server:
+        found = await failure(connect(url=server.url, model="m"))
+
+    assert found == ("error", "the bot sent an error: quota of *** exceeded")
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [

@@ -1,9 +1,13 @@
 """What readers are told before they rely on the figures."""
 
+from typing import Any
+
 import pytest
 
 from simulator.core.document import Line, points
-from simulator.core.types import RedRules, Results
+from simulator.core.errors import Failure
+from simulator.core.messages import _
+from simulator.core.types import ConversationTuple, RedRules, Results
 from simulator.report.context import ReportContext
 from simulator.report.notes import notes
 from simulator.results.figures import Summary
@@ -47,9 +51,10 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     found = noted(summary, decide(summary, 0.9))
 
     assert [said(note.text) for note in found] == [
-        "Fluency, failed grades: 1 of 13 (malformed 1); they are not part of the mean."
+        "Fluency, failed grades: 1 of 13 (wrong format 1); they are not part of the mean."
         " Why: malformed: there is no JSON object in the reply",
-        "Messages that the bot did not answer: 1 of 13 (timeout 1); these get the lowest grade by rule.",
+        "Messages that the bot did not answer: 1 of 13 (timeout 1); these get the lowest grade by rule."
+        " Why: timeout: no answer within 60 s",
         "Conversations cut short because the simulated customer failed: 1.",
         "Similarity (6/13), Cosine (6/13): answers without a reference answer or passages were skipped.",
         "Messages of the simulated customer that were rewritten before the bot saw them:"
@@ -126,3 +131,39 @@ def test_mixed_rubrics_are_said() -> None:
     texts = [said(note.text) for note in noted(summed(mixed), results=mixed)]
 
     assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in texts
+
+
+def test_a_bot_that_never_answers_and_lost_passages_say_why() -> None:
+    """The reason stands beside the count, so that nobody has to look for it in a log."""
+    some = rehearsed("en")
+
+    def run_of(**told: Any) -> Results:
+        """The run with all of its answers changed in this way."""
+        talks = [
+            talk.model_copy(
+                update={
+                    "turns": tuple(
+                        turn.model_copy(update={"answer": turn.answer.model_copy(update=told)})
+                        for turn in talk.turns
+                    )
+                }
+            )
+            for talk in some.conversations
+        ]
+        return some.model_copy(update={"conversations": ConversationTuple(talks)})
+
+    missing = _("no {wanted} in {place}, which {kind}", wanted="'docs'", place="data", kind="is empty")
+    silent = run_of(text="", error=Failure(kind="malformed", message=missing))
+    lost = run_of(shows_passages=False, missing_passages=missing)
+    of_silent, of_lost = noted(summed(silent), results=silent), noted(summed(lost), results=lost)
+
+    assert (
+        "The bot never answered (wrong format 13). The score is the lowest there is, by rule, and says"
+        in (texts := "\n".join(said(note.text) for note in of_silent))
+    )
+    assert "Why: wrong format: no 'docs' in data, which is empty" in texts
+    assert (
+        "Answers not graded for groundedness, because their passages are not where the settings say:"
+        " 13 of 13. Why: no 'docs' in data, which is empty"
+        in [said(n.text) for n in of_lost if n.tone == "alarm"]
+    )
