@@ -75,7 +75,10 @@ def write_reports(output: RunOutputs) -> None:
     failures: list[RehearsalError] = []
     for name in output.settings.to:
         try:
-            sys.stderr.write(f"{write_report(name, output)}\n")
+            where = write_report(name, output)
+            # What a user's own function says stands by itself.
+            line = localised(_("Written: {where}", where=where)) if name in DESTINATIONS else where
+            sys.stderr.write(f"{line}\n")
         except RehearsalError as error:
             failures.append(error)
     if failures:

@@ -13,7 +13,7 @@ from simulator.report.people import decision_text
 from simulator.results.review import review_findings
 from simulator.results.review_files import (
     DECIDED,
-    TEAM,
+    NAMES,
     ReviewTarget,
     Taken,
     Written,
@@ -25,7 +25,7 @@ from simulator.sheets.excel import newest_first, read_edited
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import replaced_line
-from simulator.sheets.model import COLUMNS, PulledRow
+from simulator.sheets.model import COLUMNS
 from simulator.storage.results import report_language, run_of
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.schema import snapshot
@@ -33,7 +33,7 @@ from simulator.storage.words import save_release_decision, save_verdicts
 from simulator.testset.failures import save_tests
 
 # The worksheets in which the team writes about a run.
-_WRITTEN = ("review", *DECIDED)
+_WRITTEN = (*NAMES, *DECIDED)
 
 
 def read_earlier_words(settings: Settings) -> None:
@@ -54,18 +54,14 @@ def read_earlier_words(settings: Settings) -> None:
 def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
     """Stores what the team wrote about runs of this folder, before their worksheets show another run.
 
-    These are its decisions, its words about answers, and the answers that it made tests. Returns a line for
-    each cell or row that cannot be read; all others are stored.
+    These are its decisions, its words about answers, its blind grades, and the answers that it made tests.
+    Returns a line for each cell or row that cannot be read; all others are stored.
     """
     known, faults = set(run_ids(runs)), list[tuple[Text, Text]]()
-    of_run: dict[str, list[PulledRow]] = {}
-    for row in written.rows.get("review", ()):
-        if (run := row.cells.get("run", "")) in known and any(map(row.cells.get, TEAM)):
-            of_run.setdefault(run, []).append(row)
-    for run, rows in of_run.items():
-        with contextlib.suppress(RehearsalError):
-            of_review = written._replace(rows={**written.rows, "review": rows, "blind": ()})
-            faults += _keep_review(runs / run / RUN_FILE, of_review, tests)
+    for run, of_run in written.by_run.items():
+        if run in known:
+            with contextlib.suppress(RehearsalError):
+                faults += _keep_review(runs / run / RUN_FILE, of_run, tests)
     for run, decision in written.decisions.items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():

@@ -14,10 +14,11 @@ then it is most likely the sheet of another one.
 from pathlib import Path
 
 from simulator.api.outputs import RunOutputs
-from simulator.api.team_words import save_words_of
+from simulator.api.team_words import newest_workbook, save_words_of
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.settings import stored_settings
+from simulator.core.writing import shown_path
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results.review import blind_agreement, review_findings
 from simulator.results.review_files import ReviewTarget, taken_from
@@ -33,11 +34,14 @@ SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None
 def reviewed(run: str, source: str | None, runs: Path, sheet: SheetOptions, tests: Path) -> ReviewOutcome:
     """Stores what the source says about a run of the folder, and works out what all verdicts come to.
 
+    Without a source that is the run's own workbook that was saved last, if it has one.
     What the team made tests is added to the question file `tests`; the page of the run is written again.
 
     Raises InputError where nothing of the source fits the run.
     """
     path = find_run(run, runs)
+    if source is None and (book := newest_workbook(path.parent)):
+        source = shown_path(book)
     read, closed = read_verdicts(path, source, sheet) if source else (None, frozenset[str]())
     outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
     outputs.write_pages()

@@ -522,7 +522,8 @@ class Settings(BaseModel):
     )
     worksheet: str | None = OUTPUT.setting("Suffix of worksheet names, to share one spreadsheet.")
     tests: Path = OUTPUT.setting(
-        "Where `review` writes what the team made tests: a question file (.jsonl).", Path("tests.jsonl")
+        "Where `open` and `review` write what the team made tests: a question file (.jsonl).",
+        Path("tests.jsonl"),
     )
     json_output: bool = OUTPUT.usual("Print exactly one JSON object on stdout.", False)
     verbose: bool = OUTPUT.usual("Print every figure, not only what to read first.", False)

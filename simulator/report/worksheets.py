@@ -297,7 +297,7 @@ def _red_of(summary: Summary) -> Message:
 
 
 def _held(n: int, planned: int) -> Message:
-    return _("{n} of {planned} conversations", n=n, planned=planned)
+    return _("{n} of {planned} conversations graded", n=n, planned=planned)
 
 
 def _course(context: ReportContext) -> Iterator[SheetRow]:

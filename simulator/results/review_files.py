@@ -222,6 +222,18 @@ class Written(NamedTuple):
         """The rows about runs; the summary last: it is newer than what went to the archive."""
         return (row for name in reversed(DECIDED) for row in self.rows.get(name, ()))
 
+    @property
+    def by_run(self) -> dict[str, "Written"]:
+        """What stands in the rows in which the team wrote about answers, by the run that a row names."""
+        rows: dict[str, dict[str, list[PulledRow]]] = {}
+        for name, columns in (("review", TEAM), ("blind", _BLIND)):
+            for row in self.rows.get(name, ()):
+                if any(map(row.cells.get, columns)):
+                    match = _KEY.fullmatch(row.key.strip()) if name == "blind" else None
+                    run = match["run"] if match else row.cells.get("run", "")
+                    rows.setdefault(run, {"review": [], "blind": []})[name].append(row)
+        return {run: self._replace(rows={**self.rows, **of_run}) for run, of_run in rows.items()}
+
     def _placed(self, name: str) -> Iterator[tuple[Text, PulledRow]]:
         """The rows of a worksheet with their places."""
         for row in self.rows.get(name, ()):
@@ -324,7 +336,8 @@ def _picked(column: str, text: str, place: Text, taken: Taken) -> str | None:
     if picked in CHOICES[column]:
         return picked
     if text:
-        why = _("{choice} is not one of the choices", choice=quote(text))
+        choices = tuple(CHOICES[column].values())
+        why = _("{choice} is none of the choices ({choices})", choice=quote(text), choices=choices)
         taken.faults.append((_cell(place, column), why))
     return None
 

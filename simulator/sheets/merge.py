@@ -510,7 +510,7 @@ def _counting(summary: Worksheet, outcomes: Mapping[str, Counter[str]]) -> Works
     def filled(row: SheetRow) -> SheetRow:
         if (counts := outcomes.get(row.key)) is None:
             return row
-        owners = " · ".join(f"{owner or '–'} {n}" for owner, n in sorted(counts.items()))
+        owners = " · ".join(f"{owner or summary.nobody} {n}" for owner, n in sorted(counts.items()))
         n = counts.total()
         cells = {"value": SheetCell(str(n), n), "explanation": SheetCell(owners)}
         return replace(row, cells={**row.cells, **cells})

@@ -159,7 +159,8 @@ class Worksheet(Value):
     `run` is the run that the rows are of; `asked`
     are the questions that it asked and graded, `red` those of them that need review, by what their keys begin
     with (`question_key`); `asked` also says of which of them a further turn was graded (`LATER`). `departure`
-    is what becomes of a row that is no longer in `rows`.
+    is what becomes of a row that is no longer in `rows`, `nobody` what its assignee is called where it has
+    none.
     """
 
     name: str
@@ -171,6 +172,7 @@ class Worksheet(Value):
     asked: frozenset[str] = frozenset()
     red: frozenset[str] = frozenset()
     departure: Departure = "kept"
+    nobody: str = ""
 
     @property
     def team(self) -> tuple[Column, ...]:
@@ -603,6 +605,7 @@ def worksheet(
         rows=rows,
         help=text(kind.help),
         departure=kind.departure,
+        nobody=text(_("no owner")),
     )
 
 

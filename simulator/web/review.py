@@ -22,10 +22,11 @@ from simulator.core.types import HumanVerdict, ReleaseDecision, Value
 from simulator.report.run_page import run_page
 from simulator.report.tables import anchor
 from simulator.results.red import red_questions
-from simulator.results.review import turns_of_answers
+from simulator.results.review import review_findings, turns_of_answers
 from simulator.sheets.model import CHOICES, COLUMNS, RED, TABS, answer_key
 from simulator.storage.run_file import is_held, read_run
 from simulator.storage.words import WORDS, Edit, Place, Word, decide_release, read_news, save_words
+from simulator.testset.failures import save_tests
 
 # What is typed on a page is no longer than this, in characters.
 LONGEST = 20_000
@@ -248,15 +249,28 @@ class RunReview:
             "again": news.again,
         }
 
-    def write(self, written: WrittenWords) -> list[dict[str, Any]]:
-        """Saves what somebody says of an answer; returns what counts then, by turn. Raises OtherWord."""
+    def write(self, written: WrittenWords, tests: Path) -> list[dict[str, Any]]:
+        """Saves what somebody says of an answer; returns what counts then, by turn.
+
+        An answer that is to be a test is written to the question file `tests`, too. Raises OtherWord, and
+        InputError for such a file that cannot be read; the word is saved then.
+        """
         place = written.conversation, written.turn
         red, places = self._answer_at(place)
         changes = {
             name: Edit(_plain(change.was), _plain(change.now)) for name, change in written.changes.items()
         }
         words = save_words(self.path, {place: True, **places}, changes, plain_text(written.by), red=red)
+        if any(word.make_test for word in words):
+            self._save_tests(tests)
         return list(map(word_json, words))
+
+    def _save_tests(self, tests: Path) -> None:
+        """Writes what the team made tests in this run, as `review` does."""
+        # Words change no figure: those that were read before will do.
+        reading = self._reading[1] if self._reading else self.reading
+        results = read_run(self.path)
+        save_tests(results, review_findings(results, reading.outputs.context.summary), (), tests)
 
     def decide(self, written: WrittenDecision) -> None:
         """Saves the team's decision. Raises OtherWord."""

@@ -207,7 +207,8 @@ class Pages:
 
     async def _words(self, request: web.Request) -> web.Response:
         review, written = self._review(request), await _read(request, WrittenWords)
-        return web.json_response({"words": await self._apart(lambda: review.write(written))})
+        tests = load_settings({"runs": self.runs}).tests
+        return web.json_response({"words": await self._apart(lambda: review.write(written, tests))})
 
     async def _decision(self, request: web.Request) -> web.Response:
         review, written = self._review(request), await _read(request, WrittenDecision)

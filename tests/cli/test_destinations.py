@@ -82,7 +82,7 @@ def test_the_paths_of_all_reports_are_said_by_one_rule(place: str, tmp_path: Pat
     folder = Path(runs).resolve() / done.err.splitlines()[-1].split("/")[-2]
     shown = folder.relative_to(tmp_path) if folder.is_relative_to(tmp_path) else folder
     names = ("report.xlsx", "report.md", "report.json", "report.csv", "junit.xml")
-    assert done.err.splitlines()[-5:] == [str(shown / name) for name in names]
+    assert done.err.splitlines()[-5:] == [f"Written: {shown / name}" for name in names]
     # A path that is longer than a line is cut at its end.
     assert f"-openthereport:{shown / 'report.html'}-" in "".join(done.out.split())
 

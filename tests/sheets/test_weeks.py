@@ -327,7 +327,7 @@ def test_what_is_over_and_comes_back_has_its_words(weeks: tuple[Week, Week, Week
     assert states(third) == {FEE: "back"}
     back = row(third, FEE).cells
     assert (back["comment"], back["assignee"], back["since"]) == ("値段表が古い", "佐藤", FIRST)
-    assert counted(third)["closed"] == ("4", "– 1 · 佐藤 1 · 鈴木 1 · 高橋 1")
+    assert counted(third)["closed"] == ("4", "担当者なし 1 · 佐藤 1 · 鈴木 1 · 高橋 1")
     outcome = {r.cells["subject"]: r.cells["outcome"] for r in rows(third, "archive")}
     assert outcome == {FEE: "back"} | dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "right")
 

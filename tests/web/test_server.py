@@ -55,6 +55,30 @@ def test_a_word_is_saved_as_it_is_said(page: Opened) -> None:
     assert page.ask("state").json["words"] == [said]
 
 
+def test_a_test_is_written_as_it_is_ticked(
+    page: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Masked, once, with what is said of it later; a file with a line that is no test is named."""
+    monkeypatch.chdir(tmp_path)
+    tests = tmp_path / "tests.jsonl"
+    page.ask("words", "POST", word(judge_is=(None, "wrong")))
+    assert not tests.exists()
+    for change in (
+        {"make_test": (False, True)},
+        {"correct_answer": ("", "9,800円です。電話は090-1234-5678です。")},
+        {"status": ("", "mended")},
+    ):
+        assert page.ask("words", "POST", word(**change)).status == 200
+    (line,) = map(json.loads, tests.read_text(encoding="utf-8").splitlines())
+    assert "9,800円です。" in line["references"][0][0]
+    assert "090-1234-5678" not in line["references"][0][0]
+    assert line["tags"][-1] == "must-not-break"
+
+    tests.write_text("no test\n", encoding="utf-8")
+    reply = page.ask("words", "POST", word(comment=("", "料金表")))
+    assert (reply.status, "line 1" in reply.json["error"]) == (400, True)
+
+
 def test_another_word_is_not_overwritten_unseen(page: Opened) -> None:
     """What is there comes back, with who wrote it; nothing is written."""
     page.ask("words", "POST", word(judge_is=(None, "right")))

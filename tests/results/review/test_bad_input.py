@@ -77,7 +77,8 @@ def test_a_mistake_is_named_and_all_else_is_taken(week: Week) -> None:
         week.desk.type(40, title, text, TAB)
     for done in (week.report(), week.review()):
         for mistake in (
-            "row 2, column Is the judge right?: 'たぶん' is not one of the choices; skipped.",
+            "row 2, column Is the judge right?: 'たぶん' is none of the choices"
+            " (Judge is right, Judge is wrong, Unsure); skipped.",
             "it has no key (a row that was added or copied); skipped.",
         ):
             assert [said.endswith(mistake) for said in done.err.splitlines()].count(True) == 1, done.err

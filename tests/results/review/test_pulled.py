@@ -106,7 +106,9 @@ def test_half_a_row_counts() -> None:
     taken = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
 
     place = "Review, row 2, column Is the judge right?"
-    assert faults(taken) == [(place, "'たぶん' is not one of the choices")]
+    assert faults(taken) == [
+        (place, "'たぶん' is none of the choices (Judge is right, Judge is wrong, Unsure)")
+    ]
     assert said(taken) == [
         {
             "conversation": FEE[0], "turn": 1, "source": "review", "comment": "見ました",

@@ -177,6 +177,23 @@ def _typed(text: str) -> str:
     return f"'{text}" if text.startswith("=") else text
 
 
+def test_blind_grades_in_the_workbook_of_a_run_count_without_naming_it(run: Any) -> None:
+    """At the next run into workbooks, and at `review`; a word that is no grade is named at both."""
+    run("report", "latest", "--to", "xlsx")
+    (path,) = Path("runs").glob("*/report.xlsx")
+    with Person(path) as person:
+        for row, text in ((2, "4"), (3, "２点"), (4, "良い")):
+            person.type("目視採点", row, GRADE_1, text)
+    written = run("report", "latest", "--to", "xlsx")
+    grades = sorted(v.grade or 0 for v in open_run().verdicts if v.source == "blind")
+    read = run("review", "latest", "--json")
+
+    for done in (written, read):
+        assert "Blind, row 4, column Grade, reviewer 1: grade '良い'" in done.err
+    assert grades == [2, 4]
+    assert read.json["agreement"]["grades"] == 2
+
+
 def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     """Nothing is lost, whatever people do; figures are those worked out by hand; the next run asks it."""
     results = open_run()

@@ -181,5 +181,5 @@ def test_a_word_that_is_no_choice_is_named(run: Any) -> None:
     path, _key = workbook(run, make_test="いつか")
     done = run("review", "latest", "--from", path)
     assert done.code == 0
-    assert "column Make it a test: 'いつか' is not one of the choices; skipped." in done.err
+    assert "column Make it a test: 'いつか' is none of the choices (Yes, No); skipped." in done.err
     assert not TESTS.exists()
