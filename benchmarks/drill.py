@@ -23,6 +23,7 @@ from simulator.core.types import Language
 FOLDER = Path("runs") / "drill"
 # One price in an article, and an article that goes.
 PRICED, OLD, NEW, WITHDRAWN = "01-fibre-plans.md", "4,180", "4,480", "12-late-payment.md"
+EXIT: dict[Language, str] = {"en": "exit code {code}", "ja": "終了コード{code}"}
 TOLD: dict[Language, tuple[str, ...]] = {
     "en": (
         "The articles change: Apartment 1 Giga costs 4,480 yen instead of 4,180, and “If your payment is"
@@ -83,10 +84,11 @@ def _printed(*words: str) -> tuple[int, str]:
 
 def main() -> int:
     """Prints the drill."""
-    for printed, code in play(language_of(os.environ), FOLDER):
+    language = language_of(os.environ)
+    for printed, code in play(language, FOLDER):
         print(printed)
         if code:
-            print(f"exit {code}")
+            print(EXIT[language].format(code=code))
     return 0
 
 

@@ -232,7 +232,8 @@ def check_players(
         # Who names `lexical`, or says --offline, has asked for it.
         if endpoint_of[role] is None and _model(role, settings, os.environ) != LEXICAL:
             msg = _(
-                "--target: without a key or an endpoint, simple scoring (no AI) would decide. Set "
+                "The target (--target, or target in rehearsal.toml): without a key or an endpoint, simple "
+                "scoring (no AI) would decide. Set "
                 "OPENAI_API_KEY or REHEARSAL_JUDGE_URL, or ask for that with --offline."
             )
             raise InputError(msg)

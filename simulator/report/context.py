@@ -55,7 +55,7 @@ def lowest_text(summary: Summary) -> Message | None:
     if next(scales, None) != FIFTHS:
         return None
     n = target_points(share_of(FIFTHS[0], FIFTHS))
-    return _("The lowest possible score is {n} (grades 1 to 5, divided by 5).", n=n)
+    return _("The lowest possible score is {n}.", n=n)
 
 
 def counts_text(numbers: Mapping[str, int], group: str) -> Message:

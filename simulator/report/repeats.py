@@ -134,8 +134,8 @@ def replay_section(results: Results) -> Section | None:
         key="replay",
         title=_("Replay"),
         line=ngettext(
-            "In {n} conversation the bot answered differently, so the earlier messages no longer fitted.",
-            "In {n} conversations the bot answered differently, so the earlier messages no longer fitted.",
+            "In {n} conversation the customer said something else than before, from some message on.",
+            "In {n} conversations the customers said something else than before, from some message on.",
             n=diverged,
         ),
         figures={"diverged": diverged},

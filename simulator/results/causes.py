@@ -47,7 +47,7 @@ STANDING_NAMES: Mapping[Standing, Message] = {
     "certain": _("certain"),
     "likely": _("likely"),
     "judge": _("the judge's view"),
-    "open": _("not looked into"),
+    "open": TITLES["cause"]["unclear"],
 }
 # The causes that are called like the marks of lapses.
 _CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {kind: kind for kind in get_args(LapseKind)}
@@ -81,13 +81,12 @@ class RootCause:
 def cause_name(cause: Cause, standing: Standing) -> Message:
     """As "Not retrieved (certain)"."""
     how = STANDING_NAMES[standing]
+    # A cause that nobody looked for has one word: "Unclear".
     return how if standing == "open" else _("{name} ({how})", name=TITLES["cause"][cause], how=how)
 
 
 def cause_sentence(cause: RootCause) -> Text:
     """The cause, how sure it is, and why; the same wherever a red answer is shown."""
-    if cause.standing == "open":
-        return cause.evidence
     return _("{name}: {why}", name=cause_name(cause.cause, cause.standing), why=cause.evidence)
 
 
@@ -141,7 +140,7 @@ class RedAnswer:
                 return self._judged(verdict, named, "judge")
         if proved:
             return proved
-        asked, unasked = _("The judge did not say what caused it."), _("Not looked into: no model was asked.")
+        asked, unasked = _("The judge did not say what caused it."), _("No model was asked.")
         return self._because("unclear", "open", asked if verdict else unasked)
 
     def _judged(self, verdict: JudgedCause, cause: Cause, standing: Standing) -> RootCause:

@@ -62,7 +62,8 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
     ]
     if evidence and not any(evidence):
         msg = _(
-            "--target: the judge {primary} has nothing to hold the answers of {cases} against. Add"
+            "The target (--target, or target in rehearsal.toml): the judge {primary} has nothing to hold the "
+            "answers of {cases} against. Add"
             " a column 'reference' or 'contexts'.",
             primary=primary,
             cases=settings.cases,

@@ -378,6 +378,8 @@ def find_run(name: str, runs: Path) -> Path:
         problem = _("{n} runs start with '{name}'.", n=len(matches), name=name)
     newest = tuple(reversed((matches or ids)[-5:]))
     listed = _("Newest: {runs}.", runs=newest) if newest else _("Newest: none yet.")
+    if not runs.is_dir():
+        listed = _("There is no {folder}/ here: type this in the folder where the run was made.", folder=runs)
     raise RunFileError(sentences(problem, listed))
 
 

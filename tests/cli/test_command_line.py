@@ -147,7 +147,7 @@ WRONG = [
     ("--judges turn,flunecy", "unknown judge: 'flunecy'. Did you mean fluency?"),
     ("--cases none.csv", "none.csv"),
     ("--to nowhere", "unknown report: 'nowhere'."),
-    ("--resume 20200101", "no run '20200101' in runs/. Newest: none yet."),
+    ("--resume 20200101", "no run '20200101' in runs/. There is no runs/ here: type this"),
     ("--resume bot.py", "bot.py: not a run file"),
     ("--judges turn,./turn.toml", "turn.toml: no such file"),
 ]

@@ -198,7 +198,7 @@ def test_a_model_goes_before_what_is_likely() -> None:
 
 @pytest.mark.parametrize(
     ("verdict", "says"),
-    [(None, "no model was asked"), (JudgedCause(cause=None, reason="HTTP 500"), "did not say")],
+    [(None, "No model was asked."), (JudgedCause(cause=None, reason="HTTP 500"), "did not say")],
 )
 def test_where_nobody_looked_no_cause_is_claimed(verdict: JudgedCause | None, says: str) -> None:
     """And the sentence says why."""
@@ -207,7 +207,7 @@ def test_where_nobody_looked_no_cause_is_claimed(verdict: JudgedCause | None, sa
 
     assert short(cause) == ("unclear", "open")
     assert says in sentence
-    assert "Unclear" not in sentence
+    assert sentence.startswith("Unclear: ")
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -284,6 +284,11 @@ def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Pat
 def test_a_run_is_found_by_what_people_write(tmp_path: Path) -> None:
     """Its id, the start of it, `latest`, its folder and its file; else the newest are named, newest first."""
     runs, names = tmp_path / "runs", ["20260401-x", "20260402-x"]
+    with pytest.raises(
+        RunFileError, match=r"no run 'latest' in .*runs/\. There is no .*runs/ here: type this"
+    ):
+        find_run("latest", runs)
+    runs.mkdir()
     with pytest.raises(RunFileError, match=r"no run 'latest' in .*runs/\. Newest: none yet\."):
         find_run("latest", runs)
     for name in names:
