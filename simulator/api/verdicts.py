@@ -34,15 +34,21 @@ SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None
 def reviewed(run: str, source: str | None, runs: Path, sheet: SheetOptions, tests: Path) -> ReviewOutcome:
     """Stores what the source says about a run of the folder, and works out what all verdicts come to.
 
-    Without a source that is the run's own workbook that was saved last, if it has one.
+    Without a source that is the run's own workbook that was saved last, if it has one that can be read.
     What the team made tests is added to the question file `tests`; the page of the run is written again.
 
     Raises InputError where nothing of the source fits the run.
     """
     path = find_run(run, runs)
-    if source is None and (book := newest_workbook(path.parent)):
-        source = shown_path(book)
-    read, closed = read_verdicts(path, source, sheet) if source else (None, frozenset[str]())
+    book = None if source else newest_workbook(path.parent)
+    read, closed = None, frozenset[str]()
+    try:
+        if where := source or (book and shown_path(book)):
+            read, closed = read_verdicts(path, where, sheet)
+    except InputError as error:
+        if not book:
+            raise
+        say(_("{fault} It is left alone.", fault=error))
     outputs = RunOutputs(path, stored_settings(read_run(path).run.settings))
     outputs.write_pages()
     context = outputs.context

@@ -194,6 +194,18 @@ def test_blind_grades_in_the_workbook_of_a_run_count_without_naming_it(run: Any)
     assert read.json["agreement"]["grades"] == 2
 
 
+def test_a_workbook_that_cannot_be_read_keeps_no_review_from_its_words(run: Any) -> None:
+    """It is named, where nobody asked for it."""
+    (folder,) = Path("runs").iterdir()
+    (folder / "report.xlsx").write_bytes(b"no workbook")
+    done = run("review", "latest")
+
+    assert done.code == 0
+    assert "report.xlsx" in done.err
+    assert done.err.rstrip().endswith("It is left alone.")
+    assert run("review", "latest", "--from", str(folder / "report.xlsx")).code == 2
+
+
 def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     """Nothing is lost, whatever people do; figures are those worked out by hand; the next run asks it."""
     results = open_run()
