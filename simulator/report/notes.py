@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 
 from simulator.core.document import Line, Text, excerpt
 from simulator.core.messages import Message, _, changed, safe_text, sentences
+from simulator.core.settings import Settings
 from simulator.core.titles import title
 from simulator.core.types import RISK
 from simulator.grading.desk import DESK
@@ -79,9 +80,12 @@ def _shared_reason(summary: Summary) -> Iterator[Message]:
 
 
 def _modelless(context: ReportContext) -> Iterator[Text]:
-    """The judges that graded nothing because there was no model."""
+    """The judges that graded nothing because there was no model; of a trial's usual ones it is no news."""
+    usual = Settings.model_fields["judges"].default
+    asked = context.results.run.settings.get("judges", usual)
+    is_usual = asked in (usual, list(usual)) and context.summary.scores.score is not None
     for name, judge in context.summary.scores.judges.items():
-        if context.summary.offline and judge.skipped and not judge.n:
+        if context.summary.offline and judge.skipped and not judge.n and not (is_usual and name in usual):
             skipped = context.results.scores.of_judge(name, "skipped")
             if any(NO_MODEL in score.detail for score in skipped):
                 yield title("judge", name)

@@ -44,6 +44,7 @@ def test_a_judge_that_takes_a_model_is_named(command: Command) -> None:
     assert not re.search("Fix first|Needs review|Further notes", page)
     assert f"! {WHY}\n" in command(*run, "--judges", "turn,./next_step.toml").out
     assert "Claims: not graded, because" in command("grade", "latest", "--judges", "claims", "--offline").out
+    assert "not graded, because" not in command(*run).out, "a trial says so as a whole"
 
 
 def test_a_bot_that_never_answered_is_tried_with_the_settings_of_the_run(command: Command) -> None:
