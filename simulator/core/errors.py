@@ -157,7 +157,7 @@ _VALUE_PROBLEMS: dict[str, Message] = {
 
 def is_unknown_item(problem: Mapping[str, Any]) -> bool:
     """Whether a word of a list is none of those it may have: it is named itself, and not by its number."""
-    return problem["type"] == "literal_error" and isinstance(problem["loc"][-1], int)
+    return problem["type"] == "literal_error" and any(isinstance(place, int) for place in problem["loc"][-1:])
 
 
 def value_problem(problem: Mapping[str, Any]) -> Message | str:
