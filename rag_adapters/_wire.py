@@ -330,7 +330,7 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
     return BotFailure("denied" if status in (401, 403) else "error", msg)
 
 
-def told_failure(value: Any) -> BotFailure:
+def reported_failure(value: Any) -> BotFailure:
     """What a reply, or a piece of one, that is an error says.
 
     {"error": {"message": "no model"}}, {"message": "..."} or a text; with an HTTP status in it, as that

@@ -55,9 +55,9 @@ from ._wire import (
     Wire,
     checked_address,
     pieces_of,
+    reported_failure,
     shortened,
     text_of,
-    told_failure,
 )
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class HttpBot:
                 self._conversations[query.session] = named
             if error := self.paths.error_in(replies):
                 # Masked before it is cut: half a secret would not be found any more.
-                raise told_failure(filtered(error, partial(self.wire.masked, session=query.session)))
+                raise reported_failure(filtered(error, partial(self.wire.masked, session=query.session)))
             answer = self._masked(self.paths.read(replies), query.session)
             return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
@@ -433,7 +433,7 @@ class Streaming:
             is_error = "error" in (name, fields.get("event"), fields.get("type"))
             if is_error or fields.get("error"):
                 # Masked before it is cut: half a secret would not be found any more.
-                raise told_failure(_value(wire.masked(data, session)))
+                raise reported_failure(_value(wire.masked(data, session)))
             if self.until and self.until.holds(value):
                 is_done = True
                 break

@@ -42,7 +42,7 @@ from simulator.extending import (
 )
 
 from ._json import JsonPath, check_end, filtered, kind, parsed, setting
-from ._wire import login_page, moved, redirected, refusal, told_failure
+from ._wire import login_page, moved, redirected, refusal, reported_failure
 
 if TYPE_CHECKING:
     import httpx2
@@ -149,7 +149,7 @@ class ChatBot:
         body = {**self.body, "messages": messages}
         reply, first = await self._with_bot_failures(self._posted(CHAT, body))
         if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):
-            raise told_failure(filtered(reply, self._masked))
+            raise reported_failure(filtered(reply, self._masked))
         answer = _answer(reply, str(self.body["model"]), may_be_cut=not _LIMITS.isdisjoint(self.body))
         # A model that is offered tools and calls none has called none; of any other nobody knows.
         if answer.tools is None and not _OFFERED.isdisjoint(self.body):
