@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simulator.core.document import Text
 from simulator.core.errors import RehearsalError, RunFileError
-from simulator.core.messages import Message, _, say
+from simulator.core.messages import Message, _, message_of, say
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import ReleaseDecision
 from simulator.report.people import decision_text
@@ -60,8 +60,10 @@ def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
     known, faults = set(run_ids(runs)), list[tuple[Text, Text]]()
     for run, of_run in written.by_run.items():
         if run in known:
-            with contextlib.suppress(RehearsalError):
+            try:
                 faults += _keep_review(runs / run / RUN_FILE, of_run, tests)
+            except RehearsalError as error:
+                faults.append((run, message_of(error)))
     for run, decision in written.decisions.items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
