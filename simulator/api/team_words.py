@@ -63,7 +63,7 @@ def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
             try:
                 faults += _keep_review(runs / run / RUN_FILE, of_run, tests)
             except RehearsalError as error:
-                faults.append((run, message_of(error)))
+                say(message_of(error))
     for run, decision in written.decisions.items():
         # A run that is somewhere else, or cannot be written, keeps its decision in the sheet's archive.
         if (path := runs / run / RUN_FILE).is_file():
