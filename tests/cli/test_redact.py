@@ -15,7 +15,7 @@ from simulator.runner.masking import masks_of
 from simulator.storage.run_file import find_run
 from tests.servers.openai import OpenAIServer
 
-PERSONAL = ("桐生", "090-", "０９０", "-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")
+PERSONAL = ("桐生", "090-1", "０９０", "4-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")
 CASES = """id,question,language,reference,answer,contexts,goal
 桐生太郎,桐生太郎です。電話は０９０－１２３４－５６７８、会員番号HR-220981です。解約できますか,ja,\
 kiryu@example.jp宛てに送ります。窓口は0120-000-123です。,瀬戸口様、窓口は0120-000-123です。携帯は090-9999-5678ですね。,\
