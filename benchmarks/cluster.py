@@ -14,10 +14,8 @@ from pathlib import Path
 
 from benchmarks.measured import ROOT, Measured, measure, middle
 from simulator import plugins
-from simulator.core.roles import endpoints
 from simulator.core.settings import stored_settings
 from simulator.lab.dask.driver import perform
-from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run
@@ -80,7 +78,7 @@ def hold(repeats: int, bound: str, workers: int) -> None:
     plugins.offer()
     settings = stored_settings({**plain, "workers": workers})
     plan, personas, *_ = read_plan(settings)
-    context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+    context = RunContext(settings, personas)
     began = 0.0
 
     def opened() -> RunFile:

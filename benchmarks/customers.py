@@ -29,7 +29,6 @@ from benchmarks.measured import ROOT
 from benchmarks.voices import GOAL, NaiveBayes, persona_guesses
 from simulator.cases.cases import read_cases
 from simulator.core.errors import RehearsalError
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import DEMO, PERSONAS, customers, persona
 from simulator.core.types import (
@@ -44,7 +43,6 @@ from simulator.core.types import (
 )
 from simulator.lab.judging.agreement import auroc
 from simulator.lab.likeness.lines import customer_messages, line_length
-from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform
@@ -107,7 +105,7 @@ def bundled(settings: Settings, language: Language) -> Path:
 
 def performed(settings: Settings, plan: Sequence[Conversation], people: Sequence[Persona]) -> Path:
     """The run file of these conversations, held and graded."""
-    context = RunContext(settings, endpoints(settings), people, Ledger.of(settings))
+    context = RunContext(settings, people)
     path, stopped = asyncio.run(
         perform(context, plan, lambda: create_run(settings, context, plan, tuple(people)), Silent())
     )

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 from benchmarks.causes import asked, by_fault, share
 from benchmarks.records import read_record, write_record
 from simulator.core.concurrency import for_each
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import (
@@ -40,7 +39,6 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.grading.cause import NEAREST, CauseMaterial, JudgedCause
-from simulator.models.pricing import Ledger
 from simulator.results.articles import Shelf
 from simulator.results.asking import open_answers
 from simulator.results.causes import red_answers, root_causes
@@ -139,7 +137,7 @@ def contexts(conversation: Conversation) -> list[GradingContext]:
 
 def prompt_hash(settings: Settings) -> str:
     """Stands for all requests that grade."""
-    grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
+    grading = RunContext(settings).grading
     every = [c for language in LANGUAGES for each in planted(language) for c in contexts(each.conversation)]
     prompts = [grading.frame.prompt(each, grading.rubrics, alone=False) for each in every]
     return fingerprint(*(json.dumps(prompt, ensure_ascii=False) for prompt in prompts))
@@ -149,7 +147,7 @@ async def grade_answers(
     every: Sequence[Planted], settings: Settings, done: Collection[Place], keep: Callable[[list[Score]], None]
 ) -> None:
     """Has the endpoint's model grade the answers that are not `done`; `keep` gets the scores of each."""
-    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
+    context = RunContext(settings)
 
     async def grade(seen: GradingContext) -> None:
         keep(await context.panel.grade(seen))

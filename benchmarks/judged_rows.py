@@ -23,13 +23,11 @@ from benchmarks.causes import ROWS, SOUND, Row, context_of, rows
 from benchmarks.detectors import labelled_lines
 from simulator import plugins
 from simulator.core.concurrency import for_each
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.shelves import form_path
 from simulator.core.templates import fingerprint, read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Turn
 from simulator.lab.judging.agreement import quadratic_kappa
-from simulator.models.pricing import Ledger
 from simulator.results.articles import Shelf
 from simulator.runner.context import RunContext
 
@@ -133,7 +131,7 @@ def settings_of(play: str, **more: Any) -> Settings:
 
 async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any]:
     """What each judge says of each row, by the row's id."""
-    context = RunContext(settings, endpoints(settings), (), Ledger.of(settings))
+    context = RunContext(settings)
 
     async def grade(row: Row) -> tuple[str, dict[str, Any]]:
         scores = await context.panel.grade(context_of(row.conversation))
@@ -157,7 +155,7 @@ async def verdicts_of(settings: Settings, asked: Sequence[Row]) -> dict[str, Any
 def prompt_hash(play: str) -> str:
     """Stands for all requests."""
     settings, is_small = settings_of(play), play == "small"
-    grading = RunContext(settings, endpoints(settings), (), Ledger.of(settings)).grading
+    grading = RunContext(settings).grading
     groups = [[rubric] for rubric in grading.rubrics] if is_small else [grading.rubrics]
     prompts = (
         grading.frame.prompt(context_of(row.conversation), group, alone=is_small)

@@ -18,7 +18,6 @@ from simulator.core.concurrency import for_each
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings
 from simulator.core.templates import LANGUAGES
-from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 
 Row = TypeVar("Row")
@@ -28,7 +27,7 @@ Verdicts = dict[str, Any]
 
 def context_of(settings: Settings) -> RunContext:
     """The judges and models of these settings."""
-    return RunContext(settings, endpoints(settings), (), Ledger.of(settings))
+    return RunContext(settings)
 
 
 @dataclass(frozen=True)

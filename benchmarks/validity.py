@@ -27,11 +27,10 @@ from simulator.lab.judging.calibration_report import with_interval
 from simulator.lab.judging.figures import Scorer
 from simulator.lab.judging.rows import GradedRow, grade_rows, score_name
 from simulator.models.pricing import Ledger
-from simulator.runner.context import RunContext
 from simulator.runner.labelled_answers import (
     LabelFile,
     LabelledAnswer,
-    judge_settings,
+    judging_context,
     read_dimension,
     read_labels,
     sample_rows,
@@ -54,11 +53,6 @@ class Bench:
         self.settings, self.limit = settings, limit
         self.endpoints = endpoints(settings)
         self.ledger = Ledger.of(settings)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether a model grades."""
-        return self.endpoints["judge"] is not None
 
     def measure(self, file: LabelFile) -> Iterator[Measured]:
         """Every fitting pair of judge and label; those for which there is nothing to compare are left out."""
@@ -83,8 +77,7 @@ class Bench:
             return None
 
     def _grade(self, judge: str, rows: Sequence[LabelledAnswer]) -> list[GradedRow]:
-        settings = judge_settings(self.settings, judge, by_model=self.is_live)
-        context = RunContext(settings, self.endpoints, (), self.ledger)
+        context = judging_context(self.settings, judge, ledger=self.ledger)
 
         async def grade() -> list[GradedRow]:
             try:
@@ -133,7 +126,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     for file in label_sets(files):
         _show_set(bench, file)
     pairwise_validity.show(pairs, settings, bench.ledger, options.limit)
-    if not bench.is_live and not options.set:
+    if bench.endpoints["judge"] is None and not options.set:
         print()
         lexical_validity.main(options.data)
     calls = sum(role.calls for role in bench.ledger.roles.values())

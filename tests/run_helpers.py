@@ -191,7 +191,7 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
         if known and named:
             endpoints[role] = known.model_copy(update={"model": named})
     personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
-    context = RunContext(told, endpoints, personas, Ledger({}, told.budget))
+    context = RunContext(told, personas, Ledger({}, told.budget), by_role=endpoints)
     context.connections.wait = AT_ONCE
     return context
 

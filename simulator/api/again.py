@@ -16,10 +16,8 @@ from simulator.api.forecast import total
 from simulator.api.resume import as_started
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Answer, Conversation, Utterance
-from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import converse
 from simulator.runner.estimate import forecast
@@ -50,7 +48,7 @@ def prepare_again(path: Path, conversation: str, today: Settings) -> Again:
     settings = as_started(results.run, today)
     # As if it were repeated: a reply of the bundled bot that is stored would be no new one.
     settings = settings.model_copy(update={"repeats": max(2, settings.repeats)})
-    context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
+    context = RunContext(settings, results.personas)
     context.check_prompts(results.run)
     fresh = Conversation.model_validate({
         name: getattr(talk, name) for name in ("id", "case", "persona", "repeat", "user_model")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from simulator.api.probes import rubric_judge
 from simulator.api.regrade import TODAYS
 from simulator.api.verdicts import SheetOptions, read_verdicts
 from simulator.cases.files import WORKBOOKS, plain_suffix
@@ -22,9 +23,8 @@ from simulator.cases.rows import read_rows
 from simulator.core.concurrency import for_each
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most, ngettext
-from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE
 from simulator.core.settings import load_settings, settings_of_run
-from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Results, Score, Spending
 from simulator.grading.cause import context_key
 from simulator.grading.desk import MOST_CLAUSES, Clause, DeskHistory, DeskRules, read_desk, write_desk
@@ -38,9 +38,8 @@ from simulator.grading.proposing import (
     one_line,
     propose,
 )
-from simulator.grading.rubric import Rubric
 from simulator.models.limiter import GRADING
-from simulator.models.pricing import Ledger, total_spending
+from simulator.models.pricing import total_spending
 from simulator.results.judge_records import CheckedLabels, save_record, today
 from simulator.results.learning import (
     LEAST_QUESTIONS,
@@ -51,16 +50,10 @@ from simulator.results.learning import (
     labels_of_run,
     row_of,
 )
-from simulator.results.red import is_red_alone, primary_judge
-from simulator.runner.context import RunContext
+from simulator.results.red import is_red_alone
 from simulator.runner.conversation import grading_contexts
 from simulator.runner.estimate import grading_estimate, tokens
-from simulator.runner.labelled_answers import (
-    judge_settings,
-    labelled_context,
-    read_dimension,
-    read_labels,
-)
+from simulator.runner.labelled_answers import labelled_context, read_dimension, read_labels
 from simulator.storage.run_file import find_run, read_run, with_verdicts
 
 # Where the standing of the held half is from.
@@ -88,22 +81,8 @@ class Learning:
         if not runs and source is None:
             results = list(with_verdicts(now.runs))
         settings = settings_of_run(results[-1].run.settings, flags, now, TODAYS) if results else now
-        name = primary_judge(tuple(map(judge_name, settings.judges)))
-        by_role = endpoints(settings)
-        if by_role["judge"] is None:
-            raise InputError(
-                _(
-                    "learn needs a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL. Simple scoring"
-                    " (no AI) compares words and has no rubric to improve."
-                )
-            )
-        self.settings = judge_settings(settings, name, by_model=True)
-        self.context = RunContext(self.settings, by_role, (), Ledger.of(self.settings))
-        self.judge, self.desk = name, read_desk()
-        if not isinstance(self.context.judges.get(name), Rubric):
-            raise InputError(
-                _("{judge} has no rubric that could learn: name a judge with a prompt.", judge=name)
-            )
+        self.judge, self.context = rubric_judge(settings, "learn")
+        self.settings, self.desk = self.context.settings, read_desk()
         rows = [row for run in results for row in self._of_run(run)]
         if is_file:
             rows += rows_of_file(str(source))

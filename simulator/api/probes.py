@@ -11,17 +11,16 @@ from simulator.core import shelves
 from simulator.core.concurrency import for_each
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import endpoints
+from simulator.core.roles import endpoints, judge_endpoint
 from simulator.core.settings import Settings
 from simulator.core.shelves import judge_name
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Answer, Case, Failure, GradingContext, Turn, Value
 from simulator.grading.rubric import Rubric
-from simulator.models.pricing import Ledger
 from simulator.results.judge_records import ProbedJudge, save_record, today
 from simulator.results.red import is_red_alone, primary_judge
 from simulator.runner.context import RunContext
-from simulator.runner.labelled_answers import judge_settings
+from simulator.runner.labelled_answers import judging_context
 
 # The probe that is no text: an answer without one.
 EMPTY = "empty"
@@ -51,19 +50,26 @@ def probe_contexts() -> Iterator[tuple[str, bool, GradingContext]]:
             yield name, probe.bad, GradingContext(conversation=name, case=case, persona="", turn=turn)
 
 
+def rubric_judge(settings: Settings, asker: str) -> tuple[str, RunContext]:
+    """The judge that decides, and what it grades with.
+
+    Raises InputError where no model judges, or the judge has no rubric.
+    """
+    name = primary_judge(tuple(map(judge_name, settings.judges)))
+    judge_endpoint(endpoints(settings), asker)
+    context = judging_context(settings, name)
+    if not isinstance(context.judges.get(name), Rubric):
+        raise InputError(_("{judge} has no rubric: name a judge with a prompt.", judge=name))
+    return name, context
+
+
 async def probe_judge(settings: Settings) -> ProbedJudge:
     """What the judge that decides makes of all probes; stored.
 
     Raises InputError where no model judges, or the judge has no rubric.
     """
-    name, by_role = primary_judge(tuple(map(judge_name, settings.judges))), endpoints(settings)
-    if by_role["judge"] is None:
-        raise InputError(_("--judge tries a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL."))
-    of_judge = judge_settings(settings.model_copy(update={"cache": "off"}), name, by_model=True)
-    context = RunContext(of_judge, by_role, (), Ledger.of(of_judge))
-    if not isinstance(context.judges.get(name), Rubric):
-        raise InputError(_("{judge} has no rubric to try: name a judge with a prompt.", judge=name))
-    probes = list(probe_contexts())
+    name, context = rubric_judge(settings.model_copy(update={"cache": "off"}), "doctor --judge")
+    of_judge, probes = context.settings, list(probe_contexts())
 
     async def grade(probe: tuple[str, bool, GradingContext]) -> tuple[str, bool, str]:
         """The probe, whether the judge failed it, and by which rubric."""

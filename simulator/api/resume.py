@@ -15,7 +15,7 @@ from simulator.api.progress import stdout_to_stderr
 from simulator.api.run import FinishedRun, play
 from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext, say
-from simulator.core.roles import endpoints, models_named
+from simulator.core.roles import models_named
 from simulator.core.secrets import restore_secrets
 from simulator.core.settings import Settings, flag, stored_settings
 from simulator.core.types import Run
@@ -61,7 +61,7 @@ def resume(
         results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
         ledger = Ledger.of(settings, results)
         with stdout_to_stderr():
-            context = RunContext(settings, endpoints(settings), results.personas, ledger, bot)
+            context = RunContext(settings, results.personas, ledger, bot=bot)
             context.check_prompts(results.run)
 
         def reopen() -> RunFile:

@@ -38,7 +38,7 @@ from simulator.core.settings import Protocol, Settings, foreign_settings
 from simulator.core.titles import title
 from simulator.core.types import PASSED, Conversation, GradingContext, Role, Score
 from simulator.grading.offered import outputs_of
-from simulator.models.pricing import Ledger, check_prices, money
+from simulator.models.pricing import check_prices, money
 from simulator.results.disputes import disputed_in
 from simulator.results.knowledge import stored_articles
 from simulator.results.red import primary_judge, red_marks
@@ -289,8 +289,7 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
             plan, notes = part
     # Code of others is imported here: adapters, judges, and what they print.
     with stdout_to_stderr():
-        ledger = Ledger.of(settings)
-        context = RunContext(settings, endpoints(settings), planned.personas, ledger, objects.bot)
+        context = RunContext(settings, planned.personas, bot=objects.bot)
         context.check_adapter(plan)
         check_target(context, plan)
         check_retest(context)

@@ -28,7 +28,7 @@ from simulator.cli.terminal import ExitCode, padded, print_json
 from simulator.core.errors import BotFailure, BoundaryFailure, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.messages import Message, _, localised, ngettext, pgettext, safe_text, sentences
 from simulator.core.replies import NextLine, create_form
-from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, endpoints, with_judging_for
+from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, with_judging_for
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import Settings, load_settings, own_settings
 from simulator.core.templates import request
@@ -104,7 +104,7 @@ async def _examine(settings: Settings) -> int:
     # A cached answer would say that a model works which cannot be reached.
     no_cache = settings.model_copy(update={"cache": "off"})
     with stdout_to_stderr():
-        context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
+        context = RunContext(no_cache, personas, Ledger({}))
         check_target(context, plan)
     context.connections.attempts = 1  # a failure should show at once
     outcomes: list[dict[str, Any]] = []

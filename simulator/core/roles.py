@@ -239,6 +239,15 @@ def check_players(
             raise InputError(msg)
 
 
+def judge_endpoint(endpoint_of: Mapping[Role, Endpoint | None], asker: str) -> Endpoint:
+    """The judge's endpoint. Raises InputError where no model judges, and so nobody does what `asker` asks."""
+    endpoint = endpoint_of["judge"]
+    if endpoint is None:
+        msg = _("{asker} needs a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL.", asker=asker)
+        raise InputError(msg)
+    return endpoint
+
+
 def players(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint | None]:
     """By name, the endpoints of several customers' models, None where a stand-in plays; empty for one."""
     return {

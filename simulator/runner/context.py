@@ -37,7 +37,7 @@ from simulator.core import shelves
 from simulator.core.choosing import Choosing, choosing_for
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import OPENAI, USER_TEMPERATURE, Endpoint, host_of, players
+from simulator.core.roles import OPENAI, USER_TEMPERATURE, Endpoint, endpoints, host_of, players
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
@@ -114,17 +114,20 @@ class RunContext:
     def __init__(
         self,
         settings: Settings,
-        endpoints: Mapping[Role, Endpoint | None],
-        personas: Sequence[Persona],
-        ledger: Ledger,
+        personas: Sequence[Persona] = (),
+        ledger: Ledger | None = None,
+        *,
+        by_role: Mapping[Role, Endpoint | None] | None = None,
         bot: object | None = None,
     ) -> None:
         """Reads prompts, personas, judges and the adapter's settings; connects to nothing yet.
 
-        A `bot` that is there already, a function or a runnable, is asked in place of the one that
-        `settings.adapter` names.
+        The endpoints of the models (`by_role`) and the ledger are those of the settings. A `bot` that is
+        there already, a function or a runnable, is asked in place of the one that `settings.adapter` names.
         """
-        self.settings, self.endpoints, self.ledger, self.given_bot = settings, endpoints, ledger, bot
+        self.settings, self.given_bot = settings, bot
+        self.endpoints = endpoints(settings) if by_role is None else by_role
+        self.ledger = Ledger.of(settings) if ledger is None else ledger
         # The dollars that a conversation may cost at most; None until it was forecast.
         self.cost_of_one: float | None = None
         # Of several customers' models, the endpoint of each; None where a stand-in plays.
@@ -132,7 +135,7 @@ class RunContext:
         self.players = players(settings) if settings.protocol == "dialogue" else {}
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
-        self.model_factory = Models(endpoints, settings, ledger)
+        self.model_factory = Models(self.endpoints, settings, self.ledger)
         self.grading = Grading(settings, self.model_factory)
         self.applied_prompt = AppliedPrompt(settings) if settings.prompt else None
         self.redactor = redactor_of(settings) if settings.redacts else None

@@ -39,9 +39,12 @@ from simulator.cases.rows import read_rows
 from simulator.cases.tables import split_sheet
 from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.messages import _, printable, quote
+from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Turn
 from simulator.grading.rubric import Rubric, grades_whole, load_judge
+from simulator.models.pricing import Ledger
+from simulator.runner.context import RunContext
 
 # One annotator's label: a number, or the text of a category.
 Vote = float | str
@@ -351,14 +354,15 @@ def sample_rows(rows: Sequence[LabelledAnswer], limit: int | None, seed: int) ->
     return [rows[at] for at in places]
 
 
-def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings:
-    """The settings with which these judges grade as they do in a run.
+def judging_context(settings: Settings, *judges: str, ledger: Ledger | None = None) -> RunContext:
+    """What these judges grade with as they do in a run; there are no customers, and no bot.
 
     Judges that share their call with others (`--judging combined`) share it here, too: another set of
     judges is another prompt, and a calibration is valid for one prompt only.
     """
+    by_role = endpoints(settings)
     # Judges that are not among the run's own would not share its call either.
-    is_combined = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
+    is_combined = by_role["judge"] and settings.judging == "combined" and {*judges} <= {*settings.judges}
     names = settings.judges if is_combined else judges
 
     def is_shared(name: str) -> bool:
@@ -367,4 +371,5 @@ def judge_settings(settings: Settings, *judges: str, by_model: bool) -> Settings
 
     kept = tuple(name for name in names if name in judges or is_shared(name))
     # A calibration has one grade for each answer.
-    return settings.model_copy(update={"judges": kept, "retest": 0.0})
+    alone = settings.model_copy(update={"judges": kept, "retest": 0.0})
+    return RunContext(alone, (), ledger, by_role=by_role)

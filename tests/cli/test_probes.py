@@ -65,5 +65,5 @@ def test_without_a_model_there_is_nothing_to_try(command: Command) -> None:
     done = command("doctor", "--judge", "--offline")
 
     assert done.code == 2
-    assert "tries a model" in done.error
+    assert "doctor --judge needs a model as judge" in done.error
     assert not Path("calibrations").exists()

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most
-from simulator.core.roles import JUDGE_TEMPERATURE, endpoints
+from simulator.core.roles import JUDGE_TEMPERATURE, endpoints, judge_endpoint
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Spending, Value
 from simulator.lab.compare.grade import (
@@ -245,9 +245,7 @@ class Comparison:
             )
             raise InputError(msg)
         ends = endpoints(settings)
-        if ends["judge"] is None:
-            raise InputError(_("compare needs a model as judge: set OPENAI_API_KEY or REHEARSAL_JUDGE_URL."))
-        self.model = ends["judge"].model
+        self.model = judge_endpoint(ends, "compare").model
         self.ledger = Ledger.of(settings)
         self._models = Models(ends, settings, self.ledger)
         self.pairs = self.match.pairs

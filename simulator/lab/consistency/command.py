@@ -13,7 +13,6 @@ from simulator.cli.options import RUN, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode, exit_code_of_failures, say
 from simulator.core.messages import _, ngettext
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
 from simulator.core.types import CONVERSATION, LEXICAL
 from simulator.lab.consistency.figures import consistency, judged_of
@@ -57,7 +56,7 @@ def _compare(file: RunFile, settings: Settings) -> int:
     results = file.results()
     with stdout_to_stderr():
         ledger = Ledger.of(settings, results)
-        context = RunContext(settings, endpoints(settings), results.personas, ledger)
+        context = RunContext(settings, results.personas, ledger)
     earlier, model = judged_of(results), context.models()["judge"]
     if model == LEXICAL:
         say(_("Without a model as judge nothing is compared."))

@@ -217,9 +217,8 @@ class WorkerSession:
             settings = stored_settings(setup.settings)
             plugins.offer()
             self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)
-            self.context = RunContext(
-                settings, endpoints(settings, strict=False), setup.personas, self.ledger
-            )
+            by_role = endpoints(settings, strict=False)
+            self.context = RunContext(settings, setup.personas, self.ledger, by_role=by_role)
             for role, model in setup.models.items():
                 if (other := models(self.context).get(role, LEXICAL)) != model:
                     msg = _(

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from simulator.core.concurrency import for_each
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.shelves import canonical_judge, judge_name
 from simulator.core.types import GradingContext, Score, Spending
@@ -36,7 +35,7 @@ from simulator.lab.datasets.outputs import (
     OutputJudges,
 )
 from simulator.lab.datasets.suggested import Suggestion, suggest
-from simulator.models.pricing import Ledger, total_spending
+from simulator.models.pricing import total_spending
 from simulator.results.figures import rounded
 from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
@@ -97,7 +96,7 @@ class LabelledAnswers:
         alone = {"judges": self.judges.judge_names, "judging": "separate", "retest": 0.0}
         # Grading as of a run, but each judge by itself and once: a threshold belongs to a judge alone.
         plain = settings.model_copy(update=alone)
-        self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
+        self.context = RunContext(plain)
         self.panel = self.judges.panel(self.context.grading.judge_calls, ())
         self.contexts = [labelled_context(row) for row in self.rows]
 

@@ -27,7 +27,6 @@ import yaml
 from simulator.core import shelves
 from simulator.core.errors import CaseFileError, InputError, did_you_mean
 from simulator.core.messages import _, encodable, sentences
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import (
     SCRIPTED,
@@ -61,7 +60,7 @@ class HarnessSession:
         """Raises InputError for invalid settings; `earlier` is the run that is continued."""
         self.settings = settings.model_copy(update={"protocol": "single_turn"})
         self.ledger = Ledger.of(settings, earlier)
-        self.context = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
+        self.context = RunContext(self.settings, (shelves.scripted(),), self.ledger)
         self.tasks: Mapping[str, Any] = {}
         # The conversations of each document, one for each time it was asked.
         self.conversations: dict[DocumentKey, list[Conversation]] = {}

@@ -14,24 +14,21 @@ from typing import NamedTuple
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _, language_of_most, sentences
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, measure
 from simulator.lab.judging.rows import GradedRow, GraderKind, RowGrade, grade_rows, row_grades, score_name
 from simulator.lab.judging.stored import Calibration
-from simulator.models.pricing import Ledger
 from simulator.results import judge_records
 from simulator.results.judge_records import CheckedLabels
 from simulator.results.red import is_red_alone
-from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import (
     Dimension,
     LabelFile,
     LabelledAnswer,
-    judge_settings,
+    judging_context,
     labelled_context,
     read_dimension,
     read_labels,
@@ -89,12 +86,8 @@ class CalibrationRun:
         # Rows without this label are not drawn: `limit` counts answers that can be compared.
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
         self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
-        endpoints_by_role = endpoints(settings)
-        self.settings = judge_settings(
-            settings, request.judge, by_model=endpoints_by_role["judge"] is not None
-        )
-        # As for a run, without customers and without a bot: what is graded is already there.
-        self.context = RunContext(self.settings, endpoints_by_role, (), Ledger.of(self.settings))
+        self.context = judging_context(settings, request.judge)
+        self.settings = self.context.settings
         self.judge = score_name(self.context, request.judge)
 
     @property

@@ -1,6 +1,6 @@
 """`calibrate --probes`: generated pairs graded by judges, and the result stored for each judge.
 
-The judges are those of a run, asked in the same words (`judge_settings`), since a judge that shares its call
+The judges are those of a run, asked in the same words (`judging_context`), since a judge that shares its call
 with others has another prompt. Every context is graded once, though the right answer of a question is the
 base of many pairs. The result is stored with the rubric's hash: it is shown beside grades of that rubric, and
 of no other.
@@ -16,7 +16,6 @@ from simulator.cases.cases import read_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, GradingContext, Score, Spending
 from simulator.grading.rubric import Rubric
@@ -24,11 +23,9 @@ from simulator.lab.judging.bias import Bias, Probe, measure_bias
 from simulator.lab.judging.plan import bundled, probes
 from simulator.lab.judging.rows import GraderKind, judge_panel
 from simulator.lab.judging.stored import BUNDLED, StoredBias, save_bias
-from simulator.models.pricing import Ledger
 from simulator.results import judge_records
-from simulator.runner.context import RunContext
 from simulator.runner.estimate import grading_estimate
-from simulator.runner.labelled_answers import judge_settings
+from simulator.runner.labelled_answers import judging_context
 
 
 class ProbeRequest(NamedTuple):
@@ -56,12 +53,10 @@ class ProbeRun:
                 cases=request.cases or _("the bundled questions"),
             )
             raise InputError(msg)
-        by_role = endpoints(settings)
-        by_model = by_role["judge"] is not None
         # Further models are other judges, with probes of their own.
         plain = settings.model_copy(update={"added": {**settings.added, "panel": []}})
-        self.settings = judge_settings(plain, *request.judges, by_model=by_model)
-        self.context = RunContext(self.settings, by_role, (), Ledger.of(self.settings))
+        self.context = judging_context(plain, *request.judges)
+        self.settings = self.context.settings
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))
         self.judges = tuple(names[name] for name in request.judges)
         self.panel = judge_panel(self.context, set(self.judges))

@@ -5,12 +5,11 @@ from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.roles import check_one_player, endpoints
+from simulator.core.roles import check_one_player
 from simulator.core.settings import Settings
 from simulator.core.titles import Titles
 from simulator.lab.likeness.reactions import problems, react, turns_of
 from simulator.lab.likeness.report import reactions_report
-from simulator.models.pricing import Ledger
 from simulator.results.figures import rounded
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
@@ -26,7 +25,7 @@ async def reacting(settings: Settings) -> int:
     plan, personas, *_rest = read_plan(settings)
     turns = max(turns_of(persona) for persona in personas)
     no_cache = settings.model_copy(update={"cache": "off", "turns": turns})
-    context = RunContext(no_cache, endpoints(settings), personas, Ledger.of(settings))
+    context = RunContext(no_cache, personas)
     try:
         with stdout_to_stderr():
             reactions = await react(context, plan, personas)

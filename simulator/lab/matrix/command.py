@@ -44,7 +44,7 @@ from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared
 from simulator.lab.matrix.plan import PlannedCell, cells_of, resolved
 from simulator.lab.matrix.report import matrix_report, matrix_worksheet
-from simulator.models.pricing import BudgetSpent, Ledger, total_spending
+from simulator.models.pricing import BudgetSpent, total_spending
 from simulator.report.painters import html
 from simulator.report.painters.markdown import markdown
 from simulator.report.run_page import run_page
@@ -250,7 +250,7 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> Forecast:
     else:
         plan, personas, settings, *_rest = read_plan(with_bot(settings))
     with stdout_to_stderr():
-        context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+        context = RunContext(settings, personas)
         if not run:
             context.check_adapter(plan)
     return forecast(context, plan)

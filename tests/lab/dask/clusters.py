@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import Conversation, Results
 from simulator.models.pricing import Ledger
@@ -184,7 +183,7 @@ def offline(**given: Any) -> Settings:
 async def rehearsed(settings: Settings, progress: Progress | None = None) -> tuple[Results, str | None]:
     """A run from beginning to end, by the engine of these settings."""
     plan, personas, *_ = read_plan(settings)
-    context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+    context = RunContext(settings, personas)
     context.check_adapter(plan)
 
     def opened() -> RunFile:
@@ -198,7 +197,7 @@ async def resumed(
 ) -> tuple[Results, str | None]:
     """The same run taken up again, by the engine of these settings."""
     file = RunFile.reopen(Path(settings.runs, results.run.id, "run.sqlite"))
-    context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
+    context = RunContext(settings, results.personas, Ledger.of(settings, results))
 
     def opened() -> RunFile:
         file.mark_running()

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.lab.judging.rows import grade_rows
-from simulator.runner.labelled_answers import LabelFile, judge_settings, read_labels, sample_rows
+from simulator.runner.labelled_answers import LabelFile, judging_context, read_labels, sample_rows
 from tests.grading.test_whole_conversations import verdict
 from tests.labelled_answers import labelled, written
 from tests.run_helpers import a_stage
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> LabelFile:
 
 def test_a_calibration_grades_once() -> None:
     """Although rehearsal.toml has every run grade some turns twice."""
-    assert judge_settings(Settings(retest=0.5), "turn", by_model=True).retest == 0
+    assert judging_context(Settings(retest=0.5, offline=True), "turn").settings.retest == 0
 
 
 def test_a_sample_is_drawn_by_lot(file: LabelFile) -> None:
