@@ -57,6 +57,8 @@ _OFFERED = frozenset({"tools", "functions"})
 CHAT = "/chat/completions"
 _NO_KEY = "none"  # the client insists on one; servers without keys ignore it
 
+_TO_CHECK = _("Check --set url (up to /v1), --set model and the key, REHEARSAL_BOT_KEY.")
+
 # Where endpoints with their own retrieval put the passages.
 _CITATIONS = tuple(JsonPath("", path) for path in ("context.citations", "citations", "sources"))
 _CHOICE = JsonPath("", "choices.0")
@@ -122,8 +124,6 @@ async def _probe(bot: "ChatBot") -> "ChatBot":
 class ChatBot:
     """A chat model that answers customers; its client is created for the first question."""
 
-    traits = Traits(takes=frozenset({"system", "history"}))
-
     def __init__(
         self,
         url: str,
@@ -137,6 +137,9 @@ class ChatBot:
         """`choosing` is how choices are weighed, by so many of the likeliest tokens."""
         self.url, self.body, self.system = url, body, system
         self._key = key
+        self.traits = Traits(
+            takes=frozenset({"system", "history"}), address=url or OPENAI, to_check=_TO_CHECK
+        )
         self._client: AsyncOpenAI | None = None
         self._has_answered = False
         self._choosing, self._top_logprobs = choosing, top_logprobs

@@ -32,7 +32,16 @@ from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, with_judging_for
 from simulator.core.secrets import without_secrets, without_url_secrets
 from simulator.core.settings import Settings, load_settings, own_settings
 from simulator.core.templates import request
-from simulator.core.types import Answer, Conversation, GradingContext, Passage, Query, Role, Turn
+from simulator.core.types import (
+    Answer,
+    Conversation,
+    GradingContext,
+    Passage,
+    Query,
+    Role,
+    Turn,
+    traits_of,
+)
 from simulator.grading.rubric import ReplySchema
 from simulator.models.client import Model
 from simulator.models.pricing import Ledger
@@ -206,28 +215,33 @@ _STATUS_STEPS: Mapping[str, Message | None] = {
     "422": _REQUEST_STEP,
     "429": _("The bot takes fewer questions at the same time: try --set concurrency=4."),
 }
-# What names settings that `openai_chat` does not have, and what it has instead.
+# What names settings of `http`, in whose place an adapter with other ones has a sentence of its own.
 _OF_HTTP = (_REQUEST_STEP, _BOT_STEPS["denied"], _BOT_STEPS["malformed"])
-_CHAT_STEP = _("Check --set url (up to /v1), --set model and the key, REHEARSAL_BOT_KEY.")
 
 
 def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | str:
     """What went wrong in the check of this name and, in one sentence, what to do about it."""
-    role = next((role for role, title in _MODELS.items() if title == name), "user")
-    if name == _BOT and adapter == "demo":
-        role = "demo"  # of the bundled bot only its model can fail
-    steps = _BOT_STEPS if name == _BOT and adapter != "demo" else _MODEL_STEPS
-    # Of settings, files and denied access the message says that itself.
-    step = steps.get(error.failure.kind) if isinstance(error, BoundaryFailure) else None
-    if name == _BOT and step:
-        status = _STATUS.search(str(error))
-        step = _STATUS_STEPS.get(status[1], step) if status else step
-        if adapter == "openai_chat" and step in _OF_HTTP:
-            step = _CHAT_STEP
-    if step is None:
+    # Of a bot its check says that itself, but for the bundled one, of which only its model can fail.
+    if not isinstance(error, BoundaryFailure) or (name == _BOT and adapter != "demo"):
         return error.message
-    said = _("{reason:sentence}", reason=error.message)
-    return sentences(said, step.format(name=f"REHEARSAL_{role.upper()}"))
+    role = "demo" if name == _BOT else next((key for key, title in _MODELS.items() if title == name), "user")
+    # Of denied access the message says that itself.
+    step = _MODEL_STEPS.get(error.failure.kind)
+    return _advised(error.message, step and step.format(name=f"REHEARSAL_{role.upper()}"))
+
+
+def _bot_failure(kind: str, message: Message, adapter: str, to_check: Message | str) -> BotFailure:
+    """The failure of a bot with what to do about it; `to_check` are the settings of one without `http`'s."""
+    if adapter == "demo":
+        return BotFailure(kind, message)
+    step = _BOT_STEPS.get(kind)
+    status = _STATUS.search(str(message)) if step else None
+    step = _STATUS_STEPS.get(status[1], step) if status else step
+    return BotFailure(kind, _advised(message, to_check if to_check and step in _OF_HTTP else step))
+
+
+def _advised(message: Message | str, step: Message | str | None) -> Message | str:
+    return sentences(_("{reason:sentence}", reason=message), step) if step else message
 
 
 def _print(mark: str, name: Message | str, text: Message | str) -> None:
@@ -373,18 +387,20 @@ async def _check_bot(context: RunContext, plan: Sequence[Conversation]) -> Messa
             closed = closing()
             await closed if inspect.isawaitable(closed) else None
     # A log without an answer to this question is no fault of the log's.
+    to_check = traits_of(bot).to_check
     if answer.error:
         message = _("{adapter}: {reason}", adapter=adapter, reason=answer.error.message)
         if answer.error.kind == "unrecorded":
             return message
-        raise BotFailure(answer.error.kind, message)
+        raise _bot_failure(answer.error.kind, message, adapter, to_check)
     passages = ngettext("{n} passage", "{n} passages", n=len(answer.passages))
     if missing := answer.missing_passages:
         # Those of a template leave the place out where nothing was found.
         if "passages" in context.settings.set:
-            raise BotFailure("malformed", _("{adapter}: {reason}", adapter=adapter, reason=missing))
+            message = _("{adapter}: {reason}", adapter=adapter, reason=missing)
+            raise _bot_failure("malformed", message, adapter, to_check)
         passages = _("{name} ({how})", name=passages, how=missing)
-    elif not answer.passages and adapter != "openai_chat":
+    elif not answer.passages and not to_check:
         passages = _(
             "{passages} (none to check its claims against: see docs/bots.md, passages)", passages=passages
         )

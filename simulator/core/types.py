@@ -46,7 +46,7 @@ from pydantic import (
 from simulator.core.errors import Failure as Failure
 from simulator.core.errors import Said
 from simulator.core.messages import Language as Language
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -1120,12 +1120,16 @@ class Traits:
 
     `takes` names the parts of a query that the bot receives, other than `text`: "system", "history". `places`
     is entered for each question and limits how many are asked at the same time; None: no further limit. A
-    bot that answers `at_once`, without waiting for anything, is called without a thread.
+    bot that answers `at_once`, without waiting for anything, is called without a thread. `address` is where
+    it is asked, if that is known, and `to_check` a sentence on which of its settings to look at where it
+    fails, if they are not those of `http`.
     """
 
     takes: frozenset[str] = frozenset()
     places: AbstractAsyncContextManager[Any] | None = None
     at_once: bool = False
+    address: str = ""
+    to_check: Message | str = ""
 
 
 _DEFAULT = Traits()

@@ -23,7 +23,6 @@ import asyncio
 import contextlib
 import importlib.metadata
 import inspect
-import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +36,7 @@ from simulator.core import shelves
 from simulator.core.choosing import Choosing, choosing_for
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.messages import _
-from simulator.core.roles import OPENAI, USER_TEMPERATURE, Endpoint, endpoints, host_of, players
+from simulator.core.roles import USER_TEMPERATURE, Endpoint, endpoints, host_of, players
 from simulator.core.secrets import known_secrets, missing_secrets, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
@@ -274,8 +273,8 @@ class RunContext:
             self.settings.adapter, self.settings.set, self.offered(plan), self.given_bot
         )
         # A bot behind the same host shares its limit: --calls is for both together.
-        if endpoint := self._endpoint_of_bot():
-            traits = traits_of(bot)
+        traits = traits_of(bot)
+        if endpoint := self._endpoint_at(traits.address or self.settings.set.get("url", "")):
             places = self.connections.places_of_bot(endpoint, traits.places)
             vars(bot)["traits"] = replace(traits, places=places)
         # Secrets that the run uses are masked in answers; all that are known, in error messages as well.
@@ -292,11 +291,8 @@ class RunContext:
         timeout = self.settings.timeout
         return MaskedBot(bot, redactor, timeout, secrets, in_errors)
 
-    def _endpoint_of_bot(self) -> Endpoint | None:
-        """The endpoint of a model at whose host the bot is asked as well; None where there is none."""
-        url = self.settings.set.get("url", "")
-        if self.settings.adapter == "openai_chat":
-            url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+    def _endpoint_at(self, url: str) -> Endpoint | None:
+        """The endpoint of a model at whose host a bot is asked as well; None where there is none."""
         models = (*self.endpoints.values(), *self.players.values())
         hosts = {model.host: model for model in models if model and model.url}
         return hosts.get(host_of(url))
