@@ -13,11 +13,9 @@ import tomllib
 import unicodedata
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -66,9 +64,6 @@ _SENTENCE_END = re.compile(r"(?<=[。！？])(?![」』）])\s*|(?<=[.!?])\s+(?=
 
 # One query reads every vector: 4 million places take about a millisecond.
 _PLACES, _FEWEST, _MOST = 4_000_000, 2_048, 16_384
-_BATCH = 256
-# Texts whose counts are held while an index is made.
-_HELD = 2_000
 
 # Runs of letters and digits that are not Japanese, with what joins them: two-step, E-205, 9:00.
 _WORD = re.compile(r"[^\W_ぁ-ヿ㐀-鿿々]+(?:[-.,:][^\W_ぁ-ヿ㐀-鿿々]+)*")
@@ -100,25 +95,24 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
         raise InputError(_("top={top}: at least one passage is needed to answer from.", top=top))
     wording = read_wording(PROMPT)
     passages = list(read_knowledge(knowledge or BUNDLED))
-    retrievers = {
-        language: FaissRetriever(index=build(texts), top=top)
-        for language, texts in by_language(passages).items()
-    }
-    fallback = next(iter(retrievers.values()))
+    indices = {language: build(texts) for language, texts in by_language(passages).items()}
+
+    def retrieved(query: Query) -> tuple[PassageIndex, tuple[Passage, ...]]:
+        index = indices.get(query.language) or next(iter(indices.values()))
+        return index, passages_of(index.search(search_text(query), top))
 
     @lru_cache(1_024)  # several customers ask the same
-    def search(language: str, text: str) -> tuple[tuple[Passage, ...], Extract]:
-        retriever = retrievers.get(language, fallback)
-        passages = retrieved(text, retriever)
-        return passages, extract(text, passages, retriever.index.weighed)
+    def extracted(language: str, text: str) -> tuple[tuple[Passage, ...], Extract]:
+        index, passages = retrieved(Query(text=text, language=language))
+        return passages, extract(text, passages, index.weighed)
 
     # Not on a thread: it takes milliseconds, and threads would contend for the interpreter.
     async def answer_offline(query: Query) -> Answer:
-        return extractive_answer(query, *search(query.language, search_text(query)), wording[query.language])
+        passages, extract = extracted(query.language, search_text(query))
+        return extractive_answer(query, passages, extract, wording[query.language])
 
     async def answer_by_model(query: Query, chat: Chat) -> Answer:
-        passages = retrieved(search_text(query), retrievers.get(query.language, fallback))
-        return await generated_answer(query, passages, wording[query.language], chat)
+        return await generated_answer(query, retrieved(query)[1], wording[query.language], chat)
 
     return partial(answer_by_model, chat=chat) if chat else answer_offline
 
@@ -146,11 +140,6 @@ def read_wording(path: Path) -> dict[str, Any]:
         msg = _("{path}: not usable as the demo bot's prompts ({error}).", path=path, error=error)
         raise InputError(msg) from None
     return wording
-
-
-def retrieved(text: str, retriever: "FaissRetriever") -> tuple[Passage, ...]:
-    """The passages that the answer rests on."""
-    return passages_of(retriever.invoke(text))
 
 
 def search_text(query: Query) -> str:
@@ -202,13 +191,6 @@ class Extract(NamedTuple):
     coverage: float
 
 
-class _Sentence(NamedTuple):
-    text: str
-    follows: bool  # whether it goes on where the candidate before it ended
-    says: "NDArray[np.bool_]"  # which n-grams of the question it has
-    trust: float  # the similarity of its passage beside that of the best one
-
-
 def sentences(text: str) -> list[list[str]]:
     """The sentences of a Markdown text, per line that has any; headings and bullet marks are left out."""
     lines = [_BULLET.sub("", line).strip() for line in text.splitlines() if not _HEADING.match(line)]
@@ -219,8 +201,7 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     """One to three sentences that repeat most of the question, and what follows the first of them.
 
     Greedy cover: always the sentence that adds most of the question's weight to what is said already, times
-    the trust in its passage, until a further one adds less than `_WORTH_SAYING`. Only the gains of sentences
-    that share something with the one chosen last are counted again.
+    the trust in its passage, until a further one adds less than `_WORTH_SAYING`.
     """
     import numpy as np
 
@@ -228,90 +209,70 @@ def extract(question: str, passages: Sequence[Passage], weigh: Callable[[str], "
     total = float(asked.weights.sum())
     best = max((passage.score or 0.0 for passage in passages), default=0.0)
     candidates = [
-        _Sentence(text, follows, says, (passage.score or 0.0) / best if best else 0.0)
+        (sentence, (passage.score or 0.0) / best if best else 0.0)
         for passage in passages
-        for text, follows, says in _said(_counted(passage.text), asked.codes)
+        for sentence in _sentences_of(passage.text)
     ]
     if not candidates or not total:
         return Extract((), 0.0)
-    shares, says = asked.weights / total, np.stack([candidate.says for candidate in candidates])
-    # Greedy: always the sentence that adds most to what is said already; ties go to the first.
-    said, gains = np.zeros(len(shares), dtype=np.bool_), np.zeros(len(candidates))
-    changed = says.any(axis=1)
-    chosen: list[int] = []
+    codes = asked.codes.tolist()
+    shares = asked.weights / total
+    says = np.array([[code in sentence.codes for code in codes] for sentence, _trust in candidates])
+    trust = np.array([trust for _sentence, trust in candidates])
+    said, chosen = np.zeros(len(shares), dtype=np.bool_), list[int]()
     while len(chosen) < MOST_SENTENCES:
-        for at in np.flatnonzero(changed):
-            gains[at] = float(shares[says[at] & ~said].sum()) * candidates[at].trust
+        # Ties go to the first.
+        gains = np.array([shares[new].sum() for new in says & ~said]) * trust
         best_place = int(gains.argmax())
         # The first sentence is always said: how little it covers decides whether the bot declines.
         if chosen and gains[best_place] < _WORTH_SAYING:
             break
         chosen.append(best_place)
-        changed = says[:, says[best_place] & ~said].any(axis=1)
         said |= says[best_place]
     after = chosen[0] + 1
-    if len(chosen) < MOST_SENTENCES and after < len(candidates) and candidates[after].follows:
+    if len(chosen) < MOST_SENTENCES and after < len(candidates) and candidates[after][0].follows:
         chosen.append(after)
-    return Extract(tuple(candidates[at].text for at in sorted(set(chosen))), float(shares[said].sum()))
+    return Extract(tuple(candidates[at][0].text for at in sorted(set(chosen))), float(shares[said].sum()))
 
 
-class _Counted(NamedTuple):
-    """The sentences of a passage, whether each follows the one before it, and their n-grams' codes in order.
+class _Sentence(NamedTuple):
+    """A sentence, whether it follows the one before it in a line, and the codes of its n-grams."""
 
-    `where` has the place of the sentence that each code is from.
-    """
-
-    texts: tuple[str, ...]
-    follows: tuple[bool, ...]
-    codes: "NDArray[np.uint64]"
-    where: "NDArray[np.intp]"
+    text: str
+    follows: bool
+    codes: frozenset[int]
 
 
 @lru_cache(1_024)
-def _counted(text: str) -> _Counted:
-    """The sentences of a passage, counted in one go; the same few passages are asked for all the time."""
-    import numpy as np
-
-    placed = [(word, position > 0) for line in sentences(text) for position, word in enumerate(line)]
-    texts = tuple(sentence for sentence, _ in placed)
-    shown = _shown("\n".join(texts))
-    words = [(code, at) for at, line in enumerate(shown.split("\n")) for code in _words(line)]
-    runs, _, starts = _runs(shown)
-    ends = np.cumsum([len(line) + 1 for line in shown.split("\n")])
-    codes = np.concatenate([np.array([code for code, _ in words], dtype=np.uint64), runs])
-    of_words = np.array([at for _, at in words], dtype=np.intp)
-    where = np.concatenate([of_words, np.searchsorted(ends, starts, side="right")])
-    order = np.argsort(codes)
-    return _Counted(texts, tuple(follows for _, follows in placed), codes[order], where[order])
-
-
-def _said(counted: _Counted, asked: "NDArray[np.uint64]") -> "Iterator[tuple[str, bool, NDArray[np.bool_]]]":
-    """Each sentence, whether it follows, and which of the codes it has."""
-    import numpy as np
-
-    says = np.zeros((len(counted.texts), len(asked)), dtype=np.bool_)
-    first, last = (np.searchsorted(counted.codes, asked, side=side) for side in ("left", "right"))
-    for at in (last > first).nonzero()[0]:
-        says[counted.where[first[at] : last[at]], at] = True
-    return zip(counted.texts, counted.follows, says, strict=True)
+def _sentences_of(text: str) -> tuple[_Sentence, ...]:
+    """The sentences of a passage; the same few passages are asked for all the time."""
+    return tuple(
+        _Sentence(sentence, place > 0, frozenset(grams(sentence).codes.tolist()))
+        for line in sentences(text)
+        for place, sentence in enumerate(line)
+    )
 
 
 # --- The index ---
 
 
 class PassageIndex(NamedTuple):
-    """Passages to be searched by cosine; `rarity` is the inverse document frequency per place."""
+    """LangChain's documents to be searched by cosine; `rarity` is the inverse document frequency per place.
 
-    passages: tuple[Passage, ...]
+    Called by nobody but this bot, it is none of LangChain's retrievers: to import these takes a third of a
+    second, half of what an offline run does.
+    """
+
+    documents: "tuple[Document, ...]"
     rarity: Vector
     vectors: Any
 
-    def search(self, text: str, top: int) -> list[Passage]:
-        """The `top` nearest passages, best first, with their cosine (0..1) as score."""
+    def search(self, text: str, top: int) -> "list[tuple[Document, float]]":
+        """The `top` nearest documents, best first, with their cosine (0..1)."""
         query = unit_vector(grams(text), self.rarity)
-        scores, places = self.vectors.search(query[None, :], min(top, len(self.passages)))
+        scores, places = self.vectors.search(query[None, :], min(top, len(self.documents)))
         ranked = zip(places[0].tolist(), scores[0].tolist(), strict=True)
-        return [self.passages[at].model_copy(update={"score": round(score, 4)}) for at, score in ranked]
+        return [(self.documents[at], round(score, 4)) for at, score in ranked]
 
     def weighed(self, text: str) -> "Grams":
         """The n-grams of a text, each weighed by how rare it is among the passages."""
@@ -329,60 +290,35 @@ def unit_vector(counted: "Grams", rarity: Vector) -> Vector:
     return vector / np.float32(length) if length else vector
 
 
-@dataclass(frozen=True)
-class FaissRetriever:
-    """The `top` passages of a FAISS index that are nearest to a text, as LangChain's documents.
-
-    Called by nobody but this bot, it is none of LangChain's retrievers: to import these takes a third of a
-    second, half of what an offline run does.
-    """
-
-    index: PassageIndex
-    top: int
-
-    def invoke(self, query: str) -> "list[Document]":
-        """The documents, nearest first."""
-        from langchain_core.documents import Document
-
-        return [
-            Document(
-                id=passage.id,
-                page_content=passage.text,
-                metadata={"source": passage.source, "score": passage.score},
-            )
-            for passage in self.index.search(query, self.top)
-        ]
-
-
 def build(passages: Sequence[Passage]) -> PassageIndex:
-    """The index, made in memory; of many texts the counts are not held: they are counted twice.
+    """The index, made in memory.
 
     The places of a vector are a power of two between `_FEWEST` and `_MOST`, so many that all vectors together
     have about `_PLACES`: that is what one query reads.
     """
     import numpy as np
-
-    held = [grams(passage.text) for passage in passages] if len(passages) <= _HELD else None
-
-    def counts() -> Iterator[Grams]:
-        return (grams(passage.text) for passage in passages) if held is None else iter(held)
+    from langchain_core.documents import Document
 
     with warnings.catch_warnings():
         # Its bindings warn about themselves on import; nobody here can fix that.
         warnings.simplefilter("ignore", DeprecationWarning)
         import faiss
 
+    counts = [grams(passage.text) for passage in passages]
     fitting = 1 << (_PLACES // max(len(passages), 1)).bit_length() - 1
     dimensions = min(max(fitting, _FEWEST), _MOST)
     having = np.zeros(dimensions, dtype=np.float32)
-    for counted in counts():
+    for counted in counts:
         having[places(counted.codes, dimensions)] += 1
     rarity = np.log((len(passages) + 1) / (having + 1)).astype(np.float32)
     vectors = faiss.IndexFlatIP(dimensions)
-    again = counts()
-    while batch := [unit_vector(counted, rarity) for counted in islice(again, _BATCH)]:
-        vectors.add(np.stack(batch))
-    return PassageIndex(tuple(passages), rarity, vectors)
+    for counted in counts:
+        vectors.add(unit_vector(counted, rarity)[None, :])
+    documents = (
+        Document(id=passage.id, page_content=passage.text, metadata={"source": passage.source})
+        for passage in passages
+    )
+    return PassageIndex(tuple(documents), rarity, vectors)
 
 
 # --- What texts are compared by ---
@@ -403,22 +339,14 @@ def grams(text: str) -> Grams:
     """The n-grams of a text; a repeated one counts by the logarithm of its number."""
     import numpy as np
 
-    shown = _shown(text)
-    words = np.array(_words(shown), dtype=np.uint64)
-    runs, weighed, _ = _runs(shown)
+    shown = unicodedata.normalize("NFKC", text).lower()
+    words = np.array([code for word in _WORD.findall(shown) for code in _word_codes(word)], dtype=np.uint64)
+    runs, weighed = _runs(shown)
     codes = np.concatenate([words, runs])
     weights = np.concatenate([np.ones(len(words), dtype=np.float32), weighed])
     unique, where = np.unique(codes, return_inverse=True)
     summed = np.bincount(where, weights=weights, minlength=len(unique))
     return Grams(unique, np.log1p(summed).astype(np.float32))
-
-
-def _shown(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).lower()
-
-
-def _words(text: str) -> list[int]:
-    return [code for word in _WORD.findall(text) for code in _word_codes(word)]
 
 
 def places(codes: "NDArray[np.uint64]", dimensions: int) -> "NDArray[np.int64]":
@@ -437,11 +365,8 @@ def _word_codes(word: str) -> tuple[int, ...]:
     return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) * _SPREAD % 2**64 for part in sorted(kept))
 
 
-def _runs(text: str) -> "tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.intp]]":
-    """Runs of one to three characters that do not cross from Japanese into another script or a mark.
-
-    Their codes, how much each counts, and where it starts.
-    """
+def _runs(text: str) -> "tuple[NDArray[np.uint64], NDArray[np.float32]]":
+    """Codes of all runs of one to three characters of one script, or of Japanese; how much each counts."""
     import numpy as np
 
     # One number a character, so that all runs of a text are hashed at once.
@@ -450,18 +375,17 @@ def _runs(text: str) -> "tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[
     lowest = highest = scripts = _scripts(text, points)
     points = points.astype(np.uint64)
     mixed = np.zeros(len(points), dtype=np.uint64)
-    runs = []
+    codes, weighed = [], []
     for length, multiplier in enumerate(np.array(_MULTIPLIERS, dtype=np.uint64), 1):
         size = max(len(points) - length + 1, 0)
         mixed = mixed[:size] + points[length - 1 :] * multiplier
         lowest = np.minimum(lowest[:size], scripts[length - 1 :])
         highest = np.maximum(highest[:size], scripts[length - 1 :])
         weights = _weights(lowest, highest, length)
-        (starts,) = weights.nonzero()
-        kept = mixed[starts]
-        runs.append(((kept ^ (kept >> np.uint64(29))) * multiplier | np.uint64(1), weights[starts], starts))
-    codes, weighed, places_in_text = map(np.concatenate, zip(*runs, strict=True))
-    return codes, weighed, places_in_text
+        kept = mixed[weights > 0]
+        codes.append((kept ^ (kept >> np.uint64(29))) * multiplier | np.uint64(1))
+        weighed.append(weights[weights > 0])
+    return np.concatenate(codes), np.concatenate(weighed)
 
 
 def _scripts(text: str, points: "NDArray[np.uint32]") -> "NDArray[np.uint8]":

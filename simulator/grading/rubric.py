@@ -79,50 +79,43 @@ _LEFT_OUT = {"ja": "…", "en": "..."}
 
 # The texts of judges/_frame.toml, with their variables.
 _FRAME: dict[str, set[str]] = {
-    "system": set(),
-    "guidelines": {"guidelines"},
+    **{
+        name: set()
+        for name in (
+            "system", "closing", "answerable", "unanswerable", "nothing", "no_passages", "none_expected",
+            "none_came_up", "unrecorded",
+        )
+    },
+    # What is shown under a heading of its own.
+    **{
+        name: {name}
+        for name in (
+            "guidelines", "history", "question", "details", "reference", "passages", "tools", "answer",
+        )
+    },
+    **{f"example_{name}": {"text"} for name in _EXAMPLE_MATERIAL},
     "desk": {"rules", "examples"},
     "material": {"pieces"},
-    "history": {"history"},
-    "question": {"question"},
-    "details": {"details"},
-    "reference": {"reference"},
-    "passages": {"passages"},
-    "tools": {"tools"},
-    "answer": {"answer"},
-    "closing": set(),
     "first_reference": {"question", "reference"},
     "conversation": {"transcript", "reference"},
     "retrieved": {"passages"},
     "expected": {"sentences"},
-    "answerable": set(),
-    "unanswerable": set(),
     "task_one": {"criterion", "form"},
     "task_all": {"criteria", "form"},
     "again": {"problem"},
-    "nothing": set(),
     "no_reference": {"turn"},
     "disagree": {"reference", "passages"},
-    "no_passages": set(),
-    "none_expected": set(),
     "sentence_unmet": {"sentence", "why"},
     "sentences_met": {"count"},
-    "none_came_up": set(),
     "no_verdict": {"sentence"},
     "no_answer": {"kind"},
-    "unrecorded": set(),
     "no_stand_in": {"judge"},
     "cut": {"count"},
     "left_out": {"count"},
     "capped": {"field", "grade", "said", "limit"},
     "worked_examples": {"examples"},
     "example": {"shown", "reply"},
-    "example_question": {"text"},
-    "example_reference": {"text"},
-    "example_passages": {"text"},
-    "example_answer": {"text"},
-    "example_transcript": {"text"},
-}
+}  # fmt: skip
 # The texts that the material is put together from, beside those of its pieces.
 _MATERIAL = ("material", "details", "first_reference", "answerable", "unanswerable")
 _CONVERSATION = ("conversation", "details", "tools", "retrieved", "no_answer", "answerable", "unanswerable")

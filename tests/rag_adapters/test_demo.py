@@ -153,8 +153,8 @@ PASSAGES = (
 def test_the_nearest_passage_comes_first(question: str, expected: str) -> None:
     """Scores fall from the first to the last and are cosines."""
     found = build(PASSAGES).search(question, 3)
-    scores = [passage.score or 0.0 for passage in found]
+    scores = [score for _unused, score in found]
 
-    assert found[0].id == expected
+    assert found[0][0].id == expected
     assert sorted(scores, reverse=True) == scores
     assert 0 < scores[0] <= 1
