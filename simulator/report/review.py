@@ -49,9 +49,9 @@ class ReadCounts(NamedTuple):
     known: int
     empty: int
     skipped: int
-    other_runs: int = 0
-    review: int = 0
-    blind: int = 0
+    other_runs: int
+    review: int
+    blind: int
 
 
 class SavedTests(NamedTuple):

@@ -46,6 +46,7 @@ _COUNT = (
     r"|(?!(?:day|hour|month|year|week|minute|yen|dollar)s?\b)[a-z]{3,})"
 )
 _DAY = re.compile(r"^(?:\d{4}-)?\d\d-\d\d$")
+_KEPT = 16_384  # so many texts, or pairs of them, are read once
 _DENIES = re.compile(
     r"ません|できな[いく]|出来な[いく]|[らかさたはがもい]な(?:い(?!か)|く(?!て))|不可|不要|かね(?:ます|る)|お断り|対象外|廃止|終了し"
     r"|\b(?:not|no|never|cannot|without|unable|unavailable|neither|nor)\b|n't\b"
@@ -72,8 +73,8 @@ class ArticleChange(NamedTuple):
     id: str
     title: str
     kind: ChangeKind
-    now: tuple[str, ...] = ()
-    facts: tuple[FactChange, ...] = ()
+    now: tuple[str, ...]
+    facts: tuple[FactChange, ...]
 
     @property
     def ids(self) -> frozenset[str]:
@@ -86,7 +87,7 @@ class ArticleChange(NamedTuple):
         return () if self.kind in ("added", "withdrawn") else self.facts
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=_KEPT)
 def facts_of(text: str) -> frozenset[str]:
     """The facts of a text, each in one spelling."""
     plain = normalise(text)
@@ -111,7 +112,7 @@ def denies(sentence: str) -> bool:
     return bool(_DENIES.search(normalise(sentence)))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=_KEPT)
 def plain_text(text: str) -> str:
     """A text as it is compared: normalised, without spaces and marks of Markdown."""
     return re.sub(r"[\s*_`#>|]+", "", normalise(text))
@@ -170,8 +171,6 @@ def _followers(
     lost = [id_ for id_ in earlier if id_ not in later]
     fresh = [id_ for id_ in later if id_ not in earlier]
     edited = [id_ for id_ in earlier if id_ in later and earlier[id_].digest != later[id_].digest]
-    if not lost and not (fresh and edited):
-        return {}
     before, after = _by_sentences(earlier), _by_sentences(later)
     # A new article is a part of the earlier one that most of its text comes from.
     parts: dict[str, list[str]] = defaultdict(list)
@@ -233,7 +232,7 @@ def _pairs(went: Sequence[str], came: Sequence[str]) -> dict[str, str]:
     """The sentences that are one in two wordings, the most alike first, each once."""
     scores = sorted(
         ((similarity(old, new), at, to) for at, old in enumerate(went) for to, new in enumerate(came)),
-        key=lambda item: (-item[0], item[1], item[2]),
+        key=lambda item: -item[0],
     )
     pairs, left, right = dict[str, str](), set[int](), set[int]()
     for score, at, to in scores:
@@ -244,7 +243,7 @@ def _pairs(went: Sequence[str], came: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=_KEPT)
 def similarity(old: str, new: str) -> float:
     """How much of two sentences is the same, word by word: 0 to 1."""
     return SequenceMatcher(None, tokens(old), tokens(new), autojunk=False).ratio()

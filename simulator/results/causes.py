@@ -68,9 +68,9 @@ class RootCause:
     cause: Cause
     standing: Standing
     evidence: Text
-    article: str = ""
-    title: str = ""
-    cut: bool = False
+    article: str
+    title: str
+    cut: bool
 
     @property
     def sure(self) -> bool:

@@ -86,8 +86,8 @@ class CheckedCondition(NamedTuple):
     condition: Condition
     figure: MeasuredFigure
     decision: Decision
-    lack: Lack = ""
-    bounds: tuple[float, float] | None = None
+    lack: Lack
+    bounds: tuple[float, float] | None
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints of it, figures rounded to 4 decimals."""

@@ -21,8 +21,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 from simulator.cases.documents import HEADING
 from simulator.core.errors import RunFileError
 from simulator.core.templates import LANGUAGES
@@ -77,7 +75,7 @@ class Coverage(Value):
     retrieval: Retrieval | None
     runs: int = 1
     tested_before: frozenset[str] = frozenset()
-    headings: dict[str, dict[str, int]] = Field(default={})
+    headings: dict[str, dict[str, int]]
 
     @property
     def named(self) -> bool:

@@ -73,16 +73,16 @@ class JudgeSummary(Value):
     # usually one.
     failures: dict[str, int]
     rubrics: tuple[str, ...]
-    failure_reason: str = ""
-    unreached: int = 0
-    undecided: int = 0
-    ignored: int = 0
-    retest: RetestFigures | None = None
-    unanswered: int = 0
-    cases: int = 0
-    cases_due: int = 0
+    failure_reason: str
+    unreached: int
+    undecided: int
+    ignored: int
+    retest: RetestFigures | None
+    unanswered: int
+    cases: int
+    cases_due: int
     # On the judge's own scale: the grade that each of so many answers got (`ENOUGH_ALIKE`).
-    same_grade: float | None = None
+    same_grade: float | None
 
     @property
     def missing(self) -> int:
@@ -187,10 +187,10 @@ class CustomerFigures(Value):
     model about staying or leaving.
     """
 
-    guarded: int = 0
-    rules: dict[str, int] = Field(default={})
-    failed: int = 0
-    overruled: int = 0
+    guarded: int
+    rules: dict[str, int]
+    failed: int
+    overruled: int
 
 
 class SimulatorScore(Value):
@@ -300,15 +300,15 @@ class ScoreFigures(Value):
     by_conversation: dict[str, float]
     graded: int
     missing: int
-    noise: float = 0.0
+    noise: float
     judges: dict[str, JudgeSummary]
     # Questions with most red turns first.
     personas: tuple[PersonaSummary, ...]
     cases: tuple[CaseSummary, ...]
     total: Total
     # Empty of data sets and logs, which nobody plays; under the name of its model otherwise.
-    simulators: dict[str, SimulatorScore] = Field(default={})
-    reliability: Reliability | None = None
+    simulators: dict[str, SimulatorScore]
+    reliability: Reliability | None
 
     @property
     def spread(self) -> float | None:
@@ -333,11 +333,11 @@ class RedFigures(Value):
     """
 
     rules: RedRules
-    answers: tuple[RedTurn, ...] = ()
-    kinds: dict[str, int] = Field(default={})
-    lapses: dict[str, int] = Field(default={})
-    lapsed: int = 0
-    expectations: dict[str, int] = Field(default={})
+    answers: tuple[RedTurn, ...]
+    kinds: dict[str, int]
+    lapses: dict[str, int]
+    lapsed: int
+    expectations: dict[str, int]
 
     @property
     def count(self) -> int:
@@ -367,9 +367,9 @@ class MoneyFigures(Value):
     empty where no answer states its tokens.
     """
 
-    spending: dict[str, Spending] = Field(default={})
-    usage: dict[str, dict[str, Spending]] = Field(default={})
-    bot: dict[str, Spending] = Field(default={})
+    spending: dict[str, Spending]
+    usage: dict[str, dict[str, Spending]]
+    bot: dict[str, Spending]
 
     @property
     def spent(self) -> Spending:
@@ -398,12 +398,12 @@ class Summary(Value):
     run: str
     status: Status
     offline: bool
-    rows: bool = False
+    rows: bool
     planned: int
     finished: int
     ended: dict[str, int]
     turns: int
-    unrecorded: int = 0
+    unrecorded: int
     reasoned: int
     bot_failures: dict[str, int]
     seconds: float

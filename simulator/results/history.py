@@ -33,7 +33,7 @@ class RunKind(Value):
     """What two runs must have in common to be compared."""
 
     cases: frozenset[str]
-    customers: frozenset[str] = frozenset()
+    customers: frozenset[str]
     adapter: str
     primary: str
     rubric: tuple[str, ...]
@@ -66,21 +66,21 @@ class PastRun(Value):
     trial: bool
     model: str
     kind: RunKind = Field(exclude=True)
-    limited: bool = Field(default=False, exclude=True)
+    limited: bool = Field(exclude=True)
     language: Language
     replay_of: str | None
     score: float | None
     interval: tuple[float, float] | None
-    questions: int = 0
+    questions: int
     red: int
     turns: int
     graded: int
-    no_answer: int = Field(default=0, exclude=True)
-    seconds: float = Field(default=0.0, exclude=True)
-    cost_usd: float | None = Field(default=None, exclude=True)
-    gate: InstanceOf[Gate] | None = Field(default=None, exclude=True)
-    cases: tuple[CaseSummary, ...] = Field(default=(), exclude=True)
-    release_decision: ReleaseDecision | None = None
+    no_answer: int = Field(exclude=True)
+    seconds: float = Field(exclude=True)
+    cost_usd: float | None = Field(exclude=True)
+    gate: InstanceOf[Gate] | None = Field(exclude=True)
+    cases: tuple[CaseSummary, ...] = Field(exclude=True)
+    release_decision: ReleaseDecision | None
 
     @classmethod
     def of(cls, results: Results, summary: Summary, gate: Gate, language: Language) -> "PastRun":
@@ -134,7 +134,7 @@ class History(Value):
     runs: tuple[PastRun, ...]
     followed: tuple[str, ...]
     fall: Fall | None
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...]
 
 
 def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:

@@ -172,8 +172,8 @@ class Fix:
     cases: tuple[str, ...]
     examples: tuple[Diagnosed, ...]
     gain: float
-    article: str = ""
-    disputed: int = 0
+    article: str
+    disputed: int
     rank: int = 0
 
     @property

@@ -40,7 +40,7 @@ class BlindGrade(NamedTuple):
     """
 
     value: float
-    sampled: float | None = None
+    sampled: float | None
 
 
 def blind_verdicts(verdicts: Iterable[HumanVerdict]) -> dict[Key, list[HumanVerdict]]:

@@ -62,8 +62,8 @@ class Grade:
     undecided: bool
     ignored: int
     of_output: bool
-    retest: Outcome = ""
-    second: float | None = None
+    retest: Outcome
+    second: float | None
 
     @property
     def is_scored(self) -> bool:
@@ -91,13 +91,13 @@ class GradedTurn:
     value: float | None
     marks: tuple[Mark, ...]
     failure: str | None
-    response: Response | None = None
-    seconds: float | None = None
-    first_token_seconds: float | None = None
-    unrecorded: bool = False
-    courtesy: bool = False
-    is_last: bool = False
-    retrieved: tuple[tuple[str, str], ...] = ()
+    response: Response | None
+    seconds: float | None
+    first_token_seconds: float | None
+    unrecorded: bool
+    courtesy: bool
+    is_last: bool
+    retrieved: tuple[tuple[str, str], ...]
 
     @property
     def key(self) -> Key:
@@ -136,13 +136,13 @@ class ConversationRow:
     turns: tuple[GradedTurn, ...]
     broken: tuple[tuple[str, ...], ...]
     overruled: int
-    user_model: str = ""
-    answerable: bool | None = None
-    handover: Handover = "optional"
-    needed: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    feeling: int | None = None
-    ending: str = ""
+    user_model: str
+    answerable: bool | None
+    handover: Handover
+    needed: tuple[str, ...]
+    tags: tuple[str, ...]
+    feeling: int | None
+    ending: str
 
 
 @dataclass(slots=True)

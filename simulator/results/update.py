@@ -255,7 +255,7 @@ class _Desk:
     def amounts(self) -> frozenset[str]:
         """The amounts that are written somewhere: these are not worked out."""
         texts = chain(self.texts.values(), self.there.values())
-        return frozenset(f.value for text in texts for f in figures(text) if f.kind == "amount")
+        return frozenset(chain.from_iterable(map(_amounts, texts)))
 
 
 class _Both(NamedTuple):
@@ -301,6 +301,7 @@ class _Question:
             for earlier, later in pairs
             for turn in later.turns
         ]
+        self.firsts = [both for both in self.answers if both.turn.index == 1]
         self.named = {at for talk in talks for id_ in talk.case.passages for at in desk.of_id(id_)}
         self.retrieved = {at for talk in talks for turn in talk.turns for at in desk.of_turn(turn)}
         self.concerned = self.named if self.case.passages else self.retrieved
@@ -427,7 +428,7 @@ class _Question:
 
     def _strayed(self) -> Iterator[AffectedQuestion]:
         """First answers that are red now and were not, or the reverse, or do something else."""
-        for both in (both for both in self.answers if both.was and both.turn.index == 1):
+        for both in (both for both in self.firsts if both.was):
             responses = self._responses(both)
             red = self.before[both.earlier.id, 1].marks, self.after[both.later.id, 1].marks
             if bool(red[0]) != bool(red[1]) or (all(responses) and responses[0] != responses[1]):
@@ -483,9 +484,8 @@ class _Question:
 
     def _answerable(self) -> AffectedQuestion | None:
         """That a case marked as unanswerable was answered from an article that is new."""
-        for both in (both for both in self.answers if both.turn.index == 1):
-            if self.after[both.later.id, 1].response not in _ANSWERED:
-                continue
+        graded = ((both, self.after[both.later.id, 1]) for both in self.firsts)
+        for both in (both for both, turn in graded if turn.response in _ANSWERED):
             for at in sorted(self.desk.of_turn(both.turn)):
                 change = self.desk.changes[at]
                 for fact in change.facts if change.kind == "added" else ():
@@ -511,22 +511,27 @@ def _worked_out(fact: FactChange, text: str, among: Iterable[str], written: Coll
     A sum with another amount of the needed articles (`among`), or a multiple; amounts that are `written`
     somewhere are not worked out.
     """
-    old, new = ([f.value for f in figures(s) if f.kind == "amount"] for s in (fact.old, fact.new))
-    gone, came = [v for v in old if v in fact.gone], [v for v in new if v in fact.came]
+    gone = [amount for amount in _amounts(fact.old) if amount in fact.gone]
+    came = [amount for amount in _amounts(fact.new) if amount in fact.came]
     if len(gone) != 1 or len(came) != 1:
         return None
-    unit, was, now = gone[0][-1], _number(gone[0]), _number(came[0])
-    others = {_number(f.value) for other in among for f in figures(other) if f.value.endswith(unit)}
-    for figure in figures(text):
-        if figure.kind != "amount" or figure.value in written or figure.value[-1] != unit:
+    (was, unit), (now, _unit) = (_number(amount) for amount in (*gone, *came))
+    others = {_number(amount) for other in among for amount in _amounts(other)}
+    for amount in _amounts(text):
+        said, unit_said = _number(amount)
+        if amount in written or unit_said != unit:
             continue
-        said = _number(figure.value)
         times = next((times for times in _TIMES if said == was * times), None)
-        if times or said - was in others:
-            amount = now * times if times else said - was + now
-            return f"{amount.normalize():f}{unit}"
+        if times or (said - was, unit) in others:
+            then = now * times if times else said - was + now
+            return f"{then.normalize():f}{unit}"
     return None
 
 
-def _number(value: str) -> Decimal:
-    return Decimal(value[:-1])
+def _amounts(text: str) -> Iterator[str]:
+    return (figure.value for figure in figures(text) if figure.kind == "amount")
+
+
+def _number(amount: str) -> tuple[Decimal, str]:
+    """An amount without its unit, and that: "1300円"."""
+    return Decimal(amount[:-1]), amount[-1]

@@ -26,7 +26,7 @@ from simulator.storage.run_file import read_run
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.texts import said, terminal
 
-KIND = RunKind(cases=frozenset("ab"), adapter="demo", primary="turn", rubric=("r",))
+KIND = RunKind(cases=frozenset("ab"), customers=frozenset(), adapter="demo", primary="turn", rubric=("r",))
 
 
 def other(**more: Any) -> RunKind:
@@ -40,7 +40,8 @@ def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
         "offline": False, "trial": False,
         "model": "m", "kind": KIND,
         "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
-        "red": 1, "turns": 9, "graded": 3,
+        "questions": 0, "red": 1, "turns": 9, "graded": 3, "no_answer": 0, "seconds": 0.0, "cost_usd": None,
+        "limited": False, "gate": None, "cases": (), "release_decision": None,
     }  # fmt: skip
     return PastRun(**(known | more))
 

@@ -37,10 +37,15 @@ class Said(NamedTuple):
 
 
 def a_run(
-    articles: Mapping[str, str], said: Mapping[str, Said], cases: Mapping[str, Mapping[str, Any]], name: str
+    articles: Mapping[str, str],
+    said: Mapping[str, Said],
+    cases: Mapping[str, Mapping[str, Any]],
+    name: str,
+    offline: bool,
 ) -> Results:
-    """A run of a bot with these articles, in which a model judged."""
-    base = a_result({(case, "calm", 1): [row.value] for case, row in said.items()}, name, offline=False)
+    """A run of a bot with these articles, in which a model judged unless it is `offline`."""
+    base = a_result({(case, "calm", 1): [row.value] for case, row in said.items()}, name)
+    run = base.run.model_copy(update={"offline": offline})
     talks = []
     for talk, row in zip(base.conversations, said.values(), strict=True):
         id_ = talk.case.id
@@ -54,7 +59,7 @@ def a_run(
     )
     stored = tuple(StoredArticle.of(id_, id_, text) for id_, text in articles.items())
     return base.model_copy(
-        update={"conversations": tuple(talks), "scores": tuple(scores), "articles": stored}
+        update={"run": run, "conversations": tuple(talks), "scores": tuple(scores), "articles": stored}
     )
 
 
@@ -62,11 +67,15 @@ def compared(
     after: Mapping[str, str],
     said: Mapping[str, tuple[Said, Said]],
     before: Mapping[str, str] = BEFORE,
+    *,
+    offline: bool = False,
     **cases: Mapping[str, Any],
 ) -> RunComparison:
     """Both runs compared: what each question was answered before and after."""
     sides = [
-        side_of(a_run(articles, {case: pair[at] for case, pair in said.items()}, cases, name))
+        side_of(
+            a_run(articles, {case: pair[at] for case, pair in said.items()}, cases, name, offline=offline)
+        )
         for at, (articles, name) in enumerate(((before, "before"), (after, "after")))
     ]
     return RunComparison(*sides)
@@ -88,17 +97,21 @@ NEW_FEES = FEES.replace("1,100", "1,300")
 PRICE = {"question": "What does the plan cost a month?", "passages": ("fees",)}
 
 
-def test_an_answer_with_the_new_fact_moved_and_one_with_the_old_is_stale_for_certain() -> None:
-    """The old sentence is quoted beside the new one; a retrieved text of before proves it."""
+@pytest.mark.parametrize("id_", ["fees", "kb-17"])
+def test_an_answer_with_the_new_fact_moved_and_one_with_the_old_is_stale_for_certain(id_: str) -> None:
+    """The old sentence is quoted beside the new one; a text of before that was retrieved proves it."""
     after = {**BEFORE, "fees": NEW_FEES}
     moved = updated(
         after,
-        {"price": (Said("It is 1,100 yen.", {"fees": FEES}), Said("It is 1,300 yen.", {"fees": NEW_FEES}))},
+        {"price": (Said("It is 1,100 yen.", {id_: FEES}), Said("It is 1,300 yen.", {id_: NEW_FEES}))},
         price=PRICE,
     )  # fmt: skip
+    assert [(change.id, change.kind) for change in moved.changes] == [("fees", "changed")]
+    assert moved.as_json()["passages"] == {"old": 0, "new": 1}
+    assert moved.as_json()["comparable"]
     assert fates(moved) == {"price": "moved"}
     assert not moved.regression
-    old = Said("It is 1,100 yen.", {"fees": FEES}, value=0.2)
+    old = Said("It is 1,100 yen.", {id_: FEES}, value=0.2)
     stale = updated(after, {"price": (old, old)}, price=PRICE)
     (question,) = stale.of("stale")
     assert question.certain
@@ -202,6 +215,8 @@ def test_a_sentence_of_another_article_proves_nothing() -> None:
         ("Yes, you can cancel online.", {"desk": DESK.replace("can cancel", "cannot cancel")}),
         ("Yes.", {"desk": DESK.replace("can cancel", "cannot cancel")}),
         ("It costs 1,100 yen.", {"fees": None}),
+        # One of two articles is gone, and the other one says something else.
+        ("It is open until 18:00.", {"fees": None, "desk": DESK.replace("18:00", "20:00")}),
     ],
 )
 def test_a_reference_of_before_the_update_is_named_and_counts_on_neither_side(
@@ -256,6 +271,29 @@ def test_a_reference_that_has_the_new_fact_is_none_to_be_fixed(reference: str) -
     assert not update.of("reference")
 
 
+@pytest.mark.parametrize(
+    ("reference", "is_old"),
+    [
+        ("That makes 13,200 yen a year.", True),
+        ("That makes 13,200 dollars a year.", False),
+        ("That makes 14,300 yen for thirteen months.", False),
+        ("A card costs 5,500 yen.", False),
+    ],
+)
+def test_only_a_multiple_or_sum_that_stands_nowhere_was_worked_out(reference: str, is_old: bool) -> None:
+    """Twelve times the old price; in another currency, thirteen times, or written elsewhere, it was not."""
+    card = "# Cards\nA card costs 5,500 yen."
+    same = Said("fine"), Said("fine")
+    update = compared(
+        {"fees": NEW_FEES, "card": card},
+        {"price": same},
+        {"fees": FEES, "card": card},
+        price={**PRICE, "references": ((reference,),)},
+    ).update
+    assert update
+    assert bool(update.of("reference")) is is_old
+
+
 def test_a_reference_holds_where_the_update_is_about_something_else() -> None:
     """A yes to another question about the article, and one of two articles that is there still."""
     denied = DESK.replace("can cancel", "cannot cancel")
@@ -305,6 +343,21 @@ def test_articles_are_followed_by_their_content() -> None:
     assert update.questions == ()
 
 
+def test_what_another_article_took_in_or_gave_away_is_followed() -> None:
+    """Neither gone nor new: its sentences stand in the other one."""
+    gifts = "Gift boxes are free of charge. We write a card in your words, and add no invoice to the parcel."
+    parted, joined = (
+        [StoredArticle.of(id_, "", text) for id_, text in side.items()]
+        for side in ({"desk": DESK, "gifts": gifts}, {"desk": f"{DESK} {gifts}"})
+    )
+    taken_in, given_away = article_changes(parted, joined), article_changes(joined, parted)
+    assert [(c.id, c.kind, c.now) for c in taken_in] == [
+        ("desk", "changed", ("desk",)),
+        ("gifts", "renamed", ("desk",)),
+    ]
+    assert [(c.id, c.kind, c.now) for c in given_away] == [("desk", "split", ("desk", "gifts"))]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "told"),
     [
@@ -315,6 +368,8 @@ def test_articles_are_followed_by_their_content() -> None:
         # Other sentences went and came: they may say the same.
         ("Ink is sold in blue here.", "Our pens are made of cherry wood.", []),
         ("Ink is sold in blue here.", "Our pens weigh 20 g.", ["Our pens weigh 20 g."]),
+        # One sentence in two wordings is a pair.
+        ("Late payments cost 300 yen a month.", "Late payments cost nothing a month.", []),
     ],
 )
 def test_a_sentence_that_only_one_text_has_is_told_where_it_says_something(
@@ -325,6 +380,21 @@ def test_a_sentence_that_only_one_text_has_is_told_where_it_says_something(
     assert [change.old for change in fact_changes(other, one) if not change.new] == told
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("Late payments cost 300 yen a month.", "Late payments cost nothing a month.", True),
+        ("You can cancel online at any time.", "You cannot cancel online at any time.", True),
+        ("Late payments cost 300 yen a month.", "Late payments cost 300 yen each month.", False),
+    ],
+)
+def test_of_one_sentence_in_two_wordings_the_facts_are_told(one: str, other: str, differs: bool) -> None:
+    """Also where only one of them has a figure, or denies what the other says."""
+    for old, new in ((one, other), (other, one)):
+        changes = [(change.old, change.new) for change in fact_changes(old, new)]
+        assert changes == ([(old, new)] if differs else [])
+
+
 def test_of_an_article_that_only_came_or_went_its_telling_sentences_are_named() -> None:
     """With the facts of each; what is shorter than eight signs stands in many texts."""
     article = StoredArticle.of("pens", "Pens", "Hello. Open now. Open now. Pens cost 300 yen.")
@@ -332,7 +402,24 @@ def test_of_an_article_that_only_came_or_went_its_telling_sentences_are_named() 
     sentences = [("Open now.", frozenset[str]()), ("Pens cost 300 yen.", frozenset({"300円"}))]
 
     assert [(fact.old, fact.new, fact.came) for fact in added.facts] == [("", s, f) for s, f in sentences]
+    assert not any(fact.denied for fact in (*added.facts, *withdrawn.facts))
     assert [(fact.old, fact.gone, fact.new) for fact in withdrawn.facts] == [(s, f, "") for s, f in sentences]
+
+
+@pytest.mark.parametrize(
+    ("after", "answer", "fate"),
+    [
+        ({"fees": NEW_FEES, "desk": DESK}, "It depends on the plan.", {}),
+        ({"desk": DESK}, "It depends on the plan.", {"price": "moved"}),
+        ({"fees": NEW_FEES, "desk": DESK}, "It is 1,300 yen.", {"price": "moved"}),
+    ],
+)
+def test_an_answer_without_the_old_fact_moved_where_the_new_one_or_none_took_its_place(
+    after: Mapping[str, str], answer: str, fate: Mapping[str, Fate]
+) -> None:
+    """Of an article that is gone there is no new fact to be said."""
+    both = Said("It is 1,100 yen.", {"fees": FEES}), Said(answer)
+    assert fates(updated(after, {"price": both}, price=PRICE)) == fate
 
 
 def test_a_withdrawn_article_is_a_finding_where_it_is_quoted_and_not_where_it_only_came() -> None:
@@ -396,25 +483,51 @@ def test_of_a_withdrawn_article_that_did_not_come_words_alone_prove_nothing() ->
     assert not update.of("withdrawn")
 
 
-def test_the_judge_has_the_last_word() -> None:
+@pytest.mark.parametrize(
+    ("value", "reference", "offline", "is_stale"),
+    [
+        (1.0, "It costs 1,300 yen.", False, False),
+        (0.2, "It costs 1,300 yen.", False, True),
+        (1.0, "It costs 1,300 yen.", True, True),
+        (1.0, "It depends on the plan.", False, True),
+    ],
+)
+def test_the_judge_has_the_last_word(value: float, reference: str, offline: bool, is_stale: bool) -> None:
     """An answer that a model found right by a reference with the new fact is not stale."""
-    sure = Said("Since May it is no longer 1,100 yen but thirteen hundred.", {"fees": NEW_FEES})
+    said = Said("Since May it is no longer 1,100 yen but thirteen hundred.", {"fees": NEW_FEES}, value)
     update = updated(
         {**BEFORE, "fees": NEW_FEES},
-        {"price": (Said("1,100 yen"), sure)},
-        price={**PRICE, "references": (("It costs 1,300 yen.",),)},
+        {"price": (Said("1,100 yen"), said)},
+        offline=offline,
+        price={**PRICE, "references": ((reference,),)},
     )
-    assert not update.of("stale")
+    assert bool(update.of("stale")) is is_stale
 
 
-def test_what_changed_although_nothing_of_its_own_did_is_named() -> None:
-    """A question about an article that is as it was, whose answer turned red."""
+@pytest.mark.parametrize(
+    ("value", "response", "fate"),
+    [
+        (0.2, "answered", {"hours": "strayed"}),
+        (1.0, "declined", {"hours": "strayed"}),
+        (1.0, "answered", {}),
+    ],
+)
+def test_what_changed_although_nothing_of_its_own_did_is_named(
+    value: float, response: Response, fate: Mapping[str, Fate]
+) -> None:
+    """A question about an article that is as it was, whose answer turned red or does something else."""
+    came = {"desk": DESK}
     update = updated(
         {**BEFORE, "fees": NEW_FEES},
-        {"hours": (Said("Until 18:00.", {"desk": DESK}), Said("I do not know.", {"desk": DESK}, value=0.2))},
+        {"hours": (Said("Until 18:00.", came), Said("I do not know.", came, value, response))},
         hours={"question": "Until when is the desk open?", "passages": ("desk",)},
     )
-    assert fates(update) == {"hours": "strayed"}
+    assert fates(update) == fate
+    assert not update.regression
+    # A question whose article did change has not strayed, also where that did not come.
+    now = Said("I do not know.", value=value, response=response)
+    named = updated({**BEFORE, "fees": NEW_FEES}, {"price": (Said("It depends."), now)}, price=PRICE)
+    assert fates(named) == {}
 
 
 def test_an_answer_with_a_changed_article_is_not_said_to_have_changed_without_one() -> None:
@@ -443,8 +556,11 @@ def test_folders_that_have_nothing_in_common_are_not_compared() -> None:
     """Another desk, and a run that does not know its articles."""
     same = {"hours": (Said("Until 18:00."), Said("Until 18:00."))}
     other = updated({f"x{n}": f"# Other {n}\nSomething else entirely, number {n}00." for n in range(9)}, same)
+    unknown = updated({}, same)
     assert "hardly anything in common" in str(other.problem)
-    assert "after does not know the bot's articles" in str(updated({}, same).problem)
+    assert "after does not know the bot's articles" in str(unknown.problem)
+    assert [update.regression for update in (other, unknown)] == [False, False]
+    assert not other.as_json()["comparable"]
     assert compared(BEFORE, same).update is None
 
 
