@@ -40,7 +40,7 @@ class Counting(SheetsClient):
 
     def __init__(self, time: Time | None = None, **settings: Any) -> None:
         self.time = time or Time()
-        super().__init__(clock=self.time.now, sleep=self.time.sleep, **settings)
+        super().__init__(sleep=self.time.sleep, **settings)
         self.reads = self.writes = self.cells = 0
         self.made: list[str] = []
 

@@ -132,9 +132,7 @@ class DatasetRequest(NamedTuple):
     language: Language | None = None
     strict: bool = False
     asks: bool = True
-    problem: Callable[[Case], Message | str | None] = lambda case: (
-        None if case.label is None else case_label_problem(case)
-    )
+    problem: Callable[[Case], Message | str | None] = case_label_problem
     mask: Callable[[Case, int], Case] = lambda case, _: case
     columns: Mapping[str, str] | None = None
     values: bool = True

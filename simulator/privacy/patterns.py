@@ -187,17 +187,9 @@ _KANA_CITY = (
 _CITY = rf"(?:{_KANA_CITY}|[{_KANJI}]{{1,6}}?)[市区町村郡]"
 
 
-@cache
-def _where() -> re.Pattern[str]:
-    return re.compile(rf"{_PREFECTURE}|{_CITY}")
-
-
+_WHERE = LazyPattern(rf"{_PREFECTURE}|{_CITY}")
 # What may stand between the city and the house number.
-@cache
-def _before() -> re.Pattern[str]:
-    return re.compile(rf"(?:[{_KANJI}ァ-ヶーぁ-んA-Za-z 字]|\d{{1,2}}条){{1,36}}$")
-
-
+_BEFORE = LazyPattern(rf"(?:[{_KANJI}ァ-ヶーぁ-んA-Za-z 字]|\d{{1,2}}条){{1,36}}$")
 _REACH = 40
 _KINDS = (
     "ビル(?:ディング)?|マンション|荘|棟|館|寮|団地|ハイツ|コーポ(?:ラス)?|アパート|タワー|レジデンス|メゾン|ハウス"
@@ -210,19 +202,13 @@ _NAME_OF_BUILDING = (
 )
 _NO_COUNT = r"(?!\d|月|日|時|円|台|個|名|件)"
 _AT_END = r"(?=[、。にで\s]|です|$)"
-
-
 # Behind a house number: a building by its name and its room, or a room alone. A number with a counter behind
 # it (3個, 5月) is neither.
-@cache
-def _building() -> re.Pattern[str]:
-    return re.compile(
-        rf"[ ,、]?(?:{_NAME_OF_BUILDING})"
-        rf" ?(?:[A-Z]?-?\d{{1,4}}(?:-\d{{1,4}})?(?:号室|号|階|F|室)?{_NO_COUNT}|{_AT_END})"
-        rf"|[ ,、]?\d{{1,4}}(?:号室|号|階|F)|[ ]\d{{3,4}}(?!\d|-|円){_AT_END}"
-    )
-
-
+_BUILDING = LazyPattern(
+    rf"[ ,、]?(?:{_NAME_OF_BUILDING})"
+    rf" ?(?:[A-Z]?-?\d{{1,4}}(?:-\d{{1,4}})?(?:号室|号|階|F|室)?{_NO_COUNT}|{_AT_END})"
+    rf"|[ ,、]?\d{{1,4}}(?:号室|号|階|F)|[ ]\d{{3,4}}(?!\d|-|円){_AT_END}"
+)
 _FLOOR = LazyPattern(
     r"[ ,、]?(?:[A-Z]?-?\d{1,4}(?:号室|階|F|室)|[A-Z]棟 ?\d{1,4}(?:号室?)?"
     r"|[〇一二三四五六七八九十]{1,4}号室?)"
@@ -233,14 +219,10 @@ _BLOCK = LazyPattern(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
 _NUMBERED = LazyPattern(r"丁目|番|号|\d[-ーの]\d")
 # A number of people or yen stands behind a place as well: 横浜市人口370万.
 _COUNTED = LazyPattern(r" ?[^\s、。にでへとの)(,」です]")
-
-
 # How the sentence goes on behind an address: 〜です, 〜に変更, 〜へ届けて, 〜から.
-@cache
-def _end_of_address() -> re.Pattern[str]:
-    return re.compile(
-        r"です|でし|でございます|になり|に(?:なっ|して|変|住|お願|届|送|引|転)|へ(?:変|の|お願|送|届)|から(?:引|転|変|の)|宛|まで|(?<=[\d号室地階])[にでへとの]|(?:のまま|より|なの|なん)"
-    )
+_END_OF_ADDRESS = LazyPattern(
+    r"です|でし|でございます|になり|に(?:なっ|して|変|住|お願|届|送|引|転)|へ(?:変|の|お願|送|届)|から(?:引|転|変|の)|宛|まで|(?<=[\d号室地階])[にでへとの]|(?:のまま|より|なの|なん)"
+)
 
 
 def address_ja(match: re.Match[str]) -> Span | bool:
@@ -254,8 +236,8 @@ def address_ja(match: re.Match[str]) -> Span | bool:
     text, start = match.string, match.start()
     house_number = match[0].rstrip(" -ーの")
     end = start + len(house_number)
-    before = _before().search(text, max(0, start - _REACH), start)
-    where = _where().search(before[0]) if before else None
+    before = _BEFORE.compiled.search(text, max(0, start - _REACH), start)
+    where = _WHERE.search(before[0]) if before else None
     if not before or not where:
         return False
     town = before[0][where.end() :]
@@ -269,7 +251,7 @@ def address_ja(match: re.Match[str]) -> Span | bool:
             return False
     if re.search(r"(?:から|まで|では|には|での|にも|とは|ので|です|ます|より)", town):
         return False
-    building = _building().match(text, end, end + 40)
+    building = _BUILDING.compiled.match(text, end, end + 40)
     if building and (_NAMED_BUILDING.search(building[0]) or _ROOM.fullmatch(building[0])):
         end = building.end()
     floor = _FLOOR.compiled.match(text, end, end + 12)
@@ -284,7 +266,7 @@ def labelled_address(match: re.Match[str]) -> Span | bool:
     """
     start, end = match.span("v")
     text = match["v"]
-    stop = _end_of_address().search(text)
+    stop = _END_OF_ADDRESS.search(text)
     if stop:
         end = start + stop.start()
     elif re.search(r"[をがはも]", text) or len(text) > 50:
@@ -292,7 +274,7 @@ def labelled_address(match: re.Match[str]) -> Span | bool:
     place = match.string[start:end].rstrip()
     if re.match(r"市区町村|(?:都道府県|市町村)", place):  # words for places, as 市外 is
         return False
-    town = _where().search(place)
+    town = _WHERE.search(place)
     rest = place[town.end() :] if town else ""
     is_sentence = re.search(r"[をがはも、]|(?:内|外|以外|限定|在住)$", rest)
     return (start, start + len(place)) if rest and not is_sentence else False

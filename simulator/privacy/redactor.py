@@ -296,7 +296,10 @@ def redacted_json(
                 counts.update(counts_inside)
                 return part if masked == inside else json.dumps(masked, ensure_ascii=False)
         if isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
-            return _structured_masked(part, key, redactor, language, counts)
+            label = "" if key in _SAYS_NOTHING else key.replace("_", " ")
+            done = _behind(label, str(part), redactor, language)
+            counts.update(done.counts)
+            return done.text if done.counts else part
         return part
 
     def link(part: JsonValue) -> JsonValue:
@@ -320,13 +323,8 @@ def redacted_link(text: str, redactor: Redactor, language: Language) -> Redacted
     counts: Counter[str] = Counter()
     pieces = _PARTS_OF_A_LINK.split(text)
     for at in range(0, len(pieces), 2):
-        said = unquote_plus(pieces[at])
-        done = redactor.redact(said, language)
         name = unquote_plus(pieces[at - 2]) if at and pieces[at - 1] == "=" else ""
-        if not done.counts and name:  # order=12345
-            labelled = redactor.redact(f"{name}: {said}", language)
-            if labelled.text.startswith(f"{name}: "):
-                done = labelled._replace(text=labelled.text.removeprefix(f"{name}: "))
+        done = _behind(name, unquote_plus(pieces[at]), redactor, language)  # order=12345
         if done.counts:
             pieces[at] = done.text
             counts.update(done.counts)
@@ -351,15 +349,11 @@ def redacted_case(case: Case, redactor: Redactor | None = None) -> tuple[Case, d
     return redacted_value(case, redactor or Redactor(), case.language)
 
 
-def _structured_masked(
-    part: str | int, key: str, redactor: Redactor, language: Language, counts: Counter[str]
-) -> JsonValue:
-    text = str(part)
+def _behind(name: str, text: str, redactor: Redactor, language: Language) -> RedactedText:
+    """The text, which is read once more behind its name where it shows nothing by itself: order: 12345."""
     done = redactor.redact(text, language)
-    label = f"{key.replace('_', ' ')}: "
-    if done.text == text and key and key not in _SAYS_NOTHING:
-        labelled = redactor.redact(label + text, language)
-        if labelled.text.startswith(label):
-            done = labelled._replace(text=labelled.text.removeprefix(label))
-    counts.update(done.counts)
-    return done.text if done.counts else part
+    if name and not done.counts:
+        labelled = redactor.redact(f"{name}: {text}", language)
+        if labelled.text.startswith(f"{name}: "):
+            return labelled._replace(text=labelled.text.removeprefix(f"{name}: "))
+    return done

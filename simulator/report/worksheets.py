@@ -75,7 +75,6 @@ from simulator.results.red import red_questions, worst_severity
 from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.review import blind_sample, review_keys
 from simulator.sheets.model import (
-    CHOICES,
     DESK_QUESTION,
     LATER,
     CellMark,
@@ -228,8 +227,7 @@ def _summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
 def _decision_row(context: ReportContext, said: InDocument) -> SheetRow:
     """The team's decision beside the automatic one, in which it changes nothing."""
     decided, before = said.decision or ReleaseDecision(), said.decision_read or ReleaseDecision()
-    picked = CHOICES["decision"].get(decided.verdict, decided.verdict)
-    typed = zip(_DECISION, (picked, decided.by, decided.on, decided.reason), strict=True)
+    typed = zip(_DECISION, (decided.verdict, decided.by, decided.on, decided.reason), strict=True)
     read = zip(_DECISION, (before.verdict, before.by, before.on, before.reason), strict=True)
     row = _row(
         context,
@@ -408,7 +406,7 @@ def _question_row(case: Case, text: Shown, language: Language, *, approved: str)
         goal=case.goal or "",
         facts="\n".join([*case.facts.knows, *(f"unknown: {fact}" for fact in case.facts.unknown)]),
         history=history_lines(case.history, language),
-        **{column: CHOICES[column][choice] for column, choice in picked.items()},
+        **picked,
     )
     return SheetRow(case.id, cells)
 
@@ -577,7 +575,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, sa
         context,
         key,
         severity=SEVERITIES[worst_severity(red.marks)] if red else "",
-        state=CHOICES["state"]["disputed" if red.is_disputed else "new"] if red else "",
+        state=("disputed" if red.is_disputed else "new") if red else "",
         disputed=dispute_text(red.dispute) if red and red.dispute else "",
         # The worksheet of a data set has no such column.
         persona=None if context.summary.rows else _customers(turns, context),
@@ -593,7 +591,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, sa
         earlier=_earlier(conversation, turn, context),
         since=run,
         run=run,
-        **{name: CHOICES.get(name, {}).get(text, text) for name, text in picked.items() if text},
+        **{name: text for name, text in picked.items() if text},
     )
     return replace(row, read=_read(spoken, said.document) if spoken else {})
 
@@ -712,7 +710,7 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
             question=first.question,
             answer=context.text(failure_text(first.failure)) or first.answer,
             reason=first.reason,
-            state=CHOICES["state"]["disputed" if fix.is_disputed else "new"],
+            state="disputed" if fix.is_disputed else "new",
             since=run,
             run=run,
             rests_on=" ".join(sorted({questions[case] for case in fix.cases})),

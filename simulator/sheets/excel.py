@@ -507,7 +507,7 @@ class _WorkbookPainter:
 
         if worksheet.name == "conversations" and (name := self._names.get(row.key)):
             self._file.define_name(name, f"={quote_sheetname(worksheet.title)}!$B${number + 1}")
-        texts = {c.key: cell_text(row.cell(c.key).text, LONGEST) for c in worksheet.columns}
+        texts = {c.key: cell_text(c.shown(row.cell(c.key).text), LONGEST) for c in worksheet.columns}
         high = 1
         for column in worksheet.columns:
             if _wraps(column, text := texts[column.key]):

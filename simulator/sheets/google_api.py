@@ -306,8 +306,6 @@ T = TypeVar("T")
 ATTEMPTS = 8
 # Seconds after a 429 that names none: all attempts together outlast a minute.
 LEAST_WAIT = 10.0
-# Google gives 60 writes a minute to each user of a project.
-SECONDS_BETWEEN_WRITES = 1.0
 # Seconds to connect, and to wait for an answer: Google itself gives up a request after 180.
 _TIMEOUT = (10.0, 180.0)
 # Another address of Google's, on this machine only: for tests and for trying things out.
@@ -315,20 +313,14 @@ LOCAL = "REHEARSAL_SHEETS_URL"
 
 
 class SheetsClient:
-    """Reads and writes of the Sheets API, at most one write a second.
+    """Reads and writes of the Sheets API.
 
     Its requests raise what gspread and requests raise; whoever uses it wraps a whole piece of work in
-    `persist`, which tries again and has the last word. `clock` and `sleep` (seconds) can be replaced.
+    `persist`, which tries again and has the last word. `sleep` (seconds) can be replaced.
     """
 
-    def __init__(
-        self,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._clock, self._sleep = clock, sleep
-        self._wrote, self._writing = float("-inf"), False
+    def __init__(self, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._sleep, self._writing = sleep, False
         local = os.environ.get(LOCAL, "").rstrip("/")
         if local and urlsplit(local).hostname not in ("127.0.0.1", "localhost", "::1"):
             msg = _(
@@ -348,15 +340,10 @@ class SheetsClient:
         self._writing = False
         return self._request("get" if body is None else "post", address, query, body)
 
-    def write(self, address: str, body: Json, *, query: Json | None = None) -> Json:
-        """A request that changes something, after the wait between two writes."""
-        # Counted from the last write, sent or failed: a write that was refused has used the quota as well.
-        wait = self._wrote + SECONDS_BETWEEN_WRITES - self._clock()
-        if wait > 0:
-            self._sleep(wait)
-        self._wrote = self._clock()
+    def write(self, address: str, body: Json) -> Json:
+        """A request that changes something."""
         self._writing = True
-        return self._request("post", address, query, body)
+        return self._request("post", address, None, body)
 
     def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
         from requests.exceptions import InvalidJSONError
@@ -373,7 +360,7 @@ class SheetsClient:
             raise InvalidJSONError(_("its answer is not a JSON object"))  # of whoever stands before Google
         return fields
 
-    def persist(self, work: Callable[[], T], name: Message | str, *, attempts: int = ATTEMPTS) -> T:
+    def persist(self, work: Callable[[], T], name: Message | str) -> T:
         """Does the work, trying again where that may help; raises the last error as one line.
 
         `work` is repeated as a whole, so it has to read before it writes. `name` is what the line begins
@@ -385,7 +372,7 @@ class SheetsClient:
         from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
         retrying = Retrying(
-            stop=stop_after_attempt(attempts),
+            stop=stop_after_attempt(ATTEMPTS),
             wait=_wait,
             retry=retry_if_exception(_is_transient),
             sleep=self._sleep,

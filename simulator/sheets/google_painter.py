@@ -19,12 +19,12 @@ from simulator.sheets.model import (
     FILLS,
     FROZEN,
     HEADINGS,
-    OTHER,
     Column,
     SheetRow,
     cell_text,
     day_of,
     decimals_of,
+    is_added,
 )
 
 Item = TypeVar("Item")
@@ -147,8 +147,8 @@ class Painter:
         self.id = tab.id if tab else new_id()
         self.columns = {column.key: column for column in self.sheet.columns}
         self.places, added = _places(edited, self.sheet.columns)
-        known = [key for key in self.places if not key.startswith(OTHER)]
-        self.tags = {key: (tab and tab.tag_ids.get(key)) or new_id() for key in known}
+        named = [key for key in self.places if not is_added(key)]
+        self.tags = {key: (tab and tab.tag_ids.get(key)) or new_id() for key in named}
         self.new = [row for row in self.sheet.rows if not row.number]
         self.added_keys = {row.key for row in self.new if row.key}
         self.gone = merged.gone
@@ -174,13 +174,14 @@ class Painter:
         """A cell as it is sent, whole: a missing value, fill or note is cleared."""
         cell, body = row.cell(key), Json()
         column = self.columns.get(key)
+        text = column.shown(cell.text) if column else cell.text
         if column and column.kind == "date" and (day := day_of(cell.text)):
             body["userEnteredValue"] = {"numberValue": (day - _DAY_ZERO).days}
         elif cell.number is not None:
             # As it is worded: a format would be the team's to choose.
             body["userEnteredValue"] = {"numberValue": round(cell.number, decimals_of(cell.text))}
-        elif cell.text:
-            body["userEnteredValue"] = {"stringValue": cell_text(cell.text, LONGEST)}
+        elif text:
+            body["userEnteredValue"] = {"stringValue": cell_text(text, LONGEST)}
         if cell.note:
             body["note"] = cell_text(cell.note, LONGEST_NOTE)
         look: Json = {"backgroundColorStyle": color(FILLS[cell.mark])} if cell.mark else {}
@@ -195,7 +196,7 @@ class Painter:
             yield from self._new_worksheet(len(added))
         # A column that lost its mark, as one that was cut and pasted, gets it again.
         for key in self.edited.columns if self.tab else ():
-            if self.tab and key not in self.tab.tag_ids:
+            if self.tab and key not in self.tab.tag_ids and not is_added(key):
                 yield self._tag_column(key)
         for column, place in added:
             if self.tab:
@@ -335,8 +336,7 @@ def _places(
     edited: EditedSheet, columns: Sequence[Column]
 ) -> tuple[dict[str, int], list[tuple[Column, int]]]:
     """Where all columns are once those are added, in their order, that are not there; from 0."""
-    others = {f"{OTHER}{title}": place for title, place in edited.others.items()}
-    places = {key: place - 1 for key, place in {**edited.columns, **others}.items()}
+    places = {key: place - 1 for key, place in edited.columns.items()}
     added, before = list[tuple[Column, int]](), "key"
     for column in columns:
         if column.key not in places:

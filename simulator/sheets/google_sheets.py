@@ -56,13 +56,7 @@ from simulator.sheets.merge import (
     merge_all,
     replaced_lines,
 )
-from simulator.sheets.model import (
-    Layout,
-    PulledRow,
-    Worksheet,
-    folded,
-    layouts,
-)
+from simulator.sheets.model import PulledRow, Worksheet, folded, layouts
 
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
 # The fields of a spreadsheet that are asked for (a partial response): without a mask Google sends every
@@ -137,12 +131,12 @@ def read_sheets(
     tabs = {name: tab for name in names if (tab := spreadsheet.tab(identity(name, target.suffix)))}
     name_of = {tab.id: name for name, tab in tabs.items()}
     read = read_spreadsheet(client, target.key, name_of).tabs if tabs else ()
-    return {name_of[tab.id]: (tab, _edited(tab, layouts()[name_of[tab.id]])) for tab in read}
-
-
-def _edited(tab: Tab, layout: Layout) -> EditedSheet:
-    columns = {key: index + 1 for key, index in tab.places.items()}
-    return edited_sheet(tab.title, _lines(tab.cells), layout, columns, header=1)
+    there: dict[str, tuple[Tab, EditedSheet]] = {}
+    for tab in read:
+        columns = {key: index + 1 for key, index in tab.places.items()}
+        layout = layouts()[name_of[tab.id]]
+        there[name_of[tab.id]] = tab, edited_sheet(tab.title, _lines(tab.cells), layout, columns, header=1)
+    return there
 
 
 def _lines(cells: Cells) -> list[WorksheetRow]:
@@ -317,9 +311,7 @@ class _Push:
             tab, edited = there[painter.sheet.name]
             values += painter.misplaced(tab, edited)
             if any(tab.places.get(key) != painter.places[key] for key in painter.tags):
-                cells = {
-                    row.number: {row.key, *row.cells.values(), *row.others.values()} for row in edited.rows
-                }
+                cells = {row.number: {row.key, *row.cells.values()} for row in edited.rows}
                 strays = [number - 1 for number, texts in cells.items() if painter.added_keys & texts]
                 deletions += _deletions(tab.id, strays)
         for painter in (p for p in self.deleted if p.sheet.name in there):
@@ -421,4 +413,4 @@ def _deletions(sheet_id: int, rows: Iterable[int]) -> list[Json]:
 
 def _said(row: PulledRow) -> str:
     """What a row is known by: its key, or all that stands in one that people added."""
-    return row.key or f"{sorted(row.cells.items())} {sorted(row.others.items())}"
+    return row.key or str(sorted(row.cells.items()))

@@ -38,10 +38,10 @@ from simulator.cases.row import WorksheetRow
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _, ngettext, pgettext, safe_text
 from simulator.sheets.model import (
-    ARCHIVED,
     LATER,
     OTHER,
     RED,
+    WORKSHEETS,
     CellMark,
     CellRead,
     Column,
@@ -51,6 +51,7 @@ from simulator.sheets.model import (
     SheetRow,
     Worksheet,
     folded,
+    is_added,
     is_answer_key,
     question_of,
     turn_of,
@@ -64,8 +65,8 @@ _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?
 _MOST_TITLE_ROWS = 30
 # The columns that say what a row is about.
 _SUBJECTS = ("question", "what", "item", "key")
-# The columns of the archive that stand under the same name where a row came from, beside the team's.
-_REMEMBERED = ("answer", "since", "rests_on")
+# The columns of the archive that stand under the same name where a row came from.
+_REMEMBERED = frozenset(WORKSHEETS["archive"].columns.split()) - {"key"}
 # A status with which people are done with a row, and one with which the bot should be.
 _CLOSED, _FIXED = frozenset({"retested", "wontfix"}), frozenset({"mended", "retested"})
 # What people said of the mark of one answer says nothing of another.
@@ -104,13 +105,12 @@ class SheetNote(NamedTuple):
 class EditedSheet(NamedTuple):
     """A worksheet as people left it; rows and columns count from 1.
 
-    `columns` are the known columns by key, `others` those that people added, by title.
+    `columns` are by key, which is `OTHER` and the title of those that people added.
     """
 
     tab: str
     header: int
     columns: Mapping[str, int]
-    others: Mapping[str, int] = {}
     rows: Sequence[PulledRow] = ()
     notes: tuple[SheetNote, ...] = ()
 
@@ -137,7 +137,7 @@ class EditedSheets(NamedTuple):
             name: tuple(
                 row.model_copy(update={"cells": {key: text.strip() for key, text in row.cells.items()}})
                 for row in sheet.rows
-                if row.key or row.cells
+                if row.key or not all(map(is_added, row.cells))
             )
             for name, sheet in self.sheets.items()
         }
@@ -159,16 +159,16 @@ def edited_sheet(
     columns = _by_title(titles, layout, columns)
     # Columns of people's own: any that is filled in and none of ours.
     filled = {place for line in lines if line.number >= header for place in line.texts}
-    others: dict[str, int] = {}
     for place in sorted(filled - {*columns.values()}):
         title = titles.get(place, "").strip()
-        others[title if title and title not in others else f"{title} ({place})".strip()] = place
+        is_free = title and f"{OTHER}{title}" not in columns
+        columns[OTHER + (title if is_free else f"{title} ({place})".strip())] = place
     notes = []
     if "key" not in columns:
         notes.append(SheetNote(tab, _("the column of keys is gone, so its rows cannot be recognized")))
     missing = sorted(layout.team - columns.keys())
     notes += [SheetNote(tab, _("no column {key}", key=key), "column") for key in missing]
-    theirs = {place for key, place in columns.items() if key in layout.team} | {*others.values()}
+    theirs = {place for key, place in columns.items() if key in layout.team or is_added(key)}
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:
         key = filled_in.get(columns.get("key", 0), "")
@@ -185,8 +185,7 @@ def edited_sheet(
             for name, place in columns.items()
             if name != "key" and place in texts
         }
-        added = {title: texts[place] for title, place in others.items() if place in texts}
-        if not (key or cells or added):
+        if not (key or cells):
             continue
         # People copy a row to fill it in for somebody else: the first is the one that the report writes.
         if key and (first := numbers.setdefault(key, number)) != number:
@@ -194,8 +193,8 @@ def edited_sheet(
                 SheetNote(row, _("the same key as row {n}; read as an added row", n=str(first)), "copy")
             )
             key = ""
-        rows.append(PulledRow(key=key, number=number, cells=cells, others=added))
-    return EditedSheet(tab, header, columns, others, rows, tuple(notes))
+        rows.append(PulledRow(key=key, number=number, cells=cells))
+    return EditedSheet(tab, header, columns, rows, tuple(notes))
 
 
 def _value(column: str, text: str, layout: Layout) -> str:
@@ -292,12 +291,12 @@ def merge(
     out = set(map(id, gone))
     rows += [work.stays(row) for row in edited.rows if id(row) not in out and row.key not in work.reported]
     last = max(map(turn_of, edited.columns), default=0)
-    columns = [c for c in sheet.columns if is_new or c.key in edited.columns or turn_of(c.key) > last]
-    columns += [
-        Column(key=f"{OTHER}{title}", title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
-        for title in edited.others
-    ]
-    merged = {"title": edited.tab or sheet.title, "columns": tuple(columns), "rows": tuple(rows)}
+    columns = tuple(
+        column
+        for key, column in work.columns.items()
+        if is_new or key in edited.columns or turn_of(key) > last
+    )
+    merged = {"title": edited.tab or sheet.title, "columns": columns, "rows": tuple(rows)}
     # Rows that waited in the archive have no place.
     left = [row for row in gone if row.number]
     return Merged(sheet.model_copy(update=merged), left, work.archived, work.replaced)
@@ -310,6 +309,9 @@ class _Merging:
         self.sheet, self.archive = sheet, archive
         self.columns = {column.key: column for column in sheet.columns}
         self.team = [column.key for column in sheet.team]
+        for key in filter(is_added, edited.columns):
+            title = key.removeprefix(OTHER)
+            self.columns[key] = Column(key=key, title=title, owner="team", width=_OTHER_WIDTH, wrap=True)
         # The rows of this worksheet in the archive. Those that wait there count as if they were here.
         self.over, waiting = dict[str, PulledRow](), dict[str, PulledRow]()
         for name, row in archive.items():
@@ -334,14 +336,14 @@ class _Merging:
             before, state = self._before(row.key)
             if before is None:
                 if folded(row.cell(subject).text) not in self.added:
-                    yield row if is_new else _unapproved(self.sheet, row)
+                    yield row if is_new else _unapproved(row)
                 continue
             is_there = state == "again"
             newer = [*self._newer(row, before)] if is_there else []
             words = {
-                key: cell_of(self.columns[key], before.cells.get(key, ""))
-                for key in self.team
-                if key not in newer and (is_there or key in before.cells)
+                key: cell_of(column, before.cells.get(key, ""))
+                for key, column in self.columns.items()
+                if column.owner == "team" and key not in newer and (is_there or key in before.cells)
             }
             if state == "reworded":
                 words.pop(_OF_THE_MARK, None)
@@ -350,7 +352,7 @@ class _Merging:
                 self.archived.append(SheetRow(_archive_key(self.sheet, row.key), back))
             yield replace(
                 row,
-                cells={**row.cells, **words, **_own_cells(before), **self._stated(row, before, state)},
+                cells={**row.cells, **words, **self._stated(row, before, state)},
                 number=before.number if is_there else 0,
                 ours=tuple(c.key for c in self.sheet.columns[1:] if c.owner == "program" or c.key in newer),
             )
@@ -365,18 +367,18 @@ class _Merging:
 
     def _stated(self, row: SheetRow, before: PulledRow, state: str) -> dict[str, SheetCell]:
         """What this run says of the row, and since when it is there."""
-        if "state" not in self.columns or not row.cell("state").text:
+        if not row.cell("state").text:
             return {}
-        states, last = self.columns["state"].choices, before.cells.get("run", "")
-        if row.cell("state").text == states["disputed"]:
+        last = before.cells.get("run", "")
+        if row.cell("state").text == "disputed":
             state = "disputed"
-        elif last == self.sheet.run and before.cells.get("state") in states:
+        elif last == self.sheet.run and before.cells.get("state") in self.columns["state"].choices:
             # The same run once more: what people have fixed meanwhile has not been asked again.
             state = before.cells["state"]
         elif before.cells.get("status") in _FIXED:
             state = "fixed_again"
         since = before.cells.get("since") or last or self.sheet.run
-        return {"state": SheetCell(states[state]), "since": SheetCell(since)}
+        return {"state": SheetCell(state), "since": SheetCell(since)}
 
     def _newer(self, row: SheetRow, before: PulledRow) -> Iterator[str]:
         """The team's columns in which no person has changed anything, and which get what counts now.
@@ -391,11 +393,12 @@ class _Merging:
             if not (is_unchanged and counts):
                 continue
             yield key
-            text = self.columns[key].choices.get(there, there)
-            if there and text.strip() != after and (key, there, after) != _NO_TEST:
+            if there and there.strip() != after and (key, there, after) != _NO_TEST:
+                column = self.columns[key]
                 place = _("{tab}, row {number:d}", tab=self.sheet.title, number=before.number)
-                what = _("{row}, column {title}", row=place, title=self.columns[key].title)
-                self.replaced.append(replaced_line(what, text, "", after, said.by))
+                what = _("{row}, column {title}", row=place, title=column.title)
+                texts = column.shown(there), column.shown(after)
+                self.replaced.append(replaced_line(what, texts[0], "", texts[1], said.by))
 
     def leaving(self) -> Iterator[PulledRow]:
         """The rows that go; what is to be remembered of them is put into the archive."""
@@ -451,41 +454,31 @@ class _Merging:
 
     def stays(self, row: PulledRow) -> SheetRow:
         """A row that is not in the report, as it stands."""
-        cells = {
-            key: cell_of(self.columns[key], text) for key, text in row.cells.items() if key in self.columns
-        }
-        return SheetRow(row.key, cells | _own_cells(row), number=row.number)
+        return SheetRow(row.key, _cells_of(self.columns, row.cells), number=row.number)
 
     def _is_filled_in(self, row: PulledRow) -> bool:
         """Whether people wrote anything into a row."""
-        return bool(row.others) or any(key in row.cells for key in self.team)
+        return any(key in self.team or is_added(key) for key in row.cells)
 
     def _archive_row(self, row: PulledRow, outcome: str) -> SheetRow:
-        """A row of the archive; its choices are ids, for `_with_archived` knows the titles."""
-        texts = {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run}
+        """A row of the archive."""
+        texts = {name: text for name, text in row.cells.items() if name in _REMEMBERED}
+        texts |= {"from": self.sheet.title, "outcome": outcome, "closed": self.sheet.run}
         texts["subject"] = next((row.cells[name] for name in _SUBJECTS if name in row.cells), "")
-        texts |= {_in_archive(key): row.cells[key] for key in self.team if key in row.cells}
-        texts |= {name: row.cells[name] for name in _REMEMBERED if name in row.cells}
-        if row.others:
-            lines = (f"{title}: {' '.join(text.split())}" for title, text in row.others.items())
-            texts["other"] = "\n".join(lines)
+        added = {key.removeprefix(OTHER): text for key, text in row.cells.items() if is_added(key)}
+        if added:
+            texts["other"] = "\n".join(f"{title}: {' '.join(text.split())}" for title, text in added.items())
         cells = {name: SheetCell(text) for name, text in texts.items()}
         return SheetRow(_archive_key(self.sheet, row.key), cells)
 
     def _as_it_was(self, key: str, archived: PulledRow) -> PulledRow:
         """A row of the archive as it stood in this worksheet."""
-        texts = archived.cells
-        cells = {name: text for name, text in texts.items() if name in self.columns}
-        cells |= {name: texts[_in_archive(name)] for name in self.team if _in_archive(name) in texts}
-        cells[next(name for name in _SUBJECTS if name in self.columns)] = texts.get("subject", "")
-        lines = (line.partition(": ") for line in texts.get("other", "").splitlines())
-        others = {title: text for title, colon, text in lines if colon}
-        return PulledRow(key=key, number=0, cells=cells, others=others)
-
-
-def _in_archive(key: str) -> str:
-    """The archive's column for a column of the team's; notes on a fix stand among the comments."""
-    return key if key in ARCHIVED else "comment"
+        cells = {name: text for name, text in archived.cells.items() if name in self.columns}
+        subject = next(name for name in _SUBJECTS if name in self.columns)
+        cells[subject] = archived.cells.get("subject", "")
+        lines = (line.partition(": ") for line in archived.cells.get("other", "").splitlines())
+        cells |= {f"{OTHER}{title}": text for title, colon, text in lines if colon}
+        return PulledRow(key=key, number=0, cells=cells)
 
 
 def _archive_key(sheet: Worksheet, key: str) -> str:
@@ -493,15 +486,15 @@ def _archive_key(sheet: Worksheet, key: str) -> str:
 
 
 def _with_archived(archive: Worksheet, rows: Sequence[SheetRow], there: Mapping[str, PulledRow]) -> Worksheet:
-    """The archive with these rows, whose choices are ids; of a row that is back all else stays."""
+    """The archive with these rows; of one that is back all else stays."""
     columns = {column.key: column for column in archive.columns}
 
-    def titled(row: SheetRow) -> SheetRow:
+    def kept(row: SheetRow) -> SheetRow:
         before = there[row.key].cells if row.key in there else {}
         texts = {**before, **{key: cell.text for key, cell in row.cells.items()}}
-        return SheetRow(row.key, {k: cell_of(columns[k], text) for k, text in texts.items() if k in columns})
+        return SheetRow(row.key, _cells_of(columns, texts))
 
-    return archive.model_copy(update={"rows": tuple(map(titled, rows))})
+    return archive.model_copy(update={"rows": tuple(map(kept, rows))})
 
 
 def _counting(summary: Worksheet, outcomes: Mapping[str, Counter[str]]) -> Worksheet:
@@ -523,9 +516,8 @@ def _outcomes(review: Worksheet, merged: Merged, archive: Mapping[str, PulledRow
     archived = {key: row.cells for key, row in archive.items()}
     archived |= {row.key: {key: cell.text for key, cell in row.cells.items()} for row in merged.archived}
     of_review = [cells for key, cells in archived.items() if key.startswith(_archive_key(review, ""))]
-    fixed_again = review.column("state").choices["fixed_again"]
     closed = (c for c in of_review if (c.get("outcome"), c.get("closed")) == ("right", review.run))
-    fixed = (row for row in merged.sheet.rows if row.cell("state").text == fixed_again)
+    fixed = (row for row in merged.sheet.rows if row.cell("state").text == "fixed_again")
     return {
         "closed": Counter(cells.get("assignee", "") for cells in closed),
         "fixed_again": Counter(row.cell("assignee").text for row in fixed),
@@ -561,28 +553,23 @@ def _is_red(row: PulledRow) -> bool:
     return not is_answer_key(row.key) or "severity" in row.cells or row.key.endswith(RED)
 
 
-def _unapproved(sheet: Worksheet, row: SheetRow) -> SheetRow:
+def _unapproved(row: SheetRow) -> SheetRow:
     """A new question with "Not yet" in its column of approval: only what people approved is asked.
 
     It may have been thrown out by the team.
     """
     if "approved" not in row.cells:
         return row
-    return replace(row, cells={**row.cells, "approved": SheetCell(sheet.column("approved").choices["no"])})
+    return replace(row, cells={**row.cells, "approved": SheetCell("no")})
+
+
+def _cells_of(columns: Mapping[str, Column], texts: Mapping[str, str]) -> dict[str, SheetCell]:
+    return {key: cell_of(columns[key], text) for key, text in texts.items() if key in columns}
 
 
 def cell_of(column: Column, text: str) -> SheetCell:
-    """A cell as it was read: the id of a choice becomes its title, a figure a number, a red answer is red."""
-    title = column.choices.get(text, text)
-    is_grade = title.isdecimal() and title in column.choices.values()
-    if (is_grade or column.kind == "number") and _NUMBER.fullmatch(title):
-        return SheetCell(title, float(title))
-    return SheetCell(title, mark=_MARKED.get(title[:1], "") if column.owner == "program" else "")
-
-
-def _own_cells(row: PulledRow) -> dict[str, SheetCell]:
-    """What people wrote in columns of their own: a number where it was typed as one."""
-    return {
-        f"{OTHER}{title}": SheetCell(text, float(text) if _NUMBER.fullmatch(text) else None)
-        for title, text in row.others.items()
-    }
+    """A cell as it was read: a figure is a number, also one that was typed, and a red answer is red."""
+    is_figure = column.kind == "number" or is_added(column.key) or text in column.choices
+    if is_figure and _NUMBER.fullmatch(text):
+        return SheetCell(text, float(text))
+    return SheetCell(text, mark=_MARKED.get(text[:1], "") if column.owner == "program" else "")

@@ -52,6 +52,11 @@ FROZEN = 2
 OTHER = "other."
 
 
+def is_added(column: str) -> bool:
+    """Whether the key is that of a column that people added."""
+    return column.startswith(OTHER)
+
+
 class Column(Value):
     """A column; a team's column is written when its row is made, and again only where nobody changed it.
 
@@ -75,10 +80,14 @@ class Column(Value):
         """Whether people see it: what only the program reads means nothing to them."""
         return self.key in {"key", "rests_on"}
 
+    def shown(self, text: str) -> str:
+        """What people read in a cell: the title of a choice, or any other text."""
+        return self.choices.get(text, text)
+
 
 @dataclass(frozen=True, slots=True)
 class SheetCell:
-    """What a cell shows; a `number` makes it numeric, and `text`, its wording, says with how many decimals.
+    """What a cell says: a text, the id of a choice, or a `number`, whose wording says with how many decimals.
 
     SheetCell("82.5", 82.51) is a number that reads 82.5; SheetCell("82.5") is a text. It may lead to the
     `row` of a key among the conversations.
@@ -179,10 +188,6 @@ class Worksheet(Value):
         """The columns in which people write."""
         return tuple(column for column in self.columns if column.owner == "team")
 
-    def column(self, key: str) -> Column:
-        """The column of that key."""
-        return next(column for column in self.columns if column.key == key)
-
     def note(self, column: Column) -> str:
         """The note of a column's heading; what the worksheet is for stands over the first that people see."""
         first = self.columns[min(1, len(self.columns) - 1)]
@@ -202,14 +207,12 @@ def turn_of(column: str) -> int:
 class PulledRow(Value):
     """A row by its key ("" for one that people added); `number` counts from 1 as people see it.
 
-    Cells are by column key: texts as shown; what was picked, by its id; days in ISO 8601. `others` are the
-    texts in the columns that people added, by title.
+    Cells are by column key: texts as shown; what was picked, by its id; days in ISO 8601.
     """
 
     key: str
     number: int
     cells: Mapping[str, str] = Field(default_factory=dict)
-    others: Mapping[str, str] = Field(default_factory=dict)
 
 
 @dataclass
@@ -356,7 +359,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
         pgettext("a worksheet", "Archive"),
         _("What is over, with all that your team wrote about it. It comes back if it happens again."),
         "key from outcome closed subject answer judge_is cause correct_answer make_test assignee"
-        " status comment decision approver decided why other since rests_on",
+        " status comment memo decision approver decided why other since rests_on",
         printed="cause",
     ),
 }
@@ -490,12 +493,6 @@ COLUMN_HELP: Mapping[str, Message] = {
     "grade_1": _GRADES,
     "grade_2": _GRADES,
 }
-
-# What the team wrote there stands in the archive under the same name, but for notes on fixes.
-ARCHIVED = (
-    "judge_is", "cause", "correct_answer", "make_test", "assignee", "status", "comment",
-    "decision", "approver", "decided", "why",
-)  # fmt: skip
 
 _GRADE: Mapping[str, Message | str] = {n: n for n in "54321"}
 # What is picked in a column, by what the program understands: ids are in run files and never change.

@@ -99,7 +99,8 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
         "make_test",
     }
     assert not any(team & set(row.cells) for row in sheet.rows)
-    assert [*sheet.column("status").choices.values()][:2] == ["未対応", "対応中"]
+    [status] = [column for column in sheet.columns if column.key == "status"]
+    assert [*status.choices.values()][:2] == ["未対応", "対応中"]
 
 
 @pytest.mark.parametrize(("language", "turn"), [("ja", " → 2回目："), ("en", " → message 2: ")])

@@ -58,7 +58,7 @@ def test_columns_of_ones_own_stay(team: Team) -> None:
     usual = ["キー", "質問", "回答1", "回答2", "採点への意見", "コメント", "承認日", "点"]
     place = 8 if isinstance(team, Workbook) else 4
     assert team.headings() == [*usual[:place], "優先度", *usual[place:]]
-    assert [row.others for row in rows(team).values()] == [{}, {"優先度": "高"}, {}]
+    assert [row.cells.get("other.優先度") for row in rows(team).values()] == [None, "高", None]
 
 
 def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:

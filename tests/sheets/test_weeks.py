@@ -297,7 +297,7 @@ def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> No
     assert {k: phone.cells[k] for k in ("assignee", "comment", "since")} == {
         "assignee": "高橋", "comment": "電話は別の窓口", "since": FIRST,
     }  # fmt: skip
-    assert phone.others == {"優先度": "高"}
+    assert phone.cells["other.優先度"] == "高"
     assert counted(team)["not_asked"] == ("0", "")
 
 
@@ -401,15 +401,15 @@ def test_nothing_that_people_did_is_lost(team: Team) -> None:
     team.add_sheet("集計")
     report(team, SECOND, *WEEK_2)
 
-    assert row(team, MOVING).others == {"優先度": "高"}
-    assert row(team, CANCEL).others == {}
+    assert row(team, MOVING).cells["other.優先度"] == "高"
+    assert "other.優先度" not in row(team, CANCEL).cells
     assert row(team, MOVING).cells["comment"] == "言い回しが毎回違う"
     assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
     assert "passages" not in team.edited().sheets["review"].columns
     assert team.has_sheet("集計")
     assert [r.cells["other"] for r in rows(team, "archive")] == ["優先度: 高"] * 2
     report(team, THIRD, *WEEK_3)
-    assert row(team, FEE).others == {"優先度": "高"}
+    assert row(team, FEE).cells["other.優先度"] == "高"
     assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
 
 
