@@ -152,6 +152,35 @@ class RunResults:
 RunName: TypeAlias = RunResults | str | Path
 
 
+def _quiet(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """A call without what it prints; on a thread of its own where an event loop runs here.
+
+    A notebook runs one, and `asyncio.run` refuses to start a second on the same thread. What is printed goes
+    for the whole process, so calls at the same time from several threads are quiet together.
+    """
+
+    def quiet(*args: Given.args, **options: Given.kwargs) -> Returned:
+        with silent():
+            return function(*args, **options)
+
+    def called(*args: Given.args, **options: Given.kwargs) -> Returned:
+        import asyncio  # a page of help waits for nothing
+
+        plugins.offer()
+        called_from_python(FOLDER)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return quiet(*args, **options)
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(quiet, *args, **options).result()
+
+    return update_wrapper(called, function)
+
+
+@_quiet
 def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RehearsalOptions]) -> RunResults:
     """Has customers talk with the bot, grades every answer, and returns the run.
 
@@ -163,33 +192,32 @@ def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[Rehearsa
     Raises InputError for what you can fix, RehearsalError otherwise, and KeyboardInterrupt on Ctrl-C: what is
     done is stored.
     """
-    return _quietly(lambda: _made("dialogue", bot, cases, options))
+    return _made("dialogue", bot, cases, _flags(options, RehearsalOptions))
 
 
+@_quiet
 def evaluate(bot: AnyBot = None, cases: Cases = None, **options: Unpack[RowOptions]) -> RunResults:
     """Asks the bot each row of a data set once, grades the answers, and returns the run.
 
     Arguments and errors are those of `rehearse`; `evaluate("recorded", cases)` grades recorded answers.
     """
-    return _quietly(lambda: _made("single_turn", bot, cases, options))
+    return _made("single_turn", bot, cases, _flags(options, RowOptions))
 
 
+@_quiet
 def grade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -> RunResults:
     """Grades a finished run with the judges given, without new conversations, and returns it.
 
     `run` is a `RunResults`, a path, "latest", or an id or its beginning. Grades that the run has are kept;
     `again` replaces them. Raises InputError if there is no such run, and RehearsalError otherwise.
     """
+    from simulator.api.regrade import grade_run
 
-    def work() -> RunResults:
-        from simulator.api.regrade import grade_run
-
-        graded = grade_run(_name(run), _flags(options), again=again)
-        return RunResults(graded.path, graded.settings, graded.stopped)
-
-    return _quietly(work)
+    graded = grade_run(_name(run), _flags(options), again=again)
+    return RunResults(graded.path, graded.settings, graded.stopped)
 
 
+@_quiet
 def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None = None) -> dict[str, Any]:
     """Compares two runs: whether the bot got better or worse, and what broke. Asks no model.
 
@@ -197,16 +225,13 @@ def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None 
     what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them; writes no
     page. Raises InputError if both are the same run, or have no question in common.
     """
+    from simulator.api.comparison import difference
 
-    def work() -> dict[str, Any]:
-        from simulator.api.comparison import difference
-
-        folder = Path(load_settings({"runs": runs and str(runs)}).runs)
-        return difference(_name(before), _name(after), folder).without_page().as_json()
-
-    return _quietly(work)
+    folder = Path(load_settings({"runs": runs and str(runs)}).runs)
+    return difference(_name(before), _name(after), folder).without_page().as_json()
 
 
+@_quiet
 def review(
     run: RunName, source: str | Path | None = None, *, runs: str | Path | None = None
 ) -> dict[str, Any]:
@@ -215,18 +240,13 @@ def review(
     `source` is a workbook of `--to xlsx`, "sheet" or the address of one; None reads only what is stored.
     Returns what `review --json` prints. Raises InputError if nothing in it belongs to the run.
     """
+    from simulator.api.verdicts import reviewed
 
-    def work() -> dict[str, Any]:
-        from simulator.api.verdicts import reviewed
-
-        settings = load_settings({"runs": runs and str(runs)})
-        given = str(source) if source else None
-        sheet = (None, None), (settings.sheet, settings.worksheet)
-        return reviewed(_name(run), given, settings.runs, sheet, settings.tests).as_json()
-
-    return _quietly(work)
+    settings = load_settings({"runs": runs and str(runs)})
+    return reviewed(_name(run), source and str(source), settings, {}).as_json()
 
 
+@_quiet
 def learn(
     run: RunName | Sequence[RunName] = (), source: str | Path | None = None, **options: Unpack[RunOptions]
 ) -> dict[str, Any]:
@@ -236,31 +256,20 @@ def learn(
     `review` takes, or a file of labelled answers. Returns what `learn --json` prints: `accepted`, `why`,
     `clauses` and the figures behind them. Raises InputError if labels are too few, or all good or all bad.
     """
+    from simulator.api.learning import learn_from
 
-    def work() -> dict[str, Any]:
-        from simulator.api.learning import learn_from
-
-        named = [run] if isinstance(run, (str, Path, RunResults)) else run
-        given = None if source is None else str(source)
-        flags = _flags(options)
-        settings = load_settings(flags)
-        sheet = (None, None), (settings.sheet, settings.worksheet)
-        return learn_from([*map(_name, named)], given, flags, sheet).as_json()
-
-    return _quietly(work)
+    named = [run] if isinstance(run, (str, Path, RunResults)) else run
+    return learn_from([*map(_name, named)], source and str(source), _flags(options)).as_json()
 
 
+@_quiet
 def compare(first: RunName, second: RunName, **options: Unpack[RunOptions]) -> dict[str, Any]:
     """Has a judge pick the better answer of two runs, turn by turn, in both orders.
 
     `first` and `second` name runs as in `grade`. Returns what `compare --json` prints. Raises InputError if
     the two have no turn in common, or if no model is there to judge.
     """
-
-    def work() -> dict[str, Any]:
-        return plugins.comparing()([_name(first), _name(second)], load_settings(_flags(options)))
-
-    return _quietly(work)
+    return plugins.comparing()([_name(first), _name(second)], load_settings(_flags(options)))
 
 
 def open_run(run: RunName = "latest", runs: str = "runs") -> Results:
@@ -295,11 +304,10 @@ alearn = _on_a_thread(learn)
 acompare = _on_a_thread(compare)
 
 
-def _made(protocol: RunProtocol, bot: AnyBot, cases: Cases, options: Mapping[str, Any]) -> RunResults:
+def _made(protocol: RunProtocol, bot: AnyBot, cases: Cases, flags: dict[str, Any]) -> RunResults:
     from simulator.api.make import make_with_objects
 
-    kind = RowOptions if protocol == "single_turn" else RehearsalOptions
-    made = make_with_objects(protocol, bot, cases, _flags(options, kind))
+    made = make_with_objects(protocol, bot, cases, flags)
     return RunResults(made.path, made.settings, made.stopped)
 
 
@@ -314,34 +322,3 @@ def _flags(options: Mapping[str, Any], kind: type = RunOptions) -> dict[str, Any
             raise UnknownName(_("keyword"), name, kind.__annotations__, listed=SETTINGS_LISTED)
     flags = {name: value for name, value in options.items() if name != "added"} | options.get("added", {})
     return {name: str(value) if isinstance(value, PurePath) else value for name, value in flags.items()}
-
-
-def _quietly(work: Callable[[], Returned]) -> Returned:
-    """What the work returns, without what it prints; on a thread of its own where an event loop runs here.
-
-    A notebook runs one, and `asyncio.run` refuses to start a second on the same thread. What is printed goes
-    for the whole process, so calls at the same time from several threads are quiet together.
-    """
-    plugins.offer()
-    called_from_python(FOLDER)
-
-    def quiet() -> Returned:
-        with silent():
-            return work()
-
-    if not _has_loop():
-        return quiet()
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(quiet).result()
-
-
-def _has_loop() -> bool:
-    import asyncio  # a page of help waits for nothing
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

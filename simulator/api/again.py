@@ -17,9 +17,9 @@ from simulator.api.resume import as_started
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, ngettext
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import Answer, Conversation, Utterance
+from simulator.core.types import Conversation
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import converse
+from simulator.runner.conversation import Unsaved, converse
 from simulator.runner.estimate import forecast
 from simulator.storage.run_file import HARNESS_NOTE, read_run
 from simulator.storage.words import AGAIN, add_to_note
@@ -80,7 +80,7 @@ async def ask_again(again: Again) -> Conversation:
         bot = await context.bot([plan])
         turns, parting = context.turns(plan)
         held = await converse(
-            plan, context.user(plan), bot, _Unsaved(),
+            plan, context.user(plan), bot, Unsaved(),
             turns=turns, parting=parting, session=f"again-{os.urandom(4).hex()}/{plan.id}",
             timeout=context.settings.timeout, opening=context.opening(plan),
         )  # fmt: skip
@@ -108,13 +108,3 @@ def _said(talk: Conversation) -> list[JsonValue]:
         }
         for turn in talk.turns
     ]
-
-
-class _Unsaved:
-    """Saves no line in the run: its answers are those of its plan."""
-
-    def save_utterance(self, conversation: str, turn: int, utterance: Utterance) -> None:
-        pass
-
-    def save_answer(self, conversation: str, turn: int, answer: Answer) -> None:
-        pass

@@ -16,7 +16,7 @@ from typing import Any
 
 from simulator.api.probes import rubric_judge
 from simulator.api.regrade import TODAYS
-from simulator.api.verdicts import SheetOptions, read_verdicts
+from simulator.api.verdicts import read_verdicts
 from simulator.cases.files import WORKBOOKS, plain_suffix
 from simulator.cases.headings import field_of, without_columns
 from simulator.cases.rows import read_rows
@@ -67,16 +67,14 @@ LONGEST_REPLY = 3000
 class Learning:
     """One call of `learn`. Making it reads all input, so that what is missing shows before it costs."""
 
-    def __init__(
-        self, runs: Sequence[str], source: str | None, flags: dict[str, Any], sheet: SheetOptions
-    ) -> None:
+    def __init__(self, runs: Sequence[str], source: str | None, flags: dict[str, Any]) -> None:
         """Raises InputError for labels that are too few or all of one kind, and without a model as judge."""
         now = load_settings(flags)
         is_file = source is not None and is_labelled_answers(source)
         paths = [find_run(name, now.runs) for name in runs]
         if source is not None and not is_file:
             paths = paths or [find_run("latest", now.runs)]
-            read_verdicts(paths[0], source, sheet)
+            read_verdicts(paths[0], source, now, flags)
         results = [read_run(path) for path in paths]
         if not runs and source is None:
             results = list(with_verdicts(now.runs))
@@ -276,9 +274,7 @@ def rows_of_file(path: str) -> list[LabelledRow]:
     return rows
 
 
-def learn_from(
-    runs: Sequence[str], source: str | None, flags: dict[str, Any], sheet: SheetOptions
-) -> Learned:
+def learn_from(runs: Sequence[str], source: str | None, flags: dict[str, Any]) -> Learned:
     """What can be learned, without a progress bar; see `Learning`."""
-    learning = Learning(runs, source, flags, sheet)
+    learning = Learning(runs, source, flags)
     return asyncio.run(learning.work(lambda *_unused: None))

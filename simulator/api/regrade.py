@@ -6,7 +6,7 @@ there stay, unless they failed, or `again` replaces them one by one.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,24 +48,27 @@ def grade_run(
     name: str, flags: Mapping[str, Any], *, again: bool, make_batch: Batching | None = None
 ) -> GradedRun:
     """Grades a run by its own settings, but for what today's call names; in a batch where one is made."""
-    today = load_settings(flags)
-    path = find_run(name, today.runs)
-    with contextlib.closing(RunFile.reopen(path)) as file:
-        settings = settings_of_run(file.results().run.settings, flags, today, TODAYS)
+    with _opened(name, flags) as (file, settings):
+        # The judges of the run, in their order, then those of this grading.
+        stored = file.results().run.settings.get("judges")
         stopped = _grade(file, settings, again=again, batch=make_batch(file) if make_batch else None)
-    # The judges of the run, in their order, then those of this grading.
-    stored = read_run(path).run.settings.get("judges")
     earlier = tuple(map(str, stored)) if isinstance(stored, list) else ()
     every = tuple(dict.fromkeys((*earlier, *settings.judges)))
-    return GradedRun(path, settings.model_copy(update={"judges": every}), settings.judges, stopped)
+    return GradedRun(file.path, settings.model_copy(update={"judges": every}), settings.judges, stopped)
 
 
 def cancel_batch(name: str, flags: Mapping[str, Any], make_batch: Batching) -> Message:
     """Cancels what an earlier grading in batches left under way. Raises InputError where there is nothing."""
+    with _opened(name, flags) as (file, settings):
+        return make_batch(file).cancel(endpoints(settings)["judge"])
+
+
+@contextlib.contextmanager
+def _opened(name: str, flags: Mapping[str, Any]) -> Iterator[tuple[RunFile, Settings]]:
+    """A run, locked, and the settings by which it is graded."""
     today = load_settings(flags)
     with contextlib.closing(RunFile.reopen(find_run(name, today.runs))) as file:
-        settings = settings_of_run(file.results().run.settings, flags, today, TODAYS)
-        return make_batch(file).cancel(endpoints(settings)["judge"])
+        yield file, settings_of_run(file.results().run.settings, flags, today, TODAYS)
 
 
 class _Grades(NamedTuple):

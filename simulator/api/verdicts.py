@@ -11,13 +11,15 @@ What cannot be read is named with its place and skipped. Only where nothing fits
 then it is most likely the sheet of another one.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from simulator.api.outputs import RunOutputs
 from simulator.api.team_words import newest_workbook, save_words_of
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
-from simulator.core.settings import stored_settings
+from simulator.core.settings import Settings, stored_settings
 from simulator.core.writing import shown_path
 from simulator.report.review import ReadCounts, ReviewOutcome
 from simulator.results.review import blind_agreement, review_findings
@@ -27,24 +29,22 @@ from simulator.storage.results import report_language
 from simulator.storage.run_file import find_run, read_run
 from simulator.testset.failures import save_tests
 
-# Sheet and worksheet: of the command line, and of all settings.
-SheetOptions = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
-
-def reviewed(run: str, source: str | None, runs: Path, sheet: SheetOptions, tests: Path) -> ReviewOutcome:
+def reviewed(run: str, source: str | None, today: Settings, flags: Mapping[str, Any]) -> ReviewOutcome:
     """Stores what the source says about a run of the folder, and works out what all verdicts come to.
 
-    Without a source that is the run's own workbook that was saved last, if it has one that can be read.
-    What the team made tests is added to the question file `tests`; the page of the run is written again.
+    Without a source that is the run's own workbook that was saved last, if it has one that can be read. The
+    sheet of `flags` goes before that of the run, and that before the one of the settings. What the team made
+    tests is added to the question file of tests; the page of the run is written again.
 
     Raises InputError where nothing of the source fits the run.
     """
-    path = find_run(run, runs)
+    path = find_run(run, today.runs)
     book = None if source else newest_workbook(path.parent)
     read, closed = None, frozenset[str]()
     try:
         if where := source or (book and shown_path(book)):
-            read, closed = read_verdicts(path, where, sheet)
+            read, closed = read_verdicts(path, where, today, flags)
     except InputError as error:
         if not book:
             raise
@@ -63,18 +63,26 @@ def reviewed(run: str, source: str | None, runs: Path, sheet: SheetOptions, test
         blind=blind_agreement(results, summary),
         findings=findings,
         read=read,
-        tests=save_tests(results, findings, closed, tests),
+        tests=save_tests(results, findings, closed, today.tests),
     )
 
 
-def read_verdicts(path: Path, source: str, sheet: SheetOptions) -> tuple[ReadCounts, frozenset[str]]:
+def read_verdicts(
+    path: Path, source: str, today: Settings, flags: Mapping[str, Any]
+) -> tuple[ReadCounts, frozenset[str]]:
     """Stores what fits the run, and names what does not. Raises InputError where nothing fits.
 
     Also gives the keys of rows that were made tests, and are in the archive because they are right now.
     """
     results = read_run(path)
     summary = figures_of(results, stored_settings(results.run.settings))
-    target = ReviewTarget(results, summary, report_language(results), *sheet)
+    target = ReviewTarget(
+        results,
+        summary,
+        report_language(results),
+        asked=(flags.get("sheet"), flags.get("worksheet")),
+        usual=(today.sheet, today.worksheet),
+    )
     taken = taken_from(source, target)
     is_of_run = bool(taken.verdicts or taken.empty or taken.decision)
     is_refused = not is_of_run and bool(taken.faults or taken.other_runs)

@@ -127,7 +127,7 @@ def _run_command(arguments: Sequence[str]) -> int:
                 code = _run(_with_default_command(words))
             sys.stdout.flush()
         except BaseException as error:
-            return _say_error(error, arguments)
+            return _say(*_ending(error, arguments), arguments)
         if not unread() or code not in (ExitCode.DONE, ExitCode.MISSED):
             return code
         if {*words[:1]} & {*_WITHOUT_VERDICT} or {*words} & _HELP:
@@ -322,30 +322,22 @@ def _program_page(*, everything: bool) -> str:
 # --- From an error to a line and an exit code ---
 
 
-def _say_error(error: BaseException, arguments: Sequence[str]) -> int:
-    """One line on stderr, and the exit code that says whose turn it is."""
+def _ending(error: BaseException, arguments: Sequence[str]) -> tuple[Message | str, ExitCode]:
+    """What is said of an error, and the exit code that says whose turn it is."""
     if isinstance(error, RehearsalError):
-        return _say(
-            error.message,
-            ExitCode.TO_FIX if isinstance(error, InputError) else ExitCode.INCOMPLETE,
-            arguments,
-        )
+        return error.message, ExitCode.TO_FIX if isinstance(error, InputError) else ExitCode.INCOMPLETE
     if isinstance(error, KeyboardInterrupt):
-        return _say(_("interrupted."), ExitCode.INCOMPLETE, arguments)
+        return _("interrupted."), ExitCode.INCOMPLETE
     if isinstance(error, SystemExit):
-        return _say(_("ended early: the bot's own code exited the program."), ExitCode.INCOMPLETE, arguments)
+        return _("ended early: the bot's own code exited the program."), ExitCode.INCOMPLETE
     cause: Any = error.__cause__ or error
     if getattr(cause, "errno", None) in _FULL:
         discard_output()
         why = os.strerror(cause.errno)
-        return _say(
-            _("the disk is full ({why}); free some space and run it again.", why=why),
-            ExitCode.INCOMPLETE,
-            arguments,
-        )
+        return _("the disk is full ({why}); free some space and run it again.", why=why), ExitCode.INCOMPLETE
     from simulator.cli import our_errors  # reads settings, keys and the cache: only where something is wrong
 
-    return _say(our_errors.message(error, arguments), ExitCode.OUR_ERROR, arguments)
+    return our_errors.message(error, arguments), ExitCode.OUR_ERROR
 
 
 def _say(message: Message | str, code: int, arguments: Sequence[str]) -> int:

@@ -11,7 +11,6 @@ from simulator.cli.options import argument, option, takes
 from simulator.cli.show import show_report
 from simulator.cli.terminal import ExitCode
 from simulator.core.messages import ngettext
-from simulator.core.settings import load_settings
 from simulator.report.learning import learning_report
 
 
@@ -34,9 +33,7 @@ def command(
     rules; they are written to desk.toml only if they bring the judge nearer to people on the half that was
     kept aside. Read desk.toml: a rule that you delete does not come back. Exit code 1 where nothing helped.
     """
-    now = load_settings(flags)
-    sheet = (flags.get("sheet"), flags.get("worksheet")), (now.sheet, now.worksheet)
-    learning = Learning(names or [], source, flags, sheet)
+    learning = Learning(names or [], source, flags)
     rows = len(learning.rows) + len(learning.halves.held)
     about = ngettext("{n} labelled answer.", "{n} labelled answers.", n=len(learning.rows))
     model = learning.context.models()["judge"]

@@ -40,8 +40,7 @@ def command(
     stored in the run; reading it twice adds nothing.
     """
     today = load_settings(flags)
-    sheet = (flags.get("sheet"), flags.get("worksheet")), (today.sheet, today.worksheet)
-    outcome = reviewed(run, source, today.runs, sheet, today.tests)
+    outcome = reviewed(run, source, today, flags)
     show_report(review_report(outcome), outcome.as_json(), as_json=today.json_output)
     if export:
         _export(outcome, Path(export))

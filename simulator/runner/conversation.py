@@ -98,6 +98,16 @@ class Log(Protocol):
         ...
 
 
+class Unsaved(Log):
+    """Saves nothing: this conversation is never resumed."""
+
+    def save_utterance(self, *_line: object) -> None:
+        """Nothing."""
+
+    def save_answer(self, *_answer: object) -> None:
+        """Nothing."""
+
+
 async def converse(
     start: Conversation,
     user: User,

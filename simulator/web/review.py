@@ -277,28 +277,30 @@ class RunReview:
         now = {field: _plain(value) for field, value in written.now.model_dump().items()}
         decide_release(self.path, written.was, ReleaseDecision.model_validate(now))
 
-    def difference(self, compared: Compared) -> list[tuple[str, str]]:
+    def difference(self, compared: Compared) -> dict[str, Any]:
         """From the bot's answer to a text, in pieces: taken out (`del`), put in (`ins`), or kept ("")."""
         place = compared.conversation, compared.turn
-        self._answer_at(place)
-        return list(_difference(self._reading[1].answer(place), compared.text)) if self._reading else []
+        return {"pieces": list(_difference(self._with(place).answer(place), compared.text))}
 
     def _answer_at(self, place: Place) -> tuple[bool, dict[Place, bool]]:
-        """Whether the answer given there is red; and all turns with it, True where they have the same mark.
-
-        Raises InputError for a turn that the run does not have.
-        """
-        # What was read before will do where it has the turn: words change nothing about answers.
-        reading = self._reading[1] if self._reading else self.reading
-        if place not in reading.keys:
-            reading = self.reading
-        if place not in reading.keys:
-            raise InputError(_("{run} has no such answer.", run=reading.run))
+        """Whether the answer given there is red; and all turns with it, True for those marked alike."""
+        reading = self._with(place)
         key = reading.keys[place]
         marked = reading.turns[key]
         return key.endswith(RED) == marked[place], {
             other: mark == marked[place] for other, mark in marked.items()
         }
+
+    def _with(self, place: Place) -> Reading:
+        """The run, read at a time when it had this turn: words change nothing about answers.
+
+        Raises InputError for a turn that the run does not have.
+        """
+        reading = self._reading[1] if self._reading else self.reading
+        reading = reading if place in reading.keys else self.reading
+        if place not in reading.keys:
+            raise InputError(_("{run} has no such answer.", run=reading.run))
+        return reading
 
 
 def mark_of(path: Path) -> tuple[int, ...]:

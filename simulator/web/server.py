@@ -105,10 +105,10 @@ class Pages:
             web.get(f"{run}/blind", self._blind),
             web.get(f"{run}/state", self._state),
             web.get(f"{run}/events", self._events),
-            web.post(f"{run}/words", self._words),
-            web.post(f"{run}/grades", self._grade),
-            web.post(f"{run}/decision", self._decision),
-            web.post(f"{run}/difference", self._difference),
+            web.post(f"{run}/words", self._written(WrittenWords, self._write)),
+            web.post(f"{run}/grades", self._written(WrittenGrade, save_grade)),
+            web.post(f"{run}/decision", self._written(WrittenDecision, RunReview.decide)),
+            web.post(f"{run}/difference", self._written(Compared, RunReview.difference)),
             web.post(f"{run}/again", self._again),
         ])  # fmt: skip
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -197,27 +197,22 @@ class Pages:
         review, by = self._review(request), request.query.get("by", "")
         return web.json_response(await self._apart(lambda: blind_state(review, by)))
 
-    async def _grade(self, request: web.Request) -> web.Response:
-        review, written = self._review(request), await _read(request, WrittenGrade)
-        await self._apart(lambda: save_grade(review, written))
-        return web.json_response({})
-
     async def _state(self, request: web.Request) -> web.Response:
         return web.json_response(await self._apart(self._review(request).state))
 
-    async def _words(self, request: web.Request) -> web.Response:
-        review, written = self._review(request), await _read(request, WrittenWords)
-        tests = load_settings({"runs": self.runs}).tests
-        return web.json_response({"words": await self._apart(lambda: review.write(written, tests))})
+    def _written(
+        self, kind: type[Written], work: Callable[[RunReview, Written], dict[str, Any] | None]
+    ) -> Handler:
+        """What does something with what a page sent, and answers with what comes of it."""
 
-    async def _decision(self, request: web.Request) -> web.Response:
-        review, written = self._review(request), await _read(request, WrittenDecision)
-        await self._apart(lambda: review.decide(written))
-        return web.json_response({})
+        async def handler(request: web.Request) -> web.Response:
+            review, written = self._review(request), await _read(request, kind)
+            return web.json_response(await self._apart(lambda: work(review, written)) or {})
 
-    async def _difference(self, request: web.Request) -> web.Response:
-        review, compared = self._review(request), await _read(request, Compared)
-        return web.json_response({"pieces": await self._apart(lambda: review.difference(compared))})
+        return handler
+
+    def _write(self, review: RunReview, written: WrittenWords) -> dict[str, Any]:
+        return {"words": review.write(written, load_settings({"runs": self.runs}).tests)}
 
     async def _again(self, request: web.Request) -> web.Response:
         """Says what it costs to hold a conversation once more; on a further request, holds it."""

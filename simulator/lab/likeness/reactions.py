@@ -24,7 +24,7 @@ from simulator.core.messages import Message, _
 from simulator.core.types import Bot, Case, Conversation, Ended, Language, Persona, Query, Reaction
 from simulator.grading.rubric import Rubric
 from simulator.runner.context import RunContext
-from simulator.runner.conversation import Log, converse, grading_contexts
+from simulator.runner.conversation import Unsaved, converse, grading_contexts
 from simulator.text.phrases import declines
 from simulator.users.details import detailed, tells
 
@@ -60,16 +60,6 @@ _ASKS: dict[Language, tuple[str, ...]] = {
     "en": ("May I have your name?", "What is your phone number?", "And your postal code, please?"),
 }
 _FIGURE = re.compile(r"[1-9](?=[\d,]*\d)")
-
-
-class Unsaved(Log):
-    """Saves nothing."""
-
-    def save_utterance(self, *_line: object) -> None:
-        """Nobody resumes this."""
-
-    def save_answer(self, *_answer: object) -> None:
-        """Nobody resumes this."""
 
 
 class Reacted(NamedTuple):
