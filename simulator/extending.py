@@ -4,6 +4,10 @@ Those on the shelves import this module alone. One of your own finds the types i
 only here changes with the program.
 """
 
+# Nothing is used here: it is there to be imported.
+# mypy: implicit-reexport
+# ruff: noqa: F401
+
 from simulator.cases.knowledge import read_knowledge
 from simulator.core import answers as returned
 from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
@@ -33,7 +37,6 @@ from simulator.core.types import (
     traits_of,
     usage_told,
 )
-from simulator.grading.lexical import response_of
 from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
 from simulator.models.network import client_words, is_this_machine, proxy_for
 from simulator.models.patience import Notices
@@ -41,70 +44,3 @@ from simulator.models.refusals import text_of_page, wait_asked_for
 from simulator.text import metrics
 from simulator.text.normalise import is_quoted_from
 from simulator.text.typography import nfkc, straight, straight_pattern
-
-__all__ = [
-    "ACCEPTED",
-    "MOST_PASSAGES",
-    "PIECE",
-    "Answer",
-    "BodyError",
-    "Bot",
-    "BotFailure",
-    "Case",
-    "Chat",
-    "ChatMessage",
-    "Chooser",
-    "Choosing",
-    "Embed",
-    "Fill",
-    "GradingContext",
-    "InputError",
-    "LoginPage",
-    "Message",
-    "Notices",
-    "Passage",
-    "Query",
-    "Rule",
-    "Score",
-    "Texts",
-    "TimeLimit",
-    "ToolCall",
-    "Traits",
-    "Transient",
-    "Unsupported",
-    "Usage",
-    "_",
-    "changed",
-    "client_words",
-    "describe_error",
-    "is_async",
-    "is_quoted_from",
-    "is_telling",
-    "is_this_machine",
-    "mask_secrets",
-    "metrics",
-    "nfkc",
-    "on_a_thread",
-    "other_python",
-    "passages_of",
-    "proxy_for",
-    "read_knowledge",
-    "read_text_file",
-    "response_of",
-    "returned",
-    "say",
-    "sentences",
-    "straight",
-    "straight_pattern",
-    "text_of_page",
-    "tool_calls_in",
-    "tool_calls_of",
-    "traits_of",
-    "unpacked",
-    "usage_told",
-    "user_object",
-    "value_problem",
-    "wait_asked_for",
-    "whole_body",
-    "written_out",
-]

@@ -379,10 +379,8 @@ def command(word: str) -> Callable[..., int] | Subcommands | None:
 
     Raises InputError for a command of a room that is not installed.
     """
-    for name, room in LAB.items():
-        if word in room.commands:
-            return _asked(name, word).commands[word]
-    return next((p.commands[word] for p in third_party() if word in p.commands), None)
+    plugins = _plugins(lambda room: word in room.commands, word)
+    return next((plugin.commands[word] for plugin in plugins if word in plugin.commands), None)
 
 
 def asked_by(settings: Settings) -> tuple[Plugin, ...]:
@@ -405,10 +403,8 @@ def destination(name: str) -> Destination | None:
     Raises InputError for one of a room that is not installed.
     """
     kind = name.partition("://")[0]
-    for room, asked in LAB.items():
-        if kind in asked.destinations:
-            return _asked(room, f"--to {kind}").destinations[kind]
-    return next((p.destinations[kind] for p in third_party() if kind in p.destinations), None)
+    plugins = _plugins(lambda room: kind in room.destinations, f"--to {kind}")
+    return next((plugin.destinations[kind] for plugin in plugins if kind in plugin.destinations), None)
 
 
 def check(settings: Settings) -> None:
@@ -433,12 +429,7 @@ def reporting(
     customers said after their first ones.
     """
     is_talk = is_judged and not results.run.asks_once
-    rooms = (
-        _room(name)
-        for name, room in LAB.items()
-        if (room.remarks and is_talk) or room.shows(results, settings, lines)
-    )
-    return (*filter(None, rooms), *third_party())
+    return _plugins(lambda room: (room.remarks and is_talk) or room.shows(results, settings, lines))
 
 
 def printed(results: "Results", settings: Settings) -> Printed | None:
@@ -467,10 +458,8 @@ def judge_source(name: str) -> Path | Callable[..., Any] | None:
 
     Raises InputError for one of a room that is not installed.
     """
-    for key, room in LAB.items():
-        if name in room.judges:
-            return _asked(key, _("judge {name}", name=name)).judges[name]
-    return next((p.judges[name] for p in third_party() if name in p.judges), None)
+    plugins = _plugins(lambda room: name in room.judges, _("judge {name}", name=name))
+    return next((plugin.judges[name] for plugin in plugins if name in plugin.judges), None)
 
 
 class GradingAdditions:
@@ -487,10 +476,9 @@ class GradingAdditions:
 
     def arguments(self, settings: Settings, names: Collection[str]) -> Mapping[str, str | Sequence[str]]:
         """Returns the values of these parameters, as far as plug-ins have them."""
-        rooms = (_room(key) for key, room in LAB.items() if not {*room.arguments}.isdisjoint(names))
         return {
             name: value(settings)
-            for plugin in (*filter(None, rooms), *third_party())
+            for plugin in _plugins(lambda room: not {*room.arguments}.isdisjoint(names))
             for name, value in plugin.arguments.items()
             if name in names
         }
@@ -511,8 +499,7 @@ def offer() -> None:
 @cache
 def _formats() -> tuple[Format, ...]:
     """Returns the formats of logs that plug-ins read."""
-    rooms = filter(None, (_room(name) for name, room in LAB.items() if room.readers))
-    return tuple(format_ for plugin in (*rooms, *third_party()) for format_ in plugin.readers)
+    return tuple(format_ for plugin in _plugins(lambda room: room.readers) for format_ in plugin.readers)
 
 
 def _choice_rows() -> ChoiceRows | None:
@@ -532,8 +519,8 @@ def _figures() -> Mapping[str, GateFigure]:
 
 def _figure_title(name: str) -> Message | None:
     """Returns what people read for a figure; None without a title."""
-    rooms = filter(None, (_room(key) for key, room in LAB.items() if name in room.figures))
-    return next((p.titles[name] for p in (*rooms, *third_party()) if name in p.titles), None)
+    plugins = _plugins(lambda room: name in room.figures)
+    return next((plugin.titles[name] for plugin in plugins if name in plugin.titles), None)
 
 
 def _room_figure(key: str, name: str, results: "Results") -> Iterable[tuple[float, str]]:
@@ -605,6 +592,16 @@ def _asked(name: str, asked: Message | str) -> Plugin:
     if room is None:
         raise missing(asked, name)
     return room
+
+
+def _plugins(wanted: Callable[[Room], object], asked: Message | str = "") -> tuple[Plugin, ...]:
+    """Returns the plug-ins of the rooms that are wanted, then those of other packages.
+
+    A room that is not installed is left out; raises InputError for it where the user `asked` for something.
+    """
+    keys = (key for key, room in LAB.items() if wanted(room))
+    rooms = (_asked(key, asked) if asked else _room(key) for key in keys)
+    return (*filter(None, rooms), *third_party())
 
 
 def _is_there(name: str) -> bool:

@@ -243,7 +243,7 @@ def review(
     from simulator.api.verdicts import reviewed
 
     settings = load_settings({"runs": runs and str(runs)})
-    return reviewed(_name(run), source and str(source), settings, {}).as_json()
+    return reviewed(_name(run), str(source) if source else None, settings, {}).as_json()
 
 
 @_quiet
@@ -259,7 +259,8 @@ def learn(
     from simulator.api.learning import learn_from
 
     named = [run] if isinstance(run, (str, Path, RunResults)) else run
-    return learn_from([*map(_name, named)], source and str(source), _flags(options)).as_json()
+    given = None if source is None else str(source)
+    return learn_from([*map(_name, named)], given, _flags(options)).as_json()
 
 
 @_quiet

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from simulator.core.messages import Message, _, ngettext, say, sentences
-from simulator.core.settings import JPY_PER_USD, Settings, dollars
+from simulator.core.settings import JPY_PER_USD, dollars
 from simulator.core.types import Conversation, Spending
 from simulator.models.pricing import check_prices, money, total_spending
 from simulator.results.disputes import disputed_in
@@ -11,12 +11,13 @@ from simulator.runner.context import RunContext
 from simulator.runner.estimate import forecast
 
 
-def announce_cost(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
+def announce_cost(context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what a run will cost. Raises InputError where a price is needed and unknown.
 
     The least, below it "At most 36 model calls, about 31,000 tokens, 0.12 USD.", and what the budget is in
     yen; that a budget may not be enough is no error, for the run stops in time.
     """
+    settings = context.settings
     estimate = forecast(context, plan, disputed_in(settings.runs))
     check_prices(settings, estimate.high)
     most = total_spending(list(estimate.high.values())).cost_usd

@@ -6,8 +6,8 @@ from typing import Any
 
 from simulator import plugins
 from simulator.api.resume import resume
-from simulator.api.run import NO_OBJECTS, FinishedRun, RunObjects, run_settings, start
-from simulator.cases.cases import GIVEN
+from simulator.api.run import FinishedRun, run_settings, start
+from simulator.cases.cases import GIVEN, CaseObjects
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Protocol, Settings, flag, load_settings, stored_settings
@@ -19,12 +19,17 @@ REPLAYED = frozenset({"cases", "columns", "limit", "language", "persona", "repea
 
 
 def make(
-    settings: Settings, protocol: Protocol, given: Collection[str] = (), objects: RunObjects = NO_OBJECTS
+    settings: Settings,
+    protocol: Protocol,
+    given: Collection[str] = (),
+    *,
+    bot: object | None = None,
+    cases: CaseObjects | None = None,
 ) -> FinishedRun | Forecast:
     """Makes a run, or finishes one with --resume; with --dry-run, what it will take.
 
     `given` are the names of the settings that the caller named, of which some do not go with --replay or
-    --resume.
+    --resume. A `bot` and `cases` are objects of a Python program, where a command line names them.
 
     Raises InputError for what users can fix, before anything is paid; `Unforeseen`, which names the run, for
     a mistake of ours once there is one.
@@ -33,14 +38,14 @@ def make(
     settings = run_settings(settings, protocol)
     plugins.check(settings)
     if settings.resume is not None:
-        return resume(settings, given, objects.bot)
+        return resume(settings, given, bot)
     if settings.replay and (extra := REPLAYED.intersection(given)):
         names = tuple(sorted(map(flag, extra)))
         msg = _("--replay takes questions and customers from the run: leave out {names}.", names=names)
         raise InputError(msg)
     if settings.replay and protocol == "dialogue" and "turns" not in given:
         settings = settings.model_copy(update={"turns": _turns_of(settings)})
-    return start(settings, objects=objects)
+    return start(settings, bot=bot, cases=cases)
 
 
 def make_with_objects(protocol: Protocol, bot: Any, cases: Any, flags: dict[str, Any]) -> FinishedRun:
@@ -54,8 +59,8 @@ def make_with_objects(protocol: Protocol, bot: Any, cases: Any, flags: dict[str,
         flags["adapter"] = bot if isinstance(bot, str) else _name_of(bot)
     if cases is not None:
         flags["cases"] = str(cases) if listed is None else GIVEN
-    objects = RunObjects(None if isinstance(bot, str) else bot, listed)
-    finished = make(load_settings(flags), protocol, flags, objects)
+    given = None if isinstance(bot, str) else bot
+    finished = make(load_settings(flags), protocol, flags, bot=given, cases=listed)
     if isinstance(finished, Forecast) or finished.is_empty:
         raise InputError(_("nothing was run."))
     if read_run(finished.path).run.status == "interrupted":

@@ -55,17 +55,6 @@ from simulator.storage.run_file import SKIPPED_NOTE, RunFile, find_run
 LISTED = 8
 
 
-class RunObjects(NamedTuple):
-    """What a Python program gives as objects, where a command line names it: the bot, and the cases."""
-
-    bot: object | None = None
-    cases: CaseObjects | None = None
-
-
-# A command line has none.
-NO_OBJECTS = RunObjects()
-
-
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C for the second time: the run at `path` holds what was done, and can be continued."""
 
@@ -156,15 +145,16 @@ def check_retest(context: RunContext) -> None:
 # --- What is said when it starts, and while it goes on ---
 
 
-def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
+def announce(context: RunContext, plan: Sequence[Conversation]) -> None:
     """Says on stderr what is ignored, what will run, and, if it is paid for, what it will cost."""
+    settings = context.settings
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (files := unread_files(knowledge)):
         say(_("{knowledge}: not read: {files}.", knowledge=knowledge, files=listed(files, LISTED)))
     # Logs of real people: said once, at the start, and not decided for them.
     if settings.adapter == "recorded" and context.has_customers and not settings.redacts:
         say(_("Texts are kept as recorded; --redact masks names, telephone numbers and the like."))
-    size = _size(settings, context, plan)
+    size = _size(context, plan)
     if not context.models():
         say(sentences(size, _("Apart from the bot, no model is used.")))
         return
@@ -182,7 +172,8 @@ def announce(settings: Settings, context: RunContext, plan: Sequence[Conversatio
     say(sentences(size, _("Models: {models}.", models=models)))
 
 
-def _size(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> Message:
+def _size(context: RunContext, plan: Sequence[Conversation]) -> Message:
+    settings = context.settings
     if not context.has_customers:
         rows, bot = ngettext("{n} row", "{n} rows", n=len(plan)), settings.adapter
         if prompt := context.applied_prompt:
@@ -265,19 +256,20 @@ def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Ite
 # --- A new run ---
 
 
-def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS) -> FinishedRun | Forecast:
+def start(
+    settings: Settings, run_id: str = "", *, bot: object | None = None, cases: CaseObjects | None = None
+) -> FinishedRun | Forecast:
     """Makes a new run; returns it, or with --dry-run what it will take.
 
-    The bot among the `objects` is called `settings.adapter`, and their cases `settings.cases`.
+    A `bot` that is an object is called `settings.adapter`, and `cases` that are objects `settings.cases`.
     `run_id` is given where the id is known beforehand, as in the record of a matrix; else it is made of time
     and persona.
     """
     # All before the questions are read, for these can take a while.
-    plugins.check(settings)
-    settings = _with_judging(_with_bot(_with_whole_paths(settings), objects.cases))
-    if objects.bot is not None and plugins.engine_of(settings):
+    settings = _with_judging(_with_bot(_with_whole_paths(settings), cases))
+    if bot is not None and plugins.engine_of(settings):
         raise InputError(_("Workers find the bot by a name: bot.py:answer."))
-    planned = read_plan(settings, objects.cases)
+    planned = read_plan(settings, cases)
     settings, whole_plan = planned.settings, planned.plan
     if settings.target is not None or settings.confidence is not None:
         outputs = outputs_of(settings)
@@ -289,7 +281,7 @@ def start(settings: Settings, run_id: str = "", objects: RunObjects = NO_OBJECTS
             plan, notes = part
     # Code of others is imported here: adapters, judges, and what they print.
     with stdout_to_stderr():
-        context = RunContext(settings, planned.personas, bot=objects.bot)
+        context = RunContext(settings, planned.personas, bot=bot)
         context.check_adapter(plan)
         check_target(context, plan)
         check_retest(context)
@@ -331,8 +323,6 @@ def _with_whole_paths(settings: Settings) -> Settings:
 
 def _with_bot(settings: Settings, cases: CaseObjects | None) -> Settings:
     """With the adapter that grades recorded answers, where the file has some and no bot was named."""
-    if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
-        return settings
     changed = with_bot(settings, cases)
     if changed.adapter != settings.adapter:
         graded = {"cases": settings.cases, "adapter": changed.adapter}
@@ -386,9 +376,9 @@ def play(
         read_earlier_words(settings)
     if not plan:
         return _finish_empty(open_file(), settings)
-    announce(settings, context, unfinished)
+    announce(context, unfinished)
     if context.models() and not context.offline:
-        announce_cost(settings, context, unfinished)
+        announce_cost(context, unfinished)
     # Known where the run breaks off: what is said then names the run, once there is one.
     opened: list[RunFile] = []
 

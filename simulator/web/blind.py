@@ -23,10 +23,12 @@ from simulator.web.review import LABELS, RunReview, Typed, plain_text
 
 # What a reader sees of an answer, from the top down.
 _SHOWN = ("earlier", "question", "passages", "answer")
+_AS_IN_REVIEW = (
+    "name", "name_first", "next", "previous", "undo", "nothing_to_undo", "saving", "unsaved", "gone",
+)  # fmt: skip
 _LABELS: Mapping[str, Message | str] = {
     **{name: COLUMNS[name].title for name in (*_SHOWN, "comment")},
-    **{name: LABELS[name] for name in ("name", "name_first", "next", "previous", "undo", "saving")},
-    **{name: LABELS[name] for name in ("unsaved", "gone")},
+    **{name: LABELS[name] for name in _AS_IN_REVIEW},
     "title": TABS["blind"],
     "scale": COLUMN_HELP["grade_1"],
     "here": _("{n} of {of}", n="{n}", of="{of}"),
@@ -34,7 +36,6 @@ _LABELS: Mapping[str, Message | str] = {
     "saved": _("Saved."),
     "no_sample": _("There are no answers to grade."),
     "same_name": _("{name} has graded this answer somewhere else. Two people need two names.", name="{name}"),
-    "nothing_to_undo": LABELS["nothing_to_undo"],
     "grade": pgettext("on the page", "Grade"),
 }
 

@@ -7,7 +7,7 @@ over all pairs.
 from collections.abc import Iterator
 
 from simulator.core.document import Block, Fact, Item, Items, Line, Report, Text
-from simulator.core.messages import Message, _, ngettext, safe_text
+from simulator.core.messages import _, ngettext, safe_text
 from simulator.core.types import Language, Results
 from simulator.lab.consistency.figures import Clash, Consistency, consistency
 
@@ -15,13 +15,13 @@ from simulator.lab.consistency.figures import Clash, Consistency, consistency
 SHOWN = 20
 
 
-def consistency_line(results: Results) -> Message | None:
-    """One sentence for a report where customers were told different things; None where they were not."""
+def remarks(results: Results) -> Iterator[Line]:
+    """An alarm for a run's own report where customers were told different things."""
     cases = [case for case in consistency(results).cases if case.clashes]
     if not cases:
-        return None
+        return
     first = cases[0].clashes[0]
-    return _(
+    apart = _(
         "Different customers got different facts for the same question ({n} found; {case} "
         'and others): "{one}" / "{other}"',
         n=sum(len(case.clashes) for case in cases),
@@ -29,6 +29,7 @@ def consistency_line(results: Results) -> Message | None:
         one=safe_text(first.one_answer),
         other=safe_text(first.other_answer),
     )
+    yield Line(apart, "alarm")
 
 
 def consistency_report(language: Language, figures: Consistency) -> Report:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from simulator.extending import GradingContext, Score, Texts
+from simulator.lab.datasets.likelihood import likeliest
 from simulator.lab.datasets.stated import Stated, stated
 from simulator.text.choices import LETTERS, letters, right_letter
 
@@ -20,7 +21,8 @@ def choice(context: GradingContext) -> Score:
     right = right_letter(case)
     if right is None:
         return Score(state="skipped", reason=TEXTS(case.language, "no_choices"))
-    choice_made = _likeliest(context) or stated(context.turn.answer.text, case.choices)
+    likely = likeliest(context.turn.answer.logprobs, letters(len(case.choices)))
+    choice_made = Stated(likely, "likelihood") if likely else stated(context.turn.answer.text, case.choices)
     values = {"right": right, "right_text": _text(context, right)}
     if choice_made is None:
         reason = TEXTS(case.language, "not_extracted", **values)
@@ -31,17 +33,6 @@ def choice(context: GradingContext) -> Score:
     reason = TEXTS(case.language, "right" if hit else "wrong", **values)
     detail = {"letter": choice_made.letter, "right": right, "stated": choice_made.how}
     return Score(state="scored", value=int(hit), raw=int(hit), reason=reason, detail=detail)
-
-
-def _likeliest(context: GradingContext) -> Stated | None:
-    """The letter that the endpoint says is the likeliest; None without probabilities, or on a tie."""
-    offered = letters(len(context.case.choices))
-    likely = sorted(
-        (value, key) for key, value in context.turn.answer.logprobs.items() if key in tuple(offered)
-    )
-    if not likely or (len(likely) > 1 and likely[-1][0] == likely[-2][0]):
-        return None
-    return Stated(likely[-1][1], "likelihood")
 
 
 def _text(context: GradingContext, letter: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.extending import GradingContext, Score, Texts, metrics, straight_pattern
+from simulator.lab.datasets.likelihood import likeliest
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_label.toml"))
@@ -58,12 +59,9 @@ def label(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score
 
 def _likeliest(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Label | None:
     """The label whose text is the likeliest; None without probabilities, or on a tie."""
-    logprobs = context.turn.answer.logprobs
     forms = {form: name for name, texts in reversed([*labels.items()]) for form in reversed(texts)}
-    by_likelihood = sorted((value, form) for form, value in logprobs.items() if form in forms)
-    if not by_likelihood or (len(by_likelihood) > 1 and by_likelihood[-1][0] == by_likelihood[-2][0]):
-        return None
-    return Label(forms[by_likelihood[-1][1]], "likelihood")
+    form = likeliest(context.turn.answer.logprobs, forms)
+    return Label(forms[form], "likelihood") if form is not None else None
 
 
 class _Mention(NamedTuple):

@@ -5,7 +5,7 @@ is the log of the summed likelihoods of the tokens that begin it and no other on
 bytes, for one may end within a Japanese character.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, takewhile
 from math import exp, isfinite, log
 from typing import Any, NamedTuple
@@ -198,6 +198,13 @@ def tokens_needed(choices: Sequence[str]) -> int:
     pairs = (zip(*pair, strict=False) for pair in combinations(map(str.lower, choices), 2))
     shared = (len(list(takewhile(lambda letters: letters[0] == letters[1], pair))) for pair in pairs)
     return min(_MOST_TOKENS, 3 + 2 * max(shared, default=0))
+
+
+def likeliest(logprobs: Mapping[str, float], texts: Iterable[str]) -> str | None:
+    """The likeliest of these texts; None where nobody says how likely they are, or on a tie."""
+    ranked = sorted((logprobs[text], text) for text in texts if text in logprobs)
+    is_tie = len(ranked) > 1 and ranked[-1][0] == ranked[-2][0]
+    return ranked[-1][1] if ranked and not is_tie else None
 
 
 def summed(values: Sequence[float]) -> float:

@@ -302,6 +302,9 @@ class OutputJudges:
         self.file = file
         names = {metric.judge for metrics in file.named.values() for metric in metrics}
         self._judges = {name: load_judge(name) for name in sorted(names)}
+        self.decides, self.fingerprint, self.files = file.decides, file.fingerprint, file.files
+        # By the names of their scores for whole answers.
+        self.judges = {shelves.judge_name(name): judge for name, judge in self._judges.items()}
         # The most unnamed outputs that a row has; not known before `expect` has seen the rows.
         self.unnamed = 1
 
@@ -311,20 +314,6 @@ class OutputJudges:
         path = DatasetSettings.of(settings).outputs
         return cls(read_metric_file(path)) if path else None
 
-    @property
-    def decides(self) -> bool:
-        """Whether there is any threshold, and so a verdict on whole rows."""
-        return self.file.decides
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of all judges and thresholds."""
-        return self.file.fingerprint
-
-    def files(self, name: str) -> bool:
-        """Whether a score may have this name: OUTPUT.JUDGE."""
-        return self.file.files(name)
-
     def reference_check(self) -> ReferenceCheck:
         """What looks at the references before a run."""
         return ReferenceCheck(self.file)
@@ -333,11 +322,6 @@ class OutputJudges:
     def judge_names(self) -> tuple[str, ...]:
         """The names that the judges were loaded by."""
         return tuple(self._judges)
-
-    @property
-    def judges(self) -> dict[str, Judge]:
-        """The judges, by the names of their scores for whole answers."""
-        return {shelves.judge_name(name): judge for name, judge in self._judges.items()}
 
     @property
     def judges_per_row(self) -> list[tuple[str, Judge]]:

@@ -1,9 +1,6 @@
 """The room of data sets with labels, choices or outputs: classes, thresholds, a contest's scoring."""
 
-from collections.abc import Callable
-
 from simulator.core.choosing import Choosing
-from simulator.core.document import Section
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Settings
@@ -17,8 +14,7 @@ from simulator.lab.datasets.outputs import OutputJudges
 from simulator.lab.datasets.rows import CHOICE_ROWS
 from simulator.lab.datasets.sections import choices_section, classes_section, contest_section, outputs_section
 from simulator.lab.datasets.settings import DatasetSettings
-from simulator.plugins import Plugin, Printed, SectionBuilder, Subcommands
-from simulator.results.figures import Summary
+from simulator.plugins import Plugin, Printed, Subcommands
 
 
 def printed(results: Results) -> Printed | None:
@@ -47,20 +43,11 @@ def check(settings: Settings) -> None:
         raise InputError(choice.refusal)
 
 
-def of_results(build: Callable[[Results], Section | None]) -> "SectionBuilder":
-    """A section that takes its figures from the results themselves."""
-
-    def section(results: Results, _summary: Summary, _settings: Settings, /) -> Section | None:
-        return build(results)
-
-    return section
-
-
 PLUGIN = Plugin(
     name="datasets",
     commands={"thresholds": Subcommands(about=command.ABOUT, commands=command.COMMANDS)},
     judges={"choice": choice, "label": label},
-    sections=tuple(map(of_results, (contest_section, outputs_section, classes_section, choices_section))),
+    sections=(contest_section, outputs_section, classes_section, choices_section),
     settled=contest_settings,
     check=check,
     outputs=OutputJudges.of,

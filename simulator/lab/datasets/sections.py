@@ -35,7 +35,7 @@ _LEAST_COLOURED = 0.02
 # The contest
 
 
-def contest_section(results: Results) -> Section | None:
+def contest_section(results: Results, *_unused: object) -> Section | None:
     """The contest's total and the mean of every metric.
 
     The total is the sum of the means of grades from 1 to 5: 3.75 + 1.8 + 2.55 + 4.975 + 4.975 = 18.050 of 25.
@@ -74,7 +74,7 @@ def contest_section(results: Results) -> Section | None:
 # Outputs of JSON answers
 
 
-def outputs_section(results: Results) -> Section | None:
+def outputs_section(results: Results, *_unused: object) -> Section | None:
     """How each output of JSON answers did; None where answers were graded as a whole.
 
     A row of the tables is an output ("path"), or a judge of one ("path.em"). It passes where every judge of
@@ -160,7 +160,7 @@ def _outputs_notes(outputs: OutputsFigures) -> Iterator[Message]:
 # Multiple choice
 
 
-def choices_section(results: Results) -> Section | None:
+def choices_section(results: Results, *_unused: object) -> Section | None:
     """Accuracy on multiple-choice questions, by subject."""
     figures = choices(results)
     if figures is None:
@@ -219,7 +219,7 @@ def _choices_notes(figures: Choices) -> Iterator[Message]:
 # Classification
 
 
-def classes_section(results: Results) -> Section | None:
+def classes_section(results: Results, *_unused: object) -> Section | None:
     """Accuracy and F1 of labelled rows, by class, with the confusion matrix; of each judge of labels."""
     per_judge = classifications(results)
     if not per_judge:

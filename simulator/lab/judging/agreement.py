@@ -34,17 +34,15 @@ def number_or_none(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def auroc(scores: ArrayLike, positive: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+def auroc(scores: ArrayLike, positive: ArrayLike) -> float | None:
     """How often (0..1) a positive row scores above a negative one, ties counting half; 0.5 is chance.
 
-    The Mann-Whitney U statistic as a share of all pairs, where rows count by `weights`. None when all rows
-    are of one kind.
+    The Mann-Whitney U statistic as a share of all pairs. None when all rows are of one kind.
     """
     _, codes = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
     good = np.asarray(positive, dtype=bool)
-    given = np.ones(len(good)) if weights is None else np.asarray(weights, dtype=float)
-    # By score, from the lowest: how much is good, and how much is not.
-    high, low = (np.bincount(codes, given * side) for side in (good, ~good))
+    # By score, from the lowest: how many are good, and how many are not.
+    high, low = (np.bincount(codes, side) for side in (good, ~good))
     pairs = float(high.sum() * low.sum())
     return float(high @ (np.cumsum(low) - low / 2)) / pairs if pairs else None
 
@@ -70,14 +68,13 @@ def kappa_of_sums(sums: Floats) -> Floats:
     return kappa
 
 
-def quadratic_kappa(grades: ArrayLike, other: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+def quadratic_kappa(grades: ArrayLike, other: ArrayLike) -> float | None:
     """Cohen's kappa with quadratic weights (1968) of two gradings on one scale; 1 is full, 0 chance.
 
-    Rows count by `weights`. None when both sides are one and the same constant.
+    None when both sides are one and the same constant.
     """
-    table = np.column_stack(moments(grades, other))
-    given = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=float)
-    return number_or_none(float(kappa_of_sums((given @ table)[None, :])[0]))
+    sums = np.array([column.sum() for column in moments(grades, other)])
+    return number_or_none(float(kappa_of_sums(sums[None, :])[0]))
 
 
 def best_cut(scores: Floats, good: NDArray[np.bool_]) -> float:

@@ -1,6 +1,6 @@
 """A judge's grades compared with people's labels.
 
-    run = CalibrationRun(request, settings)       reads labels and judge, raises whatever is wrong
+    run = CalibrationRun(file, judge, ...)        reads labels and judge, raises whatever is wrong
     graded = await run.grade(progress)            a score for each row; the only step that costs anything
     compared = run.compare(graded)                figures (lab/judging/figures.py)
     save_record(run.calibration(compared))        beside the rubric's hash, for later reports
@@ -18,7 +18,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import LEXICAL, Language, RedRules, Score, Spending
 from simulator.grading.rubric import Rubric
 from simulator.lab.judging.figures import Figures, LabelledGrade, Yardstick, measure
-from simulator.lab.judging.rows import GradedRow, GraderKind, RowGrade, grade_rows, row_grades, score_name
+from simulator.lab.judging.rows import GradedRow, GraderKind, grade_rows, score_name
 from simulator.lab.judging.stored import Calibration
 from simulator.results import judge_records
 from simulator.results.judge_records import CheckedLabels
@@ -27,7 +27,6 @@ from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import (
     Dimension,
     LabelFile,
-    LabelledAnswer,
     judging_context,
     labelled_context,
     read_dimension,
@@ -53,42 +52,39 @@ class Counts(NamedTuple):
 class LabelComparison(NamedTuple):
     """The grades that have a label, their figures, and what became of the other rows."""
 
-    grades: tuple[RowGrade, ...]
+    grades: tuple[GradedRow, ...]
     figures: Figures
     counts: Counts
     rubric: str
-
-
-class CalibrationRequest(NamedTuple):
-    """What to compare: the file, the judge, the label."""
-
-    file: str
-    judge: str
-    label: str
-    good: str | None = None
-    limit: int | None = None
 
 
 class CalibrationRun:
     """One calibration. Making it reads all input, so that errors show before anything is paid."""
 
     def __init__(
-        self, request: CalibrationRequest, settings: Settings, folder: Path = judge_records.FOLDER
+        self,
+        file: str,
+        judge: str,
+        label: str,
+        settings: Settings,
+        *,
+        good: str | None = None,
+        limit: int | None = None,
+        folder: Path = judge_records.FOLDER,
     ) -> None:
         """Reads labels and judge without connecting to anything; calibrations are stored in `folder`.
 
         Raises UnknownName for a judge or a label that there is not, CaseFileError for a file that cannot be
         read, InputError for `good` that does not fit the label.
         """
-        self.request, self.folder = request, folder
-        self.file: LabelFile = read_labels(request.file)
-        self.label: Dimension = read_dimension(self.file, request.label, request.good)
+        self.folder, self.file = folder, read_labels(file)
+        self.label = read_dimension(self.file, label, good)
         # Rows without this label are not drawn: `limit` counts answers that can be compared.
         labelled = [row for row in self.file.rows if self.label.human_grade(row)]
-        self.rows: list[LabelledAnswer] = sample_rows(labelled, request.limit, settings.seed)
-        self.context = judging_context(settings, request.judge)
+        self.rows = sample_rows(labelled, limit, settings.seed)
+        self.context = judging_context(settings, judge)
         self.settings = self.context.settings
-        self.judge = score_name(self.context, request.judge)
+        self.judge = score_name(self.context, judge)
 
     @property
     def language(self) -> Language:
@@ -104,13 +100,7 @@ class CalibrationRun:
 
     def compare(self, graded: list[GradedRow]) -> LabelComparison:
         """The figures."""
-        return compare(
-            self.file,
-            graded,
-            self.label,
-            seed=self.settings.seed,
-            rules=self.settings.red,
-        )
+        return compare(self.file, graded, self.label, seed=self.settings.seed, rules=self.settings.red)
 
     def grader(self) -> tuple[GraderKind, str]:
         """Who graded, and its name: a model, a stand-in, or a function without one.
@@ -145,7 +135,7 @@ class CalibrationRun:
             share=figures.share,
             poor_discrimination=figures.poor,
             # Six decimals: enough to tell an equal grade from a shifted one, and the file stays readable.
-            rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
+            rows=tuple((row.row.case.id, round(row.grade or 0.0, 6)) for row in compared.grades),
             scale=figures.scale,
         )
 
@@ -188,7 +178,7 @@ def compare(
     `rules` say which grades are red in a run.
     """
     counts = _counts(file, graded, label)
-    grades = [grade for grade in row_grades(graded) if label.human_grade(grade.row)]
+    grades = [row for row in graded if row.grade is not None and label.human_grade(row.row)]
     # Nothing to compare: told apart, because a failing endpoint and a missing column are mended by others.
     if not grades and counts.failed:
         msg = _("{file}: the judge failed on all rows: {reason}", file=file.path, reason=counts.reason)
@@ -201,14 +191,11 @@ def compare(
         raise InputError(sentences(msg, hint))
     rules = rules or RedRules()
     marked = [
-        _marked(
-            grade,
-            label,
-            is_red=is_red_alone(grade.score, rules),
-        )
-        for grade in grades
+        LabelledGrade(row.row.group, row.grade, people.mean, is_red_alone(row.score, rules), people.votes)
+        for row in grades
+        if row.grade is not None and (people := label.human_grade(row.row))
     ]
-    yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, seed)
+    yardstick = Yardstick(grades[0].score.scale, label.levels, label.good_from, seed)
     rubrics = [row.score.rubric for row in graded if row.score.state == "scored" and row.score.rubric]
     return LabelComparison(
         grades=tuple(grades),
@@ -236,12 +223,4 @@ def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> C
         skipped=len(skipped),
         failed=len(failed),
         reason=_commonest([score.reason for score in failed or skipped]),
-    )
-
-
-def _marked(grade: RowGrade, label: Dimension, *, is_red: bool) -> LabelledGrade:
-    votes = label.human_grade(grade.row)
-    assert votes is not None  # noqa: S101 - rows without a label were left out
-    return LabelledGrade(
-        group=grade.row.group, grade=grade.value, people=votes.mean, red=is_red, votes=votes.votes
     )

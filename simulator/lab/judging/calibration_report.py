@@ -23,16 +23,10 @@ from simulator.core.document import (
 from simulator.core.messages import Message, _, ngettext
 from simulator.lab.judging.calibration import LabelComparison
 from simulator.lab.judging.figures import ENOUGH_ROWS, FigureInterval, Figures, Scorer
-from simulator.lab.judging.rows import GraderKind
+from simulator.lab.judging.rows import GraderKind, graded_by
 from simulator.lab.judging.stored import Calibration, short_number
 from simulator.results.draws import RESAMPLES
 from simulator.runner.labelled_answers import Dimension
-
-# Who graded, where no model did; a model is named.
-_GRADED_BY = {
-    "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
-    "by_function": _("Computed, no language model"),
-}
 
 
 class CalibrationOutcome(NamedTuple):
@@ -74,7 +68,7 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
 def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
     """Who graded, and what became of the rows."""
     counts, c, figures = outcome.compared.counts, outcome.calibration, outcome.compared.figures
-    yield _GRADED_BY.get(outcome.grader) or _("Graded by {model}", model=c.model)
+    yield graded_by(outcome.grader, c.model)
     n, groups = figures.n, figures.groups
     # What is missing is only named where something is.
     parts = [_("Answers compared: {n} of {all} ({groups} groups)", n=n, all=counts.rows, groups=groups)]

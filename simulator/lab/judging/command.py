@@ -17,9 +17,9 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.roles import with_judging_for
 from simulator.core.settings import Settings, load_settings
-from simulator.lab.judging.calibration import CalibrationRequest, CalibrationRun
+from simulator.lab.judging.calibration import CalibrationRun
 from simulator.lab.judging.calibration_report import CalibrationOutcome, calibration_report
-from simulator.lab.judging.grade import ProbeRequest, ProbeRun
+from simulator.lab.judging.grade import ProbeRun
 from simulator.lab.judging.probes_report import languages_of, probes_report
 from simulator.lab.judging.stored import larger_calibration
 from simulator.report.painters.console import print_report
@@ -85,9 +85,9 @@ def calibrate(  # noqa: PLR0917 - one for each option
         return probe(judge, settings, Path(calibrations), cases=cases, limit=limit)
 
     # Everything that can be wrong with file, label and judge shows while the run is made, before any call.
-    labels = CalibrationRequest(str(file), judge, str(label), good, limit)
+    folder = Path(calibrations)
     with stdout_to_stderr():
-        run = CalibrationRun(labels, settings, Path(calibrations))
+        run = CalibrationRun(str(file), judge, str(label), settings, good=good, limit=limit, folder=folder)
     settings, (grader, model) = run.settings, run.grader()
     about = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.judge
@@ -127,7 +127,7 @@ def probe(judges: str, settings: Settings, folder: Path, *, cases: str | None, l
     if not names:
         raise InputError(_("--judge: name a judge."))
     with stdout_to_stderr():
-        run = ProbeRun(ProbeRequest(names, cases, limit), settings, folder)
+        run = ProbeRun(names, settings, folder, file=cases, limit=limit)
     settings, models = run.settings, run.context.models()
     about = _(
         "{pairs}, {answers} to grade, judges: {judges}.",

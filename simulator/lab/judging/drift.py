@@ -20,10 +20,9 @@ from pydantic import JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
-from simulator.core.types import Value
 from simulator.grading.model_judge import ModelJudge
 from simulator.lab.judging.figures import drawn_mean
-from simulator.lab.judging.rows import grade_rows, row_grades
+from simulator.lab.judging.rows import grade_rows
 from simulator.lab.judging.settings import JudgingSettings
 from simulator.lab.judging.stored import Calibration, Drift
 from simulator.lab.judging.trust import drift_notes
@@ -41,30 +40,22 @@ NOTE = "drift"
 MAX_ROWS, TOO_FAR = 40, 0.1
 
 
-class FrozenRows(Value):
-    """A calibration, and the label file that it was made with, unchanged."""
-
-    calibration: Calibration
-    path: Path
-
-
 def frozen_sets(
     check: Path,
     judges: Sequence[str],
     rubrics: AbstractSet[str] = frozenset(),
-    folder: Path = judge_records.FOLDER,
-) -> tuple[FrozenRows, ...]:
+) -> list[Calibration]:
     """What a run can be checked against: `check` is a calibrated label file, unchanged.
 
     Of several calibrations of a judge with that file it is that of these `rubrics`, or else the newest.
     Raises InputError when none of these judges was calibrated with it.
     """
     sha256 = read_labels(check).sha256
-    calibrations = [c for c in judge_records.stored(Calibration, folder) if c.sha256 == sha256 and c.rows]
+    calibrations = [c for c in judge_records.stored(Calibration) if c.sha256 == sha256 and c.rows]
     # Sorted so that the best comes last, and stays.
     calibrations.sort(key=lambda c: (c.rubric in rubrics, c.date))
     best = {calibration.judge: calibration for calibration in calibrations}
-    frozen = [FrozenRows(calibration=c, path=check) for name, c in sorted(best.items()) if name in judges]
+    frozen = [calibration for name, calibration in sorted(best.items()) if name in judges]
     if not frozen:
         msg = _(
             "{check}: none of the judges {judges} was calibrated with this file as it is. First: calibrate"
@@ -73,19 +64,19 @@ def frozen_sets(
             judges=", ".join(judges),
         )
         raise InputError(msg)
-    return tuple(frozen)
+    return frozen
 
 
-async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int = MAX_ROWS) -> Drift:
-    """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run.
+async def drift(context: RunContext, calibration: Calibration, check: Path, seed: int) -> Drift:
+    """Grades at most `MAX_ROWS` rows of a calibration anew, past the cache, with the judge of this run.
 
-    The same rows for the same seed. Raises InputError where the judge could grade none of them.
+    `check` is its label file. The same rows for the same seed. Raises InputError where the judge could grade
+    none of them.
     """
-    calibration = frozen.calibration
     old = dict(calibration.rows)
-    file = read_labels(frozen.path)
+    file = read_labels(check)
     # Rows that left the file since are no longer there to be graded.
-    drawn = sample_rows([row for row in file.rows if row.case.id in old], rows, seed)
+    drawn = sample_rows([row for row in file.rows if row.case.id in old], MAX_ROWS, seed)
     cache = context.connections.cache
     before = cache.mode
     # No stored answer is used: yesterday's reply says nothing of today's model.
@@ -94,16 +85,16 @@ async def drift(context: RunContext, frozen: FrozenRows, *, seed: int, rows: int
         graded = await grade_rows(context, calibration.judge, drawn)
     finally:
         cache.mode = before
-    grades = row_grades(graded)
+    grades = [row for row in graded if row.grade is not None]
     low, high = calibration.scale
-    changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in grades]
+    changes = [((row.grade or 0.0) - old[row.row.case.id]) / (high - low) for row in grades]
     if not changes:
         msg = _(
             "drift check: the judge {judge} could grade none of the frozen rows.", judge=calibration.judge
         )
         raise InputError(msg)
     shift = sum(changes) / len(changes)
-    draws = Draws([grade.row.group for grade in grades], seed=seed)
+    draws = Draws([row.row.group for row in grades], seed=seed)
     bounds = interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
     apart = bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
     # By rule a score has no rubric, and says nothing about the prompt.
@@ -137,8 +128,8 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
         if isinstance(call, ModelJudge)
         for rubric_hash in call.hashes.values()
     }
-    frozen = frozen_sets(Path(labels), list(context.grading.answer_judges), rubrics)
-    calibrations = [answers.calibration for answers in frozen]
+    check, seed = Path(labels), context.settings.seed
+    calibrations = frozen_sets(check, list(context.grading.answer_judges), rubrics)
     first_of_all = _(
         "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
         " cache; these calls are not in the forecast.",
@@ -148,7 +139,7 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
     say(first_of_all)
 
     async def first(file: RunFile) -> None:
-        drifts = [await drift(context, answers, seed=context.settings.seed) for answers in frozen]
+        drifts = [await drift(context, calibration, check, seed) for calibration in calibrations]
         file.save_note(NOTE, json.dumps([change.model_dump(mode="json") for change in drifts]))
         for judge_drift in drifts:
             for line in drift_notes(judge_drift):

@@ -8,9 +8,8 @@ of no other.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from simulator.cases.cases import read_cases
 from simulator.core import shelves
@@ -28,45 +27,40 @@ from simulator.runner.estimate import grading_estimate
 from simulator.runner.labelled_answers import judging_context
 
 
-class ProbeRequest(NamedTuple):
-    """Which judges are probed, and with whose questions: the bundled ones, or those of a file."""
-
-    judges: tuple[str, ...]
-    cases: str | None = None
-    limit: int | None = None
-
-
 class ProbeRun:
     """Probes graded by judges. Making it reads all input, so that errors show before anything is paid."""
 
     def __init__(
-        self, request: ProbeRequest, settings: Settings, folder: Path = judge_records.FOLDER
+        self,
+        judges: Sequence[str],
+        settings: Settings,
+        folder: Path,
+        *,
+        file: str | None = None,
+        limit: int | None = None,
     ) -> None:
-        """Makes the probes and reads the judges without connecting to anything."""
-        self.request, self.folder = request, folder
-        cases, passages = (read_cases(request.cases), ()) if request.cases else bundled()
+        """Makes the probes of a file's questions, or of the bundled ones, and reads the judges."""
+        self.folder = folder
+        # Whose questions they are.
+        self.source = Path(file).name if file else BUNDLED
+        cases, passages = (read_cases(file), ()) if file else bundled()
         made = probes(cases, passages, language=settings.case_language, seed=settings.seed)
-        self.probes = limited(made, request.limit, settings.seed)
+        self.probes = limited(made, limit, settings.seed)
         if not self.probes:
             msg = _(
                 "{cases}: no pair can be made. Questions need a reference answer and contexts.",
-                cases=request.cases or _("the bundled questions"),
+                cases=file or _("the bundled questions"),
             )
             raise InputError(msg)
         # Further models are other judges, with probes of their own.
         plain = settings.model_copy(update={"added": {**settings.added, "panel": []}})
-        self.context = judging_context(plain, *request.judges)
+        self.context = judging_context(plain, *judges)
         self.settings = self.context.settings
         names = dict(zip(self.settings.judges, self.context.judges, strict=True))
-        self.judges = tuple(names[name] for name in request.judges)
+        self.judges = tuple(names[name] for name in judges)
         self.panel = judge_panel(self.context, set(self.judges))
         self.states: Counter[str] = Counter()
         self.rubrics: dict[str, Counter[str]] = {judge: Counter() for judge in self.judges}
-
-    @property
-    def source(self) -> str:
-        """Whose questions they are."""
-        return Path(self.request.cases).name if self.request.cases else BUNDLED
 
     @property
     def contexts(self) -> list[GradingContext]:

@@ -14,7 +14,7 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.titles import title
 from simulator.core.types import Language
 from simulator.lab.judging.bias import Bias
-from simulator.lab.judging.rows import GraderKind
+from simulator.lab.judging.rows import GraderKind, graded_by
 from simulator.lab.judging.stored import FLIPPED, BiasRow, Kind
 from simulator.lab.judging.trust import bias_text
 
@@ -45,11 +45,6 @@ def probes_report(bias: Bias, language: Language, grader: GraderKind, model: str
         n=bias.probes,
         all=bias.contexts,
     )
-    graded_by = {
-        "by_model": _("Graded by {model}", model=model),
-        "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
-        "by_function": _("Computed, no language model"),
-    }
     # A judge and its Correctness may both break a bound; each is told.
     broken = [
         _(
@@ -64,7 +59,7 @@ def probes_report(bias: Bias, language: Language, grader: GraderKind, model: str
     return Report(
         title=_("Biases (pairs of answers whose difference is known)"),
         language=language,
-        lead=(Line(pairs), Line(graded_by[grader])),
+        lead=(Line(pairs), Line(graded_by(grader, model))),
         sections=(*_kinds(bias, language), Section("verdict", "", (Notes(tuple(verdict)),))),
     )
 

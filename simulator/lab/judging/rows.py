@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Literal, NamedTuple
 
 from simulator.core.concurrency import for_each
+from simulator.core.messages import Message, _
 from simulator.core.types import Score
 from simulator.grading.model_judge import ModelJudge
 from simulator.grading.panel import JudgeCall, LexicalStandIn, Panel
@@ -24,14 +25,20 @@ class GradedRow(NamedTuple):
     row: LabelledAnswer
     score: Score
 
+    @property
+    def grade(self) -> float | None:
+        """The number that is compared, on the scale of the score; None where the judge gave none."""
+        return self.score.raw if self.score.state == "scored" else None
 
-class RowGrade(NamedTuple):
-    """A row with the number that is compared, on `scale` (lowest, highest), and the score it is from."""
 
-    row: LabelledAnswer
-    value: float
-    scale: tuple[float, float]
-    score: Score
+def graded_by(kind: GraderKind, model: str) -> Message:
+    """Who graded, in words."""
+    words = {
+        "by_model": _("Graded by {model}", model=model),
+        "by_stand_in": _("Graded by simple scoring (word overlap, no AI)"),
+        "by_function": _("Computed, no language model"),
+    }
+    return words[kind]
 
 
 def judge_panel(run_context: RunContext, judges: AbstractSet[str]) -> Panel:
@@ -55,7 +62,7 @@ async def grade_rows(
     judge: str,
     rows: Sequence[LabelledAnswer],
     *,
-    progress: Callable[[Score], None] = lambda _: None,
+    progress: Callable[[Score], None] = lambda _score: None,
 ) -> list[GradedRow]:
     """The rows with their scores of a judge, in order; `judge` is the name of its scores.
 
@@ -70,15 +77,6 @@ async def grade_rows(
         return GradedRow(row, score)
 
     return await for_each(rows, graded, run_context.settings.calls)
-
-
-def row_grades(graded: Sequence[GradedRow]) -> list[RowGrade]:
-    """The grades of the scored rows."""
-    return [
-        RowGrade(row, score.raw, score.scale, score)
-        for row, score in graded
-        if score.state == "scored" and score.raw is not None
-    ]
 
 
 def score_name(run_context: RunContext, judge: str) -> str:

@@ -16,7 +16,6 @@ The level in front is by the size of the agreement, and only where its interval 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Literal
 
 from simulator.core.document import Fact, FactList, Line, Section, Text
@@ -35,7 +34,6 @@ from simulator.lab.judging.stored import (
     short_number,
 )
 from simulator.report.tables import signed
-from simulator.results import judge_records
 from simulator.results.figures import Summary
 from simulator.results.scores import by_rule
 from simulator.storage.results import report_language
@@ -80,13 +78,11 @@ _CHANGES: dict[str, Message] = {
 }
 
 
-def judge_trusts(
-    results: Results, summary: Summary, language: Language, folder: Path = judge_records.FOLDER
-) -> dict[str, JudgeTrust]:
-    """The trust in every judge, from what `folder` holds of exactly its rubric."""
+def judge_trusts(results: Results, summary: Summary, language: Language) -> dict[str, JudgeTrust]:
+    """The trust in every judge, from what is stored of exactly its rubric."""
     judges, drifts = {}, drifts_of(results)
     for name, judge in summary.scores.judges.items():
-        trust = _trust(name, judge.rubrics, drifts, language, folder)
+        trust = _trust(name, judge.rubrics, drifts, language)
         # A judge that compares by rule is named only where there is something to say of it.
         is_known = trust.calibration or trust.warnings or not by_rule(name)
         if is_known and not _is_stand_in(name, judge.rubrics, results.run.models):
@@ -158,9 +154,7 @@ def bias_text(row: BiasRow) -> Message:
     return text
 
 
-def _trust(
-    name: str, rubrics: Sequence[str], drifts: Sequence[Drift], language: Language, folder: Path
-) -> JudgeTrust:
+def _trust(name: str, rubrics: Sequence[str], drifts: Sequence[Drift], language: Language) -> JudgeTrust:
     """What is stored of exactly these rubrics, in words: agreement, and what is known to move the judge.
 
     `level` is by the size of the agreement, unless its interval does not rule out chance or too few answers
@@ -169,8 +163,8 @@ def _trust(
     # A further model of the panel grades under `turn@model`; its calibration is filed under the judge.
     judge = name.partition("@")[0]
     # One in another language than the run's counts where there is none in it, and is named as such.
-    calibration = calibration_for(judge, rubrics, language, folder)
-    bias = bias_for(judge, rubrics, folder)
+    calibration = calibration_for(judge, rubrics, language)
+    bias = bias_for(judge, rubrics)
     rows = [r for r in bias.broken if r.language == language] if bias else []
     warnings = [_("CHECK: {what}", what=tuple(map(bias_text, rows)))] if rows else []
     if calibration and calibration.poor_discrimination:

@@ -11,7 +11,9 @@ from simulator.core.document import (
     Text,
 )
 from simulator.core.messages import Message, _, sentences
+from simulator.core.settings import Settings
 from simulator.core.titles import title
+from simulator.core.types import Results
 from simulator.lab.likeness.figures import (
     LEAST_CONVERSATIONS,
     LEAST_LINES,
@@ -19,7 +21,9 @@ from simulator.lab.likeness.figures import (
     PEOPLE,
     Likeness,
     Range,
+    measured,
 )
+from simulator.results.figures import Summary
 
 # Features of wording and behaviour, by their keys in `--json`. Shares are of lines after the first, for that
 # is the case's question whoever asks it; from the greeting on they are of conversations.
@@ -47,8 +51,14 @@ _DEFINITION = _(
 )
 
 
-def likeness_section(likeness: Likeness) -> Section:
-    """The figure or why there is none, what others reach, the table, definition."""
+def section(results: Results, _summary: Summary, _settings: Settings) -> Section | None:
+    """The figure or why there is none, what others reach, the table, definition.
+
+    None for rows, which nobody asks.
+    """
+    if results.run.asks_once:
+        return None
+    likeness = measured(results)
     blocks: list[Block] = [Line(_head(likeness))]
     if likeness.composite is not None and likeness.scale:
         scale = {name: f"{value:.0f}" for name, value in likeness.scale.items()}

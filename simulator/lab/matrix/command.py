@@ -19,7 +19,6 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -42,7 +41,7 @@ from simulator.core.types import Conversation, Spending
 from simulator.core.writing import replaced, write_atomically
 from simulator.lab.matrix import record as records
 from simulator.lab.matrix.figures import as_json, compared
-from simulator.lab.matrix.plan import PlannedCell, cells_of, resolved
+from simulator.lab.matrix.plan import PlannedCell, cells_of, recorded
 from simulator.lab.matrix.report import matrix_report, matrix_worksheet
 from simulator.models.pricing import BudgetSpent, total_spending
 from simulator.report.painters import html
@@ -64,13 +63,14 @@ _LABEL = "matrix"
 # --- What the command line means ---
 
 
-def matrix_or_record(
-    cases: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]
-) -> list[PlannedCell] | Path | None:
-    """The cells of a command line, or the record of the matrix to resume; None where it is a single run."""
+def evaluate(cases: Sequence[str], prompts: Sequence[str], flags: Mapping[str, Any]) -> int | None:
+    """Runs a matrix, or finishes one; None where the command line means a single run."""
+    matrix: list[PlannedCell] | Path | None
     if flags.get("resume"):
-        return _record_to_resume(str(flags["resume"]), Path(load_settings(flags).runs))
-    return cells_of(cases, prompts, flags)
+        matrix = _record_to_resume(str(flags["resume"]), Path(load_settings(flags).runs))
+    else:
+        matrix = cells_of(cases, prompts, flags)
+    return None if matrix is None else run_matrix(matrix, flags)
 
 
 def _record_to_resume(name: str, runs: Path) -> Path | None:
@@ -227,15 +227,18 @@ def _opened(
         stored = [stored_settings(cell.settings, **today.unstored_values()) for cell in file.record.cells]
         cells = [cell.model_copy(update={"set": restore_secrets(cell.set, today.set)}) for cell in stored]
         return _MatrixRun(file, cells, today)
-    planned = resolved(matrix, partial(run_settings, protocol="single_turn"))
+    settings = [run_settings(load_settings(planned.flags), "single_turn") for planned in matrix]
     now = datetime.now(tz=UTC)
     check_folder(runs)
     folder = runs / new_run_id(now.astimezone(), [_LABEL])
     # As private as a run's own folder: the record has the settings of the bot.
     folder.mkdir(parents=True, mode=0o700)
-    cell_runs = tuple(records.CellRun(cell=cell.cell, settings=cell.stored()) for cell in planned)
+    cell_runs = tuple(
+        records.CellRun(cell=planned.cell, settings=recorded(of_cell))
+        for planned, of_cell in zip(matrix, settings, strict=True)
+    )
     record = records.Record(id=folder.name, created=now, cells=cell_runs)
-    return _MatrixRun(records.RecordFile.create(folder, record), [cell.settings for cell in planned], today)
+    return _MatrixRun(records.RecordFile.create(folder, record), settings, today)
 
 
 # --- What it will cost ---

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.secrets import is_secret
-from simulator.core.settings import Settings, load_settings
+from simulator.core.settings import Settings
 from simulator.core.types import Value
 
 
@@ -43,17 +43,11 @@ class PlannedCell(NamedTuple):
     flags: Mapping[str, Any]
 
 
-class ResolvedCell(NamedTuple):
-    """One cell with its settings."""
-
-    cell: CellId
-    settings: Settings
-
-    def stored(self) -> dict[str, Any]:
-        """The settings for the record: without secrets, or judges and a bot that the data chooses."""
-        # Left out unless somebody named them: the data chooses them again when the cell is run.
-        unnamed = {"judges", "adapter"} - self.settings.model_fields_set
-        return {key: value for key, value in self.settings.stored_values().items() if key not in unnamed}
+def recorded(settings: Settings) -> dict[str, Any]:
+    """The settings of a cell for the record: without secrets, or judges and a bot that the data chooses."""
+    # Left out unless somebody named them: the data chooses them again when the cell is run.
+    unnamed = {"judges", "adapter"} - settings.model_fields_set
+    return {key: value for key, value in settings.stored_values().items() if key not in unnamed}
 
 
 def cells_of(
@@ -96,11 +90,6 @@ def cells_of(
             data_sets, named_prompts, models.items() or [("", [])]
         )
     ]
-
-
-def resolved(cells: Sequence[PlannedCell], shape: Callable[[Settings], Settings]) -> tuple[ResolvedCell, ...]:
-    """Every cell with its settings; `shape` makes them those of a single-turn data set. Raises InputError."""
-    return tuple(ResolvedCell(cell, shape(load_settings(flags))) for cell, flags in cells)
 
 
 def _named(files: Sequence[str], name_of: Callable[[str], str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Answer, Case, Conversation, Results, Turn
-from simulator.lab.consistency import plugin
+from simulator.lab.consistency import report
 from simulator.lab.consistency.figures import NOTE, consistency, judged_of
 from simulator.lab.consistency.grade import questions
 from tests.sample_runs import rehearsed
@@ -77,8 +77,8 @@ def test_answers_that_no_judge_compared_count_neither_way() -> None:
 
 def test_a_report_begins_with_what_customers_were_told_differently() -> None:
     """An alarm with both answers; none where nobody was told anything else."""
-    (note,) = plugin.remarks(results_of(CALM, SAME, ANGRY, judged=[JUDGED]))
+    (note,) = report.remarks(results_of(CALM, SAME, ANGRY, judged=[JUDGED]))
 
     text = said(note.text, "ja")
     assert (note.tone, "2,980円" in text, "3,980円" in text) == ("alarm", True, True)
-    assert list(plugin.remarks(results_of(CALM, SAME))) == []
+    assert list(report.remarks(results_of(CALM, SAME))) == []

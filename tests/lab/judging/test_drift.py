@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.lab.judging.calibration import CalibrationRequest, CalibrationRun
+from simulator.lab.judging.calibration import CalibrationRun
 from simulator.lab.judging.drift import frozen_sets
 from simulator.lab.judging.stored import Calibration
 from simulator.results.judge_records import save_record
@@ -34,9 +34,7 @@ def always(grade: int) -> Any:
 async def calibrated(server: OpenAIServer, path: Path) -> tuple[Calibration, Path]:
     """A calibration of the model at the server, and where it is stored."""
     context = a_stage(server, judges=("groundedness",))
-    work = CalibrationRun(
-        CalibrationRequest(str(path), "groundedness", "faithfulness"), Settings(offline=True)
-    )
+    work = CalibrationRun(str(path), "groundedness", "faithfulness", Settings(offline=True))
     work.context, work.judge = context, "groundedness"
     graded = await work.grade(lambda _: None)
     calibration = work.calibration(work.compare(graded))
@@ -54,8 +52,7 @@ async def test_the_calibration_of_the_runs_own_prompt_is_checked(
     save_record(calibration.model_copy(update={"rubric": "newer", "date": newer}))
 
     found = [
-        frozen_sets(path, ["groundedness"], {rubric})[0].calibration.rubric
-        for rubric in (calibration.rubric, "none")
+        frozen_sets(path, ["groundedness"], {rubric})[0].rubric for rubric in (calibration.rubric, "none")
     ]
     assert found == [calibration.rubric, "newer"]
 

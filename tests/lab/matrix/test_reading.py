@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.lab.matrix.plan import CellId, ResolvedCell, cells_of, resolved
+from simulator.core.settings import Settings, load_settings
+from simulator.lab.matrix.plan import CellId, cells_of, recorded
 
 
 def keys(cases: list[str], prompts: list[str], given: list[str]) -> list[str] | None:
@@ -15,10 +16,10 @@ def keys(cases: list[str], prompts: list[str], given: list[str]) -> list[str] | 
     return None if cells is None else [planned.cell.key for planned in cells]
 
 
-def of(cases: list[str], given: list[str], **flags: Any) -> dict[str, ResolvedCell]:
-    """The cells by their keys."""
-    cells = resolved(cells_of(cases, [], {**flags, "set": given}) or [], lambda settings: settings)
-    return {cell.cell.key: cell for cell in cells}
+def of(cases: list[str], given: list[str], **flags: Any) -> dict[str, Settings]:
+    """The settings of the cells by their keys."""
+    cells = cells_of(cases, [], {**flags, "set": given}) or []
+    return {planned.cell.key: load_settings(planned.flags) for planned in cells}
 
 
 def test_every_data_set_with_every_prompt_and_model() -> None:
@@ -30,7 +31,7 @@ def test_every_data_set_with_every_prompt_and_model() -> None:
     assert named[:4] == ["faq/plain/gpt-5-mini", "faq/plain/org/qwen3", "faq/strict:terse/gpt-5-mini",
                          "faq/strict:terse/org/qwen3"]  # fmt: skip
     assert (len(named), CellId(data="faq", model="m").shown) == (8, "faq x m")
-    assert of(["a.csv"], ["knowledge=a", "top=2", "knowledge=b"])["a/b"].settings.set == {
+    assert of(["a.csv"], ["knowledge=a", "top=2", "knowledge=b"])["a/b"].set == {
         "knowledge": "b", "top": "2",
     }  # fmt: skip
 
@@ -61,8 +62,8 @@ def test_secrets_are_written_nowhere() -> None:
     cells = of(["a.csv"], secrets, adapter="http")
 
     assert list(cells) == ["a/api_key 1", "a/api_key 2"]
-    assert [cell.settings.set["api_key"] for cell in cells.values()] == ["first-secret", "other-secret"]
-    for cell in cells.values():
-        assert "-secret" not in json.dumps(cell.stored())
+    assert [settings.set["api_key"] for settings in cells.values()] == ["first-secret", "other-secret"]
+    for settings in cells.values():
+        assert "-secret" not in json.dumps(recorded(settings))
     with pytest.raises(InputError, match="--set url: 'url' is not key=value"):
         of(["a.csv", "b.csv"], ["url"])
