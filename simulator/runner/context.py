@@ -69,7 +69,7 @@ from simulator.runner.plan import cases_of_plan
 from simulator.runner.prompts import AppliedPrompt
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.attack import AttackerUser, AttackPrompts, ScriptedAttacker, attack_lines
-from simulator.users.base import UserPrompts
+from simulator.users.base import UserPrompts, played_by
 from simulator.users.offline import PhraseUser
 from simulator.users.opening import OpeningPrompts, VoicedOpening
 from simulator.users.persona import PersonaUser
@@ -365,13 +365,13 @@ class RunContext:
         """
         people = [persona for persona in self.personas.values() if persona.id != SCRIPTED]
         hashes = {
-            f"user:{p.id}": (self.attacks if p.adversarial else self.prompts).fingerprint(p) for p in people
+            f"user:{p.id}": played_by(self.attacks if p.adversarial else self.prompts, p) for p in people
         }
         if self.applied_prompt is not None:
             prompt = self.applied_prompt.prompt
             hashes[f"prompt:{prompt.name}"] = prompt.hash
         if self.settings.voice_opening:
-            hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
+            hashes |= {f"opening:{p.id}": played_by(self.openings, p) for p in self.personas.values()}
         if self.grading.outputs:
             hashes["outputs"] = self.grading.outputs.fingerprint
         # Functions have their hash in their scores (`Grading._function_rubric`); the frame is part of a

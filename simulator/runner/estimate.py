@@ -22,7 +22,6 @@ cannot know is how long customers stay: that is why there are two ends and no me
 import inspect
 import math
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -31,6 +30,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from simulator.core import shelves
+from simulator.core.patterns import LazyPattern
 from simulator.core.roles import Endpoint
 from simulator.core.templates import read_toml
 from simulator.core.types import (
@@ -75,9 +75,7 @@ MEASURED = 10
 _FREE_ADAPTERS = frozenset({"demo", "recorded"})
 
 
-@cache
-def _cjk() -> re.Pattern[str]:
-    return re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
+_CJK = LazyPattern(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]+")
 
 
 class Grades(Protocol):
@@ -123,7 +121,7 @@ def tokens(text: str) -> int:
     月額はいくらですか。 -> 9, How much is it a month? -> 6. A tokenizer would have to be the model's own,
     which for most endpoints nobody knows.
     """
-    cjk = 0 if text.isascii() else sum(map(len, _cjk().findall(text)))
+    cjk = 0 if text.isascii() else sum(map(len, _CJK.findall(text)))
     return math.ceil(cjk / 1.1 + (len(text) - cjk) / 4)
 
 

@@ -15,9 +15,10 @@ and synonyms, stands in judges/meteor.py.
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
+from simulator.core.patterns import LazyPattern
 from simulator.text.normalise import PLAIN_FORM_VERSION, TOKENIZER, folded, plain_form, words
 from simulator.text.segments import CJK
 from simulator.text.typography import nfkc
@@ -160,9 +161,7 @@ def lcs_overlap(answer: Tokens, reference: Tokens, beta: float = 1.0) -> Overlap
 _plain = lru_cache(maxsize=1024)(plain_form)  # a reference is met again with each answer
 
 
-@cache
-def _uncut() -> re.Pattern[str]:
-    return re.compile(rf"(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))+|.", re.DOTALL)
+_UNCUT = LazyPattern(rf"(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))+|.", re.DOTALL)
 
 
 class Measured(NamedTuple):
@@ -247,4 +246,4 @@ def _nearest(
 
 def _cut(text: str) -> str:
     """The text with a mark around each word, number and other sign: where something else may begin or end."""
-    return "\0".join(("", *_uncut().findall(text), ""))
+    return "\0".join(("", *_UNCUT.findall(text), ""))

@@ -13,8 +13,8 @@ nothing, so the name with its version (`TOKENIZER`) is part of every result, too
 """
 
 import re
-from functools import cache
 
+from simulator.core.patterns import LazyPattern
 from simulator.text.segments import CJK
 from simulator.text.typography import nfkc, straight
 
@@ -32,9 +32,7 @@ _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 # Beside kana or kanji a space has no meaning.
-@cache
-def _idle_space() -> re.Pattern[str]:
-    return re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
+_IDLE_SPACE = LazyPattern(rf"(?<=[{CJK}]) | (?=[{CJK}])")
 
 
 _AROUND = " ,;:!?。、・…‥'\"`*_~()[]{}<>「」『』【】《》〈〉〔〕«».—-"
@@ -69,7 +67,7 @@ def plain_form(text: str) -> str:
     opening = _OPENING.match(whole)
     content = whole[opening.end() if opening else 0 :].rstrip(_AROUND)
     kept = content or whole
-    return _idle_space().sub("", kept) if " " in kept else kept
+    return _IDLE_SPACE.sub("", kept) if " " in kept else kept
 
 
 # Where a quotation leaves words out; signs between two digits, which keep them apart; and all other signs.
@@ -114,11 +112,9 @@ _WORD = rf"[^\W_{CJK}]+"
 
 
 # A kana or kanji; a number with its decimals; a word with an apostrophe in it.
-@cache
-def _token() -> re.Pattern[str]:
-    return re.compile(rf"[{CJK}]|\d+(?:\.\d+)+|{_WORD}(?:'{_WORD})*")
+_TOKEN = LazyPattern(rf"[{CJK}]|\d+(?:\.\d+)+|{_WORD}(?:'{_WORD})*")
 
 
 def words(text: str) -> list[str]:
     """Each kana and kanji (also ー, 々), other scripts by word; NFKC, case-folded, without punctuation."""
-    return _token().findall(folded(text))
+    return _TOKEN.findall(folded(text))

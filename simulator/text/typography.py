@@ -16,8 +16,9 @@ original at the same indexes, as `cut` does.
 import re
 import unicodedata
 from collections import Counter
-from functools import cache
 from typing import Literal
+
+from simulator.core.patterns import LazyPattern
 
 # Kana and kanji with their iteration marks, half-width kana, and the rare planes.
 KANA_OR_KANJI = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
@@ -52,9 +53,7 @@ _WRITTEN_ADDRESS = (
 _RUN_OF_CODE = r"(?P<run>[A-Za-z0-9]+(?:[-_./:#][A-Za-z0-9]+)*)"
 
 
-@cache
-def _codes() -> re.Pattern[str]:
-    return re.compile(f"{_WRITTEN_ADDRESS}|{_RUN_OF_CODE}", re.IGNORECASE)
+_CODES = LazyPattern(f"{_WRITTEN_ADDRESS}|{_RUN_OF_CODE}", re.IGNORECASE)
 
 
 def straight(text: str) -> str:
@@ -121,7 +120,7 @@ def codes(text: str) -> Counter[str]:
 
     Counted, because two of the same in a question are one thing said twice, not two things.
     """
-    matches = ((match[0].lower(), match["run"]) for match in _codes().finditer(half_width(text)))
+    matches = ((match[0].lower(), match["run"]) for match in _CODES.finditer(half_width(text)))
     # An address counts as it is; a run of letters and digits where it has a digit, and something else.
     return Counter(
         code for code, run in matches if not run or (any(map(str.isdigit, run)) and not run.isdigit())

@@ -19,7 +19,6 @@ from simulator.core.replies import AttackLine
 from simulator.core.templates import (
     LANGUAGES,
     Prompts,
-    fingerprint,
     quote,
     seal_of,
     stable_int,
@@ -93,10 +92,6 @@ class AttackPrompts(Prompts):
         """The form of the reply, with the meaning of each key."""
         meanings = self.tables[language]["fields"]
         return replies.skeleton({key: ("text", str(meanings[key])) for key in AttackLine.model_fields})
-
-    def fingerprint(self, persona: Persona) -> str:
-        """A hash of every word that the attacker model reads."""
-        return fingerprint(repr(self.tables), persona.model_dump_json())
 
 
 class AttackerUser:

@@ -24,11 +24,7 @@ from simulator.core import replies
 from simulator.core.errors import PromptError
 from simulator.core.messages import _
 from simulator.core.replies import ReplayedLine, Thought
-from simulator.core.templates import (
-    LANGUAGES,
-    Prompts,
-    fingerprint,
-)
+from simulator.core.templates import LANGUAGES, Prompts, fingerprint
 from simulator.core.types import Case, Language, Persona, Response
 from simulator.users.guard import RULES, guard_of
 from simulator.users.rules import CUES, SHARES
@@ -148,13 +144,14 @@ class UserPrompts(Prompts):
         }
         return replies.skeleton(fields)
 
-    def fingerprint(self, persona: Persona) -> str:
-        """A hash of every word that the customer model reads, except for the case.
 
-        It stands in the run file as `user:angry`: runs whose customers were told other things are not
-        compared as if they were the same.
-        """
-        return fingerprint(repr(self.tables), persona.model_dump_json())
+def played_by(prompts: Prompts, persona: Persona) -> str:
+    """A hash of every word that a model reads which plays the persona, except for the case.
+
+    It stands in the run file as `user:angry`: runs whose customers were told other things are not compared
+    as if they were the same.
+    """
+    return fingerprint(repr(prompts.tables), persona.model_dump_json())
 
 
 def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:

@@ -15,7 +15,6 @@ is meant to refuse too much rather than too little: what is refused costs a plai
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
 from pydantic import Field
@@ -23,10 +22,10 @@ from pydantic import Field
 from simulator.core import replies
 from simulator.core.errors import HOPELESS, ModelFailure, PromptError
 from simulator.core.messages import _
+from simulator.core.patterns import LazyPattern
 from simulator.core.templates import (
     LANGUAGES,
     Prompts,
-    fingerprint,
     quote,
     request,
     seal_of,
@@ -68,37 +67,21 @@ _KANJI = "々一-龥"
 _READING, _MOST_READINGS = re.compile("[ぁ-ゖァ-ヺー]{2,}"), 20
 
 
-@cache
-def _only_kanji() -> re.Pattern[str]:
-    return re.compile(f"[{_KANJI}]+")
-
-
+_ONLY_KANJI = LazyPattern(f"[{_KANJI}]+")
 # A word of katakana, letters or several kanji, or one kanji: with okurigana a verb, else a noun.
-@cache
-def _japanese_word() -> re.Pattern[str]:
-    return re.compile(
-        rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
-        rf"|[{_KANJI}](?=(?:[をがはのにもとへ]|で|から|まで|って|だけ|など)(?![{_KANJI}]?[るすくむ]))"
-    )
-
-
+_JAPANESE_WORD = LazyPattern(
+    rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
+    rf"|[{_KANJI}](?=(?:[をがはのにもとへ]|で|から|まで|って|だけ|など)(?![{_KANJI}]?[るすくむ]))"
+)
+_JAPANESE_VERB = LazyPattern(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
 # What is denied: in Japanese the word before it, in English the one after it. Not where it is only polite.
 _POLITE = re.compile(
     r"すみません|申し訳|(?:くれ|もらえ|いただけ|くださ[いり])(?:ません|ない)|(?:ません|ない)(?:です|でしょう)?か|かもしれ"
 )
-
-
-@cache
-def _denial() -> re.Pattern[str]:
-    return re.compile(
-        rf"(?P<before>[{_KANJI}ァ-ヶー]{{0,4}})[ぁ-ん]{{0,5}}?(?:ません|ない|なかった|なく|ずに)"
-        r"|(?:\b(?:not|cannot|no|never|without)\b|n't\b)\W*(?:(?:be|been|any|an?|the|to|have|able)\W+)*(?P<after>[a-z]*)"
-    )
-
-
-@cache
-def _japanese_verb() -> re.Pattern[str]:
-    return re.compile(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
+_DENIAL = LazyPattern(
+    rf"(?P<before>[{_KANJI}ァ-ヶー]{{0,4}})[ぁ-ん]{{0,5}}?(?:ません|ない|なかった|なく|ずに)"
+    r"|(?:\b(?:not|cannot|no|never|without)\b|n't\b)\W*(?:(?:be|been|any|an?|the|to|have|able)\W+)*(?P<after>[a-z]*)"
+)
 
 
 class OpeningLine(replies.Reply):
@@ -155,10 +138,6 @@ class OpeningPrompts(Prompts):
             return "opening_asked"
         return lost(question, opening, language, str(self.tables[language].get("ordinary", "")).split())
 
-    def fingerprint(self, persona: Persona) -> str:
-        """A hash of every word that the customer model reads, except for the case."""
-        return fingerprint(repr(self.tables), persona.model_dump_json())
-
 
 class VoicedOpening:
     """The first line of a conversation: the case's question in the persona's voice."""
@@ -204,7 +183,7 @@ def with_kanji(question: str, opening: str, kana: Sequence[str]) -> str:
         かいやくしたいんだけど, ["解約=かいやく"] -> 解約したいんだけど
     """
     for word, _equals, reading in (normalise(pair).partition("=") for pair in kana[:_MOST_READINGS]):
-        is_word = word in normalise(question) and any(map(_only_kanji().fullmatch, word))
+        is_word = word in normalise(question) and any(map(_ONLY_KANJI.fullmatch, word))
         if is_word and _READING.fullmatch(reading) and len(word) <= len(reading) <= 4 * len(word):
             opening = normalise(opening).replace(reading, word)
     return opening
@@ -237,7 +216,7 @@ def _same_negations(question: str, opening: str) -> bool:
 def _denied(text: str) -> set[str]:
     """The words that a text denies; an empty one where none is beside the denial."""
     plain = _POLITE.sub(" ", normalise(text))
-    return {denial["before"] or denial["after"] or "" for denial in _denial().finditer(plain)}
+    return {denial["before"] or denial["after"] or "" for denial in _DENIAL.finditer(plain)}
 
 
 def _same_words(question: str, opening: str, language: Language, ordinary: Collection[str]) -> bool:
@@ -250,17 +229,15 @@ def _same_words(question: str, opening: str, language: Language, ordinary: Colle
         if language == "en":
             return stem(word) in stems
         # Kanji may be apart (工事費 in 工事の費用); katakana and letters may not.
-        return word in plain or (
-            bool(_only_kanji().fullmatch(word)) and all(kanji in plain for kanji in word)
-        )
+        return word in plain or (bool(_ONLY_KANJI.fullmatch(word)) and all(kanji in plain for kanji in word))
 
     return all(map(there, names)) and sum(not there(word) for word in loose) <= len(loose) // ONE_IN[language]
 
 
 def _japanese_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:
     plain = _KANJI_NUMBER.sub("", normalise(question))
-    nouns = set(_japanese_word().findall(plain)) - set(ordinary)
-    return nouns, set(_japanese_verb().findall(plain)) - nouns - set(ordinary)
+    nouns = set(_JAPANESE_WORD.findall(plain)) - set(ordinary)
+    return nouns, set(_JAPANESE_VERB.findall(plain)) - nouns - set(ordinary)
 
 
 def _english_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:

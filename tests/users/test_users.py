@@ -12,7 +12,7 @@ from simulator.core.errors import MalformedReply, ModelFailure, PromptError
 from simulator.core.replies import NextLine, ReplayedLine
 from simulator.core.templates import quote, stable_int
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Reaction, Turn, Utterance
-from simulator.users.base import UserPrompts
+from simulator.users.base import UserPrompts, played_by
 from simulator.users.opening import OpeningPrompts
 from simulator.users.persona import LONGEST_ANSWER, read_line
 from tests.paths import FIXTURES
@@ -384,9 +384,9 @@ def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
     other.write_text(text.replace("こちらは相談窓口です", "こちらはサポートです"), encoding="utf-8")
     louder = angry.model_copy(update={"ja": angry.ja.model_copy(update={"voice": "叫ぶ"})})
 
-    hashes = {told.fingerprint(angry), UserPrompts(other).fingerprint(angry), told.fingerprint(louder)}
+    hashes = {played_by(told, angry), played_by(UserPrompts(other), angry), played_by(told, louder)}
     assert len(hashes) == 3
-    assert told.fingerprint(angry) == prompts().fingerprint(angry)
+    assert played_by(told, angry) == played_by(prompts(), angry)
 
 
 @pytest.mark.parametrize(
