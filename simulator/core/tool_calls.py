@@ -14,6 +14,7 @@ All of it was said by others: names, arguments and results are cut to what a pro
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from simulator.core.types import ToolCall
@@ -86,9 +87,7 @@ _CUSTOMER = frozenset({"user", "human", "customer"})
 def bounded(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """The calls within the limits of this module; what was cut is marked."""
     room, kept = MOST_TEXT, list[ToolCall]()
-    for call in calls:
-        if len(kept) == MOST_CALLS:
-            break
+    for call in islice(calls, MOST_CALLS):
         arguments = _cut(call.arguments, min(LONGEST_TEXT, room))
         room = max(0, room - len(arguments))
         result = None if call.result is None else _cut(call.result, min(LONGEST_TEXT, room))

@@ -60,7 +60,7 @@ def test_a_result_beside_the_call(call: Any) -> None:
         [
             USER,
             {"role": "assistant", "tool_calls": [{"id": "c1", "function": REFUND.model_dump()}]},
-            {"role": "tool", "tool_call_id": "c1", "content": "done"},
+            {"id": "m2", "role": "tool", "tool_call_id": "c1", "content": "done"},
             {"role": "assistant", "content": "返金しました。"},
         ],
         [
@@ -88,19 +88,64 @@ def test_a_result_beside_the_call(call: Any) -> None:
             {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": ORDER},
             {"type": "function_call_output", "call_id": "c1", "output": "done"},
         ],
+        [
+            USER,
+            {"role": "assistant", "tool_calls": [REFUND]},
+            {"role": "tool", "content": [{"type": "text", "text": "do"}, "ne"]},
+        ],
+        [
+            {"role": "user", "parts": [{"text": "返金して"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "refund", "args": ORDER}}, {"text": ""}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "refund", "response": "done"}}]},
+        ],
+        [
+            SimpleNamespace(type="human", content="返金して"),
+            SimpleNamespace(
+                type="ai", content="", additional_kwargs={"tool_calls": [REFUND.model_dump() | {"id": "c1"}]}
+            ),
+            SimpleNamespace(type="tool", content="done", tool_call_id="c1"),
+        ],
     ],
 )
 def test_the_result_stands_in_a_message_of_its_own(messages: list[Any]) -> None:
-    """It names its call by id, or by the name of the function."""
+    """It names its call by id, or by the name of the function; one that names none is the open call's."""
     assert tool_calls_in(messages) == (DONE,)
 
 
 def test_results_go_to_the_calls_that_they_name() -> None:
     """Two calls at once, answered the other way round."""
-    calls = [{"id": id_, "function": {"name": "price", "arguments": id_}} for id_ in ("a", "b")]
-    back = [{"role": "tool", "tool_call_id": id_, "content": f"of {id_}"} for id_ in ("b", "a")]
+    calls = [{"id": id_, "function": {"name": "price", "arguments": id_}} for id_ in ("b", "a")]
+    back = [{"role": "tool", "tool_call_id": id_, "content": f"of {id_}"} for id_ in ("a", "b")]
     found = tool_calls_in([USER, {"role": "assistant", "tool_calls": calls}, *back])
-    assert [(call.arguments, call.result) for call in found or ()] == [("a", "of a"), ("b", "of b")]
+    assert [(call.arguments, call.result) for call in found or ()] == [("b", "of b"), ("a", "of a")]
+
+
+def test_a_result_that_names_another_call_is_not_put_to_one_by_chance() -> None:
+    """An unknown id leaves all calls open; with a name it is a call of which no more is known."""
+    asked = [USER, {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "price"}}]}]
+    lost, named = (
+        {"role": "tool", "tool_call_id": "z", "content": "x"} | more for more in ({}, {"name": "fee"})
+    )
+
+    both = [{"functionCall": {"name": name}} for name in ("fee", "price")]
+    parts = [{"functionResponse": {"name": name, "response": name}} for name in ("price", "fee")]
+    assert [call.result for call in tool_calls_in([{"parts": both}, {"parts": parts}]) or ()] == [
+        "fee",
+        "price",
+    ]
+    assert tool_calls_in([*asked, lost]) == (ToolCall(name="price"),)
+    assert tool_calls_in([*asked, named]) == (ToolCall(name="price"), ToolCall(name="fee", result="x"))
+
+
+def test_a_call_that_comes_again_goes_on() -> None:
+    """Streams send it once more with its arguments or its result; what it had stays."""
+    begun, ended = {"id": "c1", "name": "refund"}, {"id": "c1", "name": "refund", "result": "done"}
+
+    assert tool_calls_of([begun, begun | {"args": ORDER}, ended, begun]) == (DONE,)
+    assert tool_calls_of(["refund", ("refund", {"状態": "済"}), {"name": "refund", "args": {(1,): 2}}]) == (
+        ToolCall(name="refund"), ToolCall(name="refund", result='{"状態": "済"}'),
+        ToolCall(name="refund", arguments="{(1,): 2}"),
+    )  # fmt: skip
 
 
 def test_only_calls_of_this_turn_count() -> None:
@@ -108,12 +153,13 @@ def test_only_calls_of_this_turn_count() -> None:
     before = [USER, {"role": "assistant", "content": "", "tool_calls": [REFUND.model_dump()]}]
     assert tool_calls_in([*before, USER, {"role": "assistant", "content": "はい"}]) == ()
     assert tool_calls_in([USER, {"role": "assistant", "content": "はい", "tool_calls": []}]) is None
+    assert tool_calls_in([*before, USER], all_turns=True) == (REFUND,)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        None, 5, "", "  ", {}, [[]], [{"name": ""}], [{"answer": "x"}],
+        None, 5, "", "  ", {}, [[]], [[REFUND, "a", "b"]], [{"name": ""}], [{"answer": "x"}],
         [{"type": "function", "function": {"name": "refund", "description": "Pays back.", "parameters": {}}}],
         [{"name": "refund", "parameters": {"type": "object", "properties": {}}}],
     ],
@@ -127,9 +173,13 @@ def test_a_flood_of_calls_is_cut() -> None:
     """So many of them, so long each, and so much together."""
     long = tool_calls_of([{"name": "a", "arguments": "x" * 10_000, "result": "y" * 10_000}])
     assert len(long[0].arguments) == len(long[0].result or "") == LONGEST_TEXT + len(" […]")
-    many = tool_calls_of([{"name": "a", "arguments": "x" * 10_000}] * (MOST_CALLS + 5))
-    assert len(many) == MOST_CALLS
-    assert sum(len(call.arguments) for call in many) < MOST_TEXT + MOST_CALLS * 10
+    many = tool_calls_of([{"name": "a" * 201, "arguments": "x" * 10_000, "result": "y" * 10_000}] * 1005)
+    assert len(many) == MOST_CALLS == 1000
+    cut = [text.count("x") + text.count("y") for call in many for text in (call.arguments, call.result or "")]
+    assert cut[:26] == [LONGEST_TEXT] * 24 + [MOST_TEXT - 24 * (LONGEST_TEXT + len(" […]")), 0]
+    assert (MOST_TEXT, sum(cut[26:])) == (100_000, 0)
+    assert {call.name for call in many} == {"a" * 200 + " […]"}
+    assert tool_calls_of([{"name": "a" * 200, "arguments": "x" * 4000}])[0].arguments == "x" * 4000
 
 
 JSON = st.recursive(
