@@ -576,8 +576,8 @@ def settled_share(requests: Sequence[Request], _: GradingContext | None = None) 
     One of weight 3 that was settled and one of weight 1 that was not: 3 / 4. Where one has no weight all
     count the same. There is at least one request: the form asks for it.
     """
-    weights_given = [request.weight for request in requests]
-    weights = [1 if None in weights_given else weight or 1 for weight in weights_given]
+    given = [request.weight for request in requests if request.weight is not None]
+    weights = given if len(given) == len(requests) else [1] * len(requests)
     settled = (_SETTLED[request.state] * weight for request, weight in zip(requests, weights, strict=True))
     return math.fsum(settled) / sum(weights)
 

@@ -30,7 +30,8 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "text": [
         (["a", "", None, "b"], "a b"), ({"why": "a", "tone": ["b", "c"]}, "why: a tone: b c"), (None, ""),
         ({"1": "a", "step 2": "b", "longer 3": "c"}, "a b longer 3: c"), (5, "5"), (True, "true"),
-        ([[[[["a"]]]]], "a"), ([[[{"1": {"2": "a"}}]]], "a"), ({"1": {"1": {"1": {"1": {"1": "a"}}}}}, "a"),
+        ([[[[["a"]]]]], "a"), ([[[[[["a"]]]]]], ""),
+        ([[[{"1": {"2": "a"}}]]], "a"), ({"1": {"1": {"1": {"1": {"1": "a"}}}}}, "a"),
         ({"1": {"1": {"1": {"1": {"1": {"1": "a"}}}}}}, ""),
     ],
     "texts": [("a", ["a"]), ([None, "a", ["b", "c"]], ["a", "b c"]), ({"1": "a", "b": "c"}, ["a", "b: c"])],
@@ -161,6 +162,22 @@ def test_items_of_lists_are_read_as_models_write_them(
     ]
 
 
+@pytest.mark.parametrize(("reply", "grade"), [
+    ({"it": 4, "It": 4}, 4), ({"it": 4, "It": 5}, None), ({"IT ": 4, "note": 1, "Note": 2}, 4),
+    ({"i-t": 4}, None),
+])  # fmt: skip
+def test_a_key_in_two_spellings_has_no_value_where_they_differ(
+    reply: dict[str, Any], grade: int | None
+) -> None:
+    """Case, width and spaces make no other key; what stands beside the form does not matter."""
+    form = replies.create_form("mine", {"it": FIELD_KINDS["grade"].type})
+    if grade is None:
+        with pytest.raises(MalformedReply):
+            parse_reply(json.dumps(reply), form)
+    else:
+        assert parse_reply(json.dumps(reply), form).it == grade  # type: ignore[attr-defined]
+
+
 def test_lists_are_read_in_other_shapes() -> None:
     """One item alone, or under keys; a sentence is its first key's, and "none" is no item."""
     claim = Claim.model_validate(CLAIM)
@@ -171,6 +188,8 @@ def test_lists_are_read_in_other_shapes() -> None:
     for nothing in (None, False, "", "なし", [None, "none"], 5):
         assert read("lapses", nothing) == read("conflicts", nothing) == []
     assert [(lapse.what, lapse.turn) for lapse in read("lapses", "遅れた")] == [("遅れた", 0)]
+    capitals = {key.title(): value for key, value in LAPSE.items()}
+    assert read("lapses", ["遅れた", capitals])[1] == replies.Lapse.model_validate(LAPSE)
     assert [(lapse.what, lapse.turn) for lapse in read("lapses", ["遅れた", LAPSE])] == [
         ("遅れた", 0),
         ("遅れ", 2),
