@@ -1,5 +1,6 @@
 """Everything a run can be told: flags over environment over rehearsal.toml over defaults."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,75 @@ groundedness = false
 def test_ninety_means_nine_tenths(given: Any, kept: float) -> None:
     """A target is a share or a percentage."""
     assert load_settings({"target": given}).target == pytest.approx(kept)
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "beyond"),
+    [
+        ("turns", (1, 50), (0, 51, 1.5)), ("repeats", (1, 100), (0, 101)), ("limit", (1,), (0,)),
+        ("sample", (1,), (0,)), ("concurrency", (1, 10_000), (0, 10_001)), ("calls", (1, 10_000),
+        (0, 10_001)),
+        ("retest", (0, 1), (-0.01, 1.01)), ("timeout", (0.01, 3600), (0, 3600.5)),
+        ("patience", (0.01, 3600), (0, 3600.5)), ("budget", (0.01, 1e9), (0, -1, math.inf)),
+    ],
+)  # fmt: skip
+def test_a_number_has_its_bounds(name: str, within: tuple[Any, ...], beyond: tuple[Any, ...]) -> None:
+    """The ends are allowed, what lies beyond them is refused."""
+    assert [getattr(load_settings({name: value}), name) for value in within] == [*within]
+    for value in beyond:
+        assert problem({name: value}).startswith(f"{flag(name)} {value}: must be ")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "means"),
+    [
+        ("columns", ["references=answer, question = Q"], {"references": "answer", "question": "Q"}),
+        ("to", "excel,md,sheet,html,xlsx,csv", ("xlsx", "markdown", "sheets", "csv")),
+        ("judges", ["a,b", "a"], ("a", "b")), ("user_model", "a,a", ("a", "a")),
+        ("labels", {"1": ["1", "fine"]}, {"1": ("1", "fine")}), ("cases", ["q.csv"], "q.csv"),
+        ("set", [" url =http://h?a=b"], {"url": "http://h?a=b"}), ("redact_patterns", "a{3,5}", ("a{3,5}",)),
+        ("budget", "800円", 800 / 150), ("budget", "¥1,500", 10.0), ("budget", "$.5", 0.5),
+        ("budget", "5USD", 5.0),
+        ("prices", {"m": {"input": 3, "currency": "JPY"}}, {"m": (3 / 150e6, 0.0, 3 / 150e6)}),
+        ("prices", {"m": {"input": 3, "output": 4, "cached_input": 3}}, {"m": (3e-6, 4e-6, 3e-6)}),
+    ],
+)  # fmt: skip
+def test_what_people_type_is_understood(name: str, typed: Any, means: Any) -> None:
+    """A text with commas or a list; in dollars or in yen."""
+    kept = getattr(load_settings({name: typed}), name)
+
+    if name == "prices":
+        kept = {model: pytest.approx(tuple(price.rates)) for model, price in kept.items()}
+    assert (kept == pytest.approx(means)) if name == "budget" else (kept == means)
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "told"),
+    [
+        ("columns", ["references"], "'references' is not OURS=HEADING"), ("columns", ["=x"],
+        "is not OURS=HEADING"),
+        ("columns", ["x="], "is not OURS=HEADING"), ("cases", ["a.csv", "b.csv"], "takes one file"),
+        ("redact_patterns", "[", "'[' is not a valid regular expression ("), ("set", ["=x"],
+        "'=x' is not key=value"),
+        ("persona", [","], "names nothing"), ("budget", "1,5", "is not an amount"),
+        ("budget", "¥5usd", "is not"),
+        ("budget", "5 apples", "is not an amount"), ("budget", "0,01", "is not an amount"),
+        ("prices", {"m": {"input": 1, "cached_input": 2}},
+        "--prices m: cached_input is higher than input; write"),
+        ("prices", {"m": {"input": -1}}, "--prices m input: must be at least 0; write"),
+        ("limit", "x" * 61, f"--limit {'x' * 57}...: must"), ("limit", "x" * 60, f"--limit {'x' * 60}: must"),
+    ],
+)  # fmt: skip
+def test_what_nobody_can_mean_is_one_line(name: str, typed: Any, told: str) -> None:
+    """With what was typed, shortened where it is long."""
+    assert told in problem({name: typed})
+
+
+def test_who_is_slow_is_waited_for() -> None:
+    """Two minutes for a call with its retries, or as long as one answer may take."""
+    given = ({}, {"timeout": 119}, {"timeout": 300}, {"timeout": 300, "patience": 5})
+
+    assert [load_settings(flags).patience for flags in given] == [120, 120, 300, 5]
 
 
 WRONG: dict[str, Any] = {
