@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -18,13 +19,19 @@ from simulator.core.types import (
     Answer,
     Ended,
     Failure,
+    HumanVerdict,
     Passage,
     Score,
+    Selection,
     Spending,
+    StoredArticle,
     Usage,
     Utterance,
 )
+from simulator.storage import results as stored
+from simulator.storage import run_file, schema
 from simulator.storage.run_file import RUN_FILE, RunFile, find_run, new_run_id, read_run, run_ids
+from simulator.storage.words import save_verdicts
 from tests.paths import ROOT
 from tests.run_helpers import a_case, a_rich_case, a_run, a_talk
 
@@ -319,8 +326,171 @@ def test_what_conversations_share_is_held_once(file: RunFile) -> None:
     assert first.turns[0].answer.passages[0] is last.turns[0].answer.passages[0]
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_run_is_the_same_in_memory_and_in_its_file(
+    file: RunFile, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked of its conversations and grades, whole or in part."""
+    used = Usage(model="m", tokens_in=7, tokens_out=3)
+    said = {
+        (FIRST, 1): ANSWER.model_copy(update={"usage": used}),
+        (SECOND, 1): Answer(text="Free.", reasoning=12),
+        (SECOND, 2): Answer(text="Yes.", reasoning=3, passages=(Passage(id="q", text="x", source="faq.md"),)),
+    }
+    for (key, index), answer in said.items():
+        file.save_utterance(key, index, Utterance(text="?"))
+        file.save_answer(key, index, answer)
+    file.save_utterance(THIRD, 1, Utterance(text="?"))
+    file.save_ending(FIRST, Ended.SATISFIED, "", "")
+    file.save_ending(SECOND, Ended.ENDPOINT_FAILED, "", "")
+    failed = {"conversation": SECOND, "state": "failed", "value": None}
+    scores = [a_score(), a_score("fluency"), a_score(turn=2, **failed), a_score("fluency", **failed)]
+    file.save_scores(scores)
+    file.close()
+    if not in_memory:
+        monkeypatch.setattr(stored, "MAX_LOADED", 0)
+    results = read_run(file.path)
+    talks, grades = results.conversations, results.scores
+
+    chosen = {which: list(talks.select(which).ids) for which in get_args(Selection)}
+    assert chosen == {
+        "begun": [FIRST, SECOND], "unfinished": [SECOND, THIRD], "english": [SECOND],
+        "with_passages": [FIRST, SECOND],
+    }  # fmt: skip
+    assert list(talks.ids) == [talk.id for talk in talks] == [FIRST, SECOND, THIRD]
+    assert (len(talks), talks.turns, talks.lengths(), talks.reasoned) == (3, 3, {1: 1, 2: 1, 0: 1}, 2)
+    assert list(talks.usages()) == [used]
+    assert [talk.id for talk in talks.with_ids([THIRD, FIRST])] == [THIRD, FIRST]
+    others = talks.without({SECOND})
+    assert ([talk.id for talk in others], others.reasoned, others.turns) == ([FIRST, THIRD], 0, 1)
+    assert (list(others.usages()), list(others.select("begun").ids)) == ([used], [FIRST])
+    assert (len(grades), grades.judges) == (4, {"turn", "fluency"})
+    assert [s.conversation for s in grades.of_judge("turn")] == [FIRST, SECOND]
+    assert [s.conversation for s in grades.of_judge("turn", "failed")] == [SECOND]
+    assert [s.judge for s in grades.without({SECOND})] == ["fluency", "turn"]
+    by_turn = grades.of_conversations([SECOND, THIRD])
+    assert {key: {turn: [*judges] for turn, judges in turns.items()} for key, turns in by_turn.items()} == {
+        SECOND: {1: ["fluency"], 2: ["turn"]}
+    }
+    pairs = {talk.id: [*turns] for talk, turns in stored.conversations_with_scores(results)}
+    assert pairs == {FIRST: [1], SECOND: [1, 2], THIRD: []}
+    turns = stored.turns_with_scores(results, {(SECOND, 2), (FIRST, 1), (FIRST, 9)})
+    assert [(talk.id, turn.index, [*judges]) for talk, turn, judges in turns] == [
+        (FIRST, 1, ["fluency", "turn"]), (SECOND, 2, ["turn"]),
+    ]  # fmt: skip
+    numbered = stored.select_conversations(results, {THIRD, SECOND})
+    assert [(number, talk.id) for number, talk in numbered] == [(2, SECOND), (3, THIRD)]
+    assert stored.report_language(results) == "ja"
+
+
+def test_a_report_is_in_the_language_of_most_conversations(tmp_path: Path) -> None:
+    """Japanese on a tie; what the run was started with goes first."""
+    ja, en, more = PLAN[0], PLAN[1], a_talk(a_case("en", id="fees-9"))
+    for plan, language in (((ja, en), "ja"), ((ja, en, more), "en")):
+        with contextlib.closing(a_run(tmp_path / language, plan)) as file:
+            results = file.results()
+        named = [
+            results.run.model_copy(update={"settings": {"language": name}}) for name in ("ja", "en", "all")
+        ]
+        said = [stored.report_language(results.model_copy(update={"run": run})) for run in named]
+        assert said == ["ja", "en", language]
+
+
+def test_the_bots_articles_are_kept_up_to_a_size(file: RunFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond it their titles and digests are, by which a change is still seen."""
+    articles = [StoredArticle.of(name, name.upper(), "本文" * 50) for name in ("a", "b")]
+    monkeypatch.setattr(run_file, "MOST_PACKED", sum(len(article.packed) for article in articles))
+    file.save_articles(articles)
+    assert file.results().articles == tuple(articles)
+    assert [article.text for article in file.results().articles] == ["本文" * 50] * 2
+
+    monkeypatch.setattr(run_file, "MOST_PACKED", run_file.MOST_PACKED - 1)
+    file.save_articles(articles)
+    kept = file.results().articles
+    assert [(article.id, article.title, article.digest, article.text) for article in kept] == [
+        (article.id, article.title, article.digest, "") for article in articles
+    ]
+    assert articles[0].digest == "77b8af03c2eff118"
+
+
+def test_which_articles_a_run_named_and_retrieved(file: RunFile) -> None:
+    """Of the questions that were begun; passages with their source, where they tell one."""
+    shown = (Passage(id="p", text="x"), Passage(id="q", text="y", source="faq.md"))
+    file.save_utterance(FIRST, 1, Utterance(text="?"))
+    file.save_answer(FIRST, 1, Answer(text="x", passages=shown))
+    file.save_utterance(SECOND, 1, Utterance(text="?"))
+    named = file.results().conversations[0].case.passages
+
+    with schema.snapshot(file.path) as opened, contextlib.closing(opened):
+        use = stored.article_use(opened)
+    assert (use.needed, use.retrieved) == (frozenset(named), {("p", ""), ("q", "faq.md")})
+
+
+def test_whether_a_run_is_held(file: RunFile) -> None:
+    """By whoever has its lock; a folder without a lock is held by nobody."""
+    folder = file.path.parent
+    assert run_file.is_held(folder)
+    file.close()
+    assert not run_file.is_held(folder)
+    (folder / "run.lock").unlink()
+    assert not run_file.is_held(folder)
+    (folder / "run.lock").mkdir()
+    assert run_file.is_held(folder)
+
+
+def test_runs_are_listed_by_when_they_were_started(tmp_path: Path) -> None:
+    """And not by their names; one that cannot be read counts as of when it was last written."""
+    runs = tmp_path / "runs"
+    for name, created in (
+        ("20260102-a", "2026-01-02T05:00:00+09:00"),
+        ("20260101-b", "2026-01-01T23:00:00Z"),
+    ):
+        a_run(runs, PLAN[:1], name).close()
+        with contextlib.closing(sqlite3.connect(runs / name / RUN_FILE)) as database, database:
+            change = "UPDATE about SET body = json_set(body, '$.created', ?) WHERE key = 'run'"
+            database.execute(change, (created,))
+    (runs / "broken").mkdir()
+    (runs / "broken" / RUN_FILE).write_text("?" * 100, encoding="utf-8")
+    os.utime(runs / "broken" / RUN_FILE, (946684800, 946684800))
+
+    assert run_ids(runs) == ["broken", "20260102-a", "20260101-b"]
+    assert run_file.created_at(runs / "20260102-a" / RUN_FILE) == datetime(2026, 1, 1, 20, tzinfo=UTC)
+    assert run_file.created_at(runs / "broken" / RUN_FILE) == datetime(2000, 1, 1, tzinfo=UTC)
+    assert run_file.created_at(runs / "gone" / RUN_FILE) == datetime.min.replace(tzinfo=UTC)
+
+
 @pytest.mark.parametrize(
-    ("personas", "label"), [(["angry"], "angry"), (["angry", "calm"], "mixed"), (["怒り"], "persona")]
+    ("replay", "run"),
+    [
+        (ID, ID), (f"runs/{ID}", ID), (f"runs/{ID}/run.sqlite", ID), (f"C:\\runs\\{ID}\\run.sqlite", ID),
+        ("run.sqlite", "run.sqlite"), ("", None), (None, None), (5, None),
+    ],
+)  # fmt: skip
+def test_which_run_was_replayed(replay: object, run: str | None, file: RunFile) -> None:
+    """By its id, whatever was typed and on whatever system."""
+    assert run_file.replay_of(file.run.model_copy(update={"settings": {"replay": replay}})) == run
+
+
+def test_runs_of_which_people_said_something(tmp_path: Path) -> None:
+    """Oldest first, without those that cannot be read; labelled ones by the rubric that graded them."""
+    runs = tmp_path / "runs"
+    for name, said in (("20260101-a", True), ("20260102-b", False), ("20260103-c", True)):
+        with contextlib.closing(a_run(runs, PLAN, name)) as opened:
+            opened.save_scores([a_score(rubric=f"rubric-{name[-1]}")])
+        if said:
+            word = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
+            save_verdicts(runs / name / RUN_FILE, [word])
+    (runs / "broken").mkdir()
+    (runs / "broken" / RUN_FILE).write_text("?" * 100, encoding="utf-8")
+
+    assert [results.run.id for results in run_file.with_verdicts(runs)] == ["20260101-a", "20260103-c"]
+    assert [results.run.id for results in run_file.labelled_runs(runs, "rubric-c")] == ["20260103-c"]
+    assert list(run_file.labelled_runs(runs, "rubric-b")) == []
+
+
+@pytest.mark.parametrize(
+    ("personas", "label"),
+    [(["angry"], "angry"), (["angry", "calm"], "mixed"), (["怒り"], "persona"), (["a_b-" * 9], "a_b-" * 5)],
 )
 def test_the_id_of_a_run_names_its_customer_in_ascii(personas: list[str], label: str) -> None:
     """It is a folder's name, and is read aloud."""
