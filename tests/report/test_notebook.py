@@ -20,3 +20,21 @@ def test_the_severity_is_that_of_the_gravest_mark() -> None:
     assert re.findall(r"<th scope=\"row\">(\w+)</th>", page) == [
         *["Serious"] * 5, *["Moderate"] * 3,
     ]  # fmt: skip
+
+
+def test_ten_answers_are_shown_and_the_others_counted() -> None:
+    """With the page that has them; of a run without any it says so."""
+    known = report_context("en")
+    red = known.summary.red
+    pages = []
+    for n in (0, 10, 12):
+        answers = (red.answers * 2)[:n]
+        summary = known.summary.model_copy(update={"red": red.model_copy(update={"answers": answers})})
+        context = replace(known, summary=summary, page="runs/x/report.html")
+        pages.append(notebook_html(context))
+    none, ten, twelve = pages
+
+    assert "No answer needs review." in none
+    assert [page.count('<th scope="row">') for page in pages] == [0, 10, 10]
+    assert "more in" not in none + ten
+    assert "2 more in runs/x/report.html" in twelve

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.core.document import Line
 from simulator.core.types import Answer, Dispute, Disputed, Failure
+from simulator.report.comparison import comparison_report
 from simulator.results.comparison import (
     JudgeDifference,
     RunComparison,
@@ -18,6 +20,7 @@ from simulator.results.comparison import (
 from simulator.results.intervals import Floats
 from tests.diff_runs import Key, a_result, a_side, compare, grades_of, side_of
 from tests.properties import examples
+from tests.texts import said
 
 Values = Mapping[str, float] | Sequence[float]
 GRADE = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
@@ -35,6 +38,13 @@ def compared(before: Values, after: Values, **more: object) -> RunComparison:
 
 def row(found: RunComparison, judge: str = "turn") -> JudgeDifference:
     return next(each for each in found.judges if each.judge == judge)
+
+
+def headline(found: RunComparison) -> tuple[str, str]:
+    """The first line of the report, and how it stands out."""
+    line = comparison_report(found, "en").sections[0].blocks[0]
+    assert isinstance(line, Line)
+    return said(line.text), line.tone
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -191,8 +201,45 @@ def test_another_rubric_is_not_comparable() -> None:
 
     assert (plain.verdict, plain.regression) == ("not_comparable", False)
     assert plain.differing["judges"] == ("turn",)
-    assert row(plain).p is None
+    assert (row(plain).p, row(plain).pairs) == (None, 10)
     assert guarded.regression
+    first, tone = headline(plain)
+    assert first == (
+        "The scores cannot be compared: Overall did not grade both runs by the same rubric and model."
+        " Grade the earlier run again: python run.py grade before --again --judges turn"
+    )
+    assert tone == "alarm"
+
+
+@pytest.mark.parametrize(("before", "after", "said_of_it", "tone"), [
+    ([0.4] * 12, [0.8] * 12, "score 40 → 80: better (+40 points, 95 % interval +40 to +40).", "good"),
+    ([0.8] * 12, [0.4] * 12, "score 80 → 40: worse (−40 points, 95 % interval −40 to −40).", "alarm"),
+    ([0.8] * 12, [0.8] * 12, "score 80 → 80: unchanged.", "strong"),
+    ([0.8] * 12, [0.8] * 11 + [1.0], "score 80 → 82: no clear change (+1.7 points", "strong"),
+    ([0.8] * 5, [1.0] * 5, "A verdict takes at least 6 questions; both runs have 5.", "strong"),
+])  # fmt: skip
+def test_the_first_line_says_whether_it_got_better(
+    before: list[float], after: list[float], said_of_it: str, tone: str
+) -> None:
+    """With the numbers of both runs; colour is for what can be said."""
+    first, shown_as = headline(compared(before, after))
+
+    assert said_of_it in first
+    assert shown_as == tone
+
+
+def test_behind_the_score_stands_what_a_mean_would_hide() -> None:
+    """A question that broke, judges that fell, and more questions to review than chance explains."""
+    broke = compared(
+        dict.fromkeys("abcdef", 0.8), dict.fromkeys("abcde", 1.0) | {"f": 0.6}, tags={"f": ("必須",)}
+    )
+    redder = compared([0.8] * 12, [0.6] * 6 + [1.0] * 6)
+
+    assert "Questions that must not break, but now need review: 1." in headline(broke)[0]
+    assert headline(redder)[0].endswith(
+        "More questions came to need review (6) than ceased to (0), beyond chance (p = 0.031)."
+    )
+    assert headline(redder)[1] == "alarm"
 
 
 def test_what_turned_has_both_answers_and_the_reason() -> None:

@@ -17,7 +17,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Ended, Results, Score
 from simulator.report.gate import reasons
 from simulator.report.repeats import reliability_section
-from simulator.results.figures import Summary, pass_hat
+from simulator.results.figures import Reliability, Summary, pass_hat
 from simulator.results.gate import Gate
 from simulator.results.target import check_gate
 from tests.commands import Command
@@ -71,6 +71,17 @@ def test_a_conversation_passes_when_none_of_its_turns_is_red() -> None:
     assert summary.scores.reliability.as_json() == {
         "k": 2, "pass": {"1": 0.5, "2": 0.3333}, "always": 1, "sometimes": ["b"], "never": ["c"], "lost": 0,
     }  # fmt: skip
+
+
+def test_a_question_counts_as_far_as_its_repeats_were_finished() -> None:
+    """All three repeats take it into a group, k of them into pass^k; the least reliable comes first."""
+    counts = {"a": (2, 3), "b": (1, 3), "c": (3, 3), "d": (0, 3), "e": (1, 2), "f": (0, 0)}
+
+    assert Reliability(k=3, counts=counts, lost=4).as_json() == {
+        "k": 3, "pass": {"1": 0.5, "2": 0.2667, "3": 0.25}, "always": 1, "sometimes": ["b", "a"],
+        "never": ["d"], "lost": 4,
+    }  # fmt: skip
+    assert Reliability(k=2, counts={"f": (0, 1)}, lost=1).mean(2) is None
 
 
 @pytest.mark.parametrize("ended", [None, Ended.USER_FAILED, Ended.BUDGET])
