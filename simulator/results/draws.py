@@ -8,22 +8,16 @@ A score has another interval (results/intervals.py): it lies near the ends of it
 bootstrap promises too much. Differences and correlations lie in the middle of theirs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.results.bisection import bisected
 from simulator.results.intervals import DRAWS, LEVEL, MIN_CLUSTERS, Floats, blocks, cluster_values
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-Codes: TypeAlias = "NDArray[np.intp]"
 # Draws of a figure of agreement. Differences take DRAWS: whether `diff` exits with 1 rests on theirs.
 RESAMPLES = 2000
 _NORMAL = NormalDist()
@@ -52,7 +46,7 @@ class Draws:
             counts = np.bincount(places.ravel(), minlength=size * self.clusters)
             yield counts.reshape(size, self.clusters).astype(np.float64)
 
-    def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
+    def by_rows(self, rows: NDArray[np.intp], figure: Callable[[Floats], Floats]) -> Floats:
         """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
         clusters = self.cluster[rows]
         width = max(len(rows), self.clusters)

@@ -22,17 +22,15 @@ up, so the same grades give the same digits. Intervals of differences are bootst
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.core.replies import share_of
 from simulator.results.bisection import bisected
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
+Floats: TypeAlias = NDArray[np.float64]
 # Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
 MIN_CLUSTERS = 5
 LEVEL = 0.95

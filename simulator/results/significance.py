@@ -13,14 +13,11 @@ and takes the normal approximation only where there are too many to count.
 from collections.abc import Sequence
 from math import comb, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simulator.results.intervals import Floats
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 # What is less likely than this by chance counts as a change.
 ALPHA = 0.05
@@ -32,7 +29,7 @@ _PLACES = 9
 EXACT_DIFFERENCES = 25
 
 
-def average_ranks(values: "ArrayLike") -> Floats:
+def average_ranks(values: ArrayLike) -> Floats:
     """Ranks from 1 upwards; equal values share the mean of their ranks: 3, 1, 1, 2 are 4, 1.5, 1.5, 3."""
     _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     means: Floats = np.cumsum(sizes) - (sizes - 1) / 2

@@ -12,16 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.intervals import Kind, simulate
-from simulator.results.draws import interval_of_difference
+from simulator.results.draws import interval, interval_of_difference, widened
 from simulator.results.intervals import (
     MIN_CLUSTERS,
+    blocks,
     cluster_values,
     clustered_stderr,
     ends_of,
     interval_of_mean,
     joint_interval,
     lower_bound,
+    p_below,
+    retest_variance,
     standard_error,
+    upper_bound,
 )
 from tests.properties import examples
 
@@ -54,6 +58,58 @@ def test_repeated_values_in_a_cluster_buy_no_certainty() -> None:
     assert once == pytest.approx(statistics.stdev(VALUES) / math.sqrt(len(VALUES)))
     assert clustered_stderr(VALUES * 3, NAMES * 3) == pytest.approx(once)
     assert clustered_stderr(VALUES * 3, [f"{i}" for i in range(15)]) < once  # type: ignore[operator]
+
+
+def test_figures_by_hand() -> None:
+    """Four questions of one value, two of two; a verdict of four that flips; ten of ten, and four of five."""
+    yes_and_no = [1.0, 1.0, 0.0, 0.0]
+    ten, five = cluster_values([1.0] * 10, names(10)), cluster_values([1.0] * 4 + [0.0], names(5))
+    mixed = cluster_values([1.0, 0.2, 0.4], ["a", "b", "a"], 0.2)
+
+    assert clustered_stderr(yes_and_no, list("abcd")) == pytest.approx(0.288675, abs=1e-6)
+    assert clustered_stderr(yes_and_no, list("aabb")) == pytest.approx(0.5)
+    assert retest_variance([(1, 1), (1, 0), (0, 0), (1, 1)]) == 0.125
+    assert retest_variance([]) == 0
+    assert p_below(ten, 0.7) == pytest.approx(0.7**10, abs=1e-6)
+    assert (lower_bound(ten, 0.95), upper_bound(ten, 0.95)) == pytest.approx((0.741134, 1), abs=1e-6)
+    assert (lower_bound(five, 0.95), upper_bound(five, 0.95)) == pytest.approx((0.342592, 0.989794), abs=1e-5)
+    assert interval_of_mean([1.0] * 8 + [0.0] * 2, names(10), seed=1) == pytest.approx(
+        (0.48, 0.965), abs=0.01
+    )
+    assert ([*mixed.sums], [*mixed.sizes], mixed.floor, mixed.noise) == ([1.4, 0.2], [2, 1], 0.2, 0)
+    assert (mixed.mean, [*mixed.turned().sums]) == (pytest.approx(1.6 / 3), pytest.approx([0.6, 0.8]))
+
+
+def test_noise_of_the_judge_widens_bounds_and_intervals() -> None:
+    """By the variance that another grading would bring; 400,000 weighed draws give the same bounds."""
+    values, noise = [0.6, 0.8] * 10, 0.04
+    plain = cluster_values(values, names(20))
+    noisy = plain._replace(noise=noise)
+
+    assert lower_bound(noisy, 0.95) == pytest.approx(0.5654, abs=1e-4)
+    assert lower_bound(plain, 0.95) == pytest.approx(0.5964, abs=1e-4)
+    assert noisy.turned().noise == noise
+    assert width(interval_of_mean(values, names(20), seed=1, noise=noise)) == pytest.approx(0.234, abs=0.01)
+    assert width(interval_of_mean(values, names(20), seed=1)) == pytest.approx(0.162, abs=0.01)
+
+
+@pytest.mark.parametrize(("draws", "wide", "sizes"), [
+    (5, 1_000_000, [2, 2, 1]), (3, 666_667, [2, 1]), (2, 5_000_000, [1, 1]), (4000, 0, [4000]), (0, 7, []),
+])  # fmt: skip
+def test_draws_are_made_as_many_at_a_time_as_fit_into_memory(draws: int, wide: int, sizes: list[int]) -> None:
+    """Two million figures, and at least one draw."""
+    assert [*blocks(draws, wide)] == sizes
+
+
+def test_a_drawn_figure_that_half_of_the_draws_lack_has_no_interval() -> None:
+    """Where chance took away what it needs; else the percentiles of those that have one."""
+    lacking, drawn = [math.nan, math.inf], [n / 100 for n in range(101)]
+
+    assert interval(np.array([1.0, 2.0, *lacking])) is None
+    assert interval(np.array([1.0, 1.0, 1.0, *lacking])) == (1.0, 1.0)
+    assert interval(np.array(drawn)) == pytest.approx((0.025, 0.975))
+    assert interval(np.array(drawn), 0.5) == pytest.approx((0.25, 0.75))
+    assert [widened(0.95, n) for n in (6, 50)] == pytest.approx([0.9951, 0.9576], abs=5e-5)
 
 
 @pytest.mark.parametrize("clusters", [[], ["a"], ["a", "a"]])
