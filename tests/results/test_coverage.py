@@ -1,15 +1,29 @@
 """Which articles a run tested, at which rank the right ones came, and the gate that asks for it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from simulator.core.types import Answer, Case, Conversation, Passage, RedRules, Results, Run, Turn
-from simulator.results.coverage import Coverage, coverage_of
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Failure,
+    Passage,
+    RedRules,
+    Results,
+    Run,
+    StoredArticle,
+    Turn,
+)
+from simulator.results.articles import heading_of
+from simulator.results.coverage import Coverage, coverage_of, over_last_runs
 from simulator.results.turns import run_turns
+from simulator.storage.run_file import read_run
 from tests.commands import Command
-from tests.diff_runs import START
+from tests.diff_runs import START, a_result, grades_of, stored
 
 BOT = """
 ARTICLES = {"fees/price": "The plan costs 20 dollars.", "fees/late": "A late fee of 3 dollars is charged.",
@@ -59,11 +73,76 @@ def talk(case: str, needed: tuple[str, ...], *came: str, repeat: int = 1) -> Con
     return Conversation(id=f"calm/{case}#{repeat}", case=asked, persona="calm", repeat=repeat, turns=(turn,))
 
 
-def covered(*talks: Conversation) -> Coverage:
-    """The coverage of a run of these conversations, whose articles are not known."""
+def covered(*talks: Conversation, articles: Mapping[str, str] | None = None) -> Coverage:
+    """The coverage of a run of these conversations; without `articles` these are not known."""
     run = Run(id="run", created=START, settings={})
-    results = Results(run=run, planned=len(talks), conversations=talks)
+    stored_articles = tuple(
+        StoredArticle.of(id_, heading_of(text), text) for id_, text in (articles or {}).items()
+    )
+    results = Results(run=run, planned=len(talks), conversations=talks, articles=stored_articles)
     return coverage_of(results, run_turns(results, RedRules(), "turn"))
+
+
+def test_where_all_that_came_are_articles_the_search_is_at_fault() -> None:
+    """Nothing that a question needs came; where something else came, too, the ids may be of another kind."""
+    articles = {"a": "A.", "b": "B.", "c": "C."}
+    lost = covered(talk("one", ("a",), "b", "c"), articles=articles).retrieval
+    assert lost
+    assert (lost.ranks, lost.recall, lost.mrr) == ({"one": None}, {1: 0}, 0)
+    assert covered(talk("one", ("a",), "b", "kb/12"), articles=articles).retrieval is None
+    assert covered(talk("one", ("a",)), articles=articles).retrieval is None
+
+
+def test_a_first_answer_that_never_came_is_not_ranked() -> None:
+    """A bot that failed searched for nothing; recall is shown as far as so many passages come."""
+    good = talk("good", ("a",), *"abcde")
+    answer = Answer(text="", error=Failure(kind="timeout", message="late"))
+    failed = talk("bad", ("a",)).model_copy(update={"turns": (Turn(index=1, user="?", answer=answer),)})
+    retrieval = covered(good, failed).retrieval
+    assert retrieval
+    assert (retrieval.ranks, retrieval.recall) == ({"good": 1}, {1: 1, 3: 1, 5: 1})
+
+
+def test_articles_of_a_language_that_nobody_asked_in_are_not_counted() -> None:
+    """Where each language has a folder; other folders are no languages."""
+    ja, en, fees = {"ja/a": "A.", "ja/b": "B."}, {"en/a": "A."}, {"fees/a": "A."}
+    asked = talk("one", ("ja/a",), "ja/a")
+    assert [*covered(asked, articles=ja | en).titles] == ["ja/a", "ja/b"]
+    assert [*covered(asked, articles=ja | en | fees).titles] == ["ja/a", "ja/b", "en/a", "fees/a"]
+    assert [*covered(talk("one", ()), articles=ja | en).titles] == ["ja/a", "ja/b", "en/a"]
+    assert covered(asked, articles=ja | en).topics == {}
+    rows = covered(asked, articles={"ja/a": "A.", "faq.csv#1": "One.", "faq.csv#2": "Two."})
+    assert rows.topics == {"ja": (1, 1), "faq.csv": (0, 2)}
+    assert (rows.share, rows.untested) == (1 / 3, ("faq.csv#1", "faq.csv#2"))
+
+
+def test_a_passage_counts_for_the_heading_that_it_stands_below() -> None:
+    """Also where its piece begins in the middle of a section; an article with one heading has no list."""
+    article = "# All\n\n## Price\n\nIt costs 20.\n\n## Delivery\n\nWe deliver.\n\nTo Mars, too."
+    pieces = {"middle": "All\nTo Mars, too.", "head": "## Price\n\nIt costs 20.", "none": "Something else."}
+    talks = []
+    for name, text in pieces.items():
+        turn = Turn(index=1, user="?", answer=Answer(text="!", passages=(Passage(id="all#1", text=text),)))
+        talks.append(talk(name, ()).model_copy(update={"turns": (turn,)}))
+    coverage = covered(*talks, articles={"all": article, "other": "# Other\n\n## One\n\nText."})
+    assert coverage.headings == {"all": {"Price": 1, "Delivery": 1}}
+    assert covered(*talks, articles={"other": "# Other\n\n## One\n\nText."}).headings == {}
+
+
+def test_ten_runs_of_a_folder_count_and_only_those_of_the_same_bot() -> None:
+    """What was tested before them may have changed since."""
+    needed = {1: "old", 2: "kept", 5: "other"}
+    for n in range(12):
+        run = a_result(grades_of([1.0]), f"{n:02}", adapter="other" if n == 5 else "demo")
+        (held,) = run.conversations
+        case = held.case.model_copy(update={"passages": (needed.get(n, "none"),)})
+        stored(run.model_copy(update={"conversations": (held.model_copy(update={"case": case}),)}))
+    newest = read_run(Path("runs/11/run.sqlite")).run
+    known = covered(talk("one", ("a",), "a"), articles=dict.fromkeys(("a", *needed.values()), "Text."))
+    over = over_last_runs(known, newest, Path("runs"))
+
+    assert (over.runs, over.tested_before) == (9, {"kept"})
+    assert over.as_json()["runs"] == {"n": 9, "tested": 2}
 
 
 def test_ranks_are_those_of_a_table_worked_by_hand() -> None:
