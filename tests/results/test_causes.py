@@ -38,6 +38,7 @@ def run_of(
     response: str = "answered",
     failure: Failure | None = None,
     turn: int = 1,
+    line: str = "では学生は",
     passages_named: tuple[str, ...] = ("ja/fees",),
     **case: Any,
 ) -> Results:
@@ -53,7 +54,7 @@ def run_of(
         for n in range(1, turn)
     ]
     last = Answer(text=answer, passages=passages, shows_passages=True, error=failure)
-    held.append(Turn(index=turn, user=known.question if turn == 1 else "では学生は", answer=last))
+    held.append(Turn(index=turn, user=known.question if turn == 1 else line, answer=last))
     conversation = Conversation(
         id="calm/fee#1", case=known, persona="calm", turns=tuple(held), ended="gave_up"
     )
@@ -103,6 +104,12 @@ OTHER_PART = Passage(id="ja/fees#2", text="ほかの部分です。")
         ({"answerable": False, "passages": (HOURS,)}, SHELF, ("should_refuse", "certain", "ja/fees")),
         ({"answerable": False, "response": "partly"}, SHELF, ("should_refuse", "likely", "ja/fees")),
         ({"answerable": True, "response": "declined"}, SHELF, ("should_answer", "likely", "ja/fees")),
+        # A later line that is the question again.
+        (
+            {"passages": (HOURS,), "turn": 2, "line": "解約金はいくらですか"},
+            SHELF,
+            ("retrieval", "certain", "ja/fees"),
+        ),
         # Whatever else is known.
         ({"failure": Failure(kind="timeout", message="?")}, SHELF, ("no_answer", "certain", "")),
     ],
@@ -128,6 +135,8 @@ def test_what_ids_and_marks_say(
         *({"answerable": False, "response": did} for did in ("declined", "asked_back", "handed_over", "")),
         # Marks are about the first question: what is asked later may well be answered, by other articles.
         {"turn": 2, "answerable": False, "references": ()},
+        {"turn": 2, "answerable": False, "passages": (HOURS,), "line": "解約金はいくらですか"},
+        {"turn": 2, "answerable": True, "response": "declined", "line": "解約金はいくらですか"},
         {"turn": 2, "passages": (HOURS,)},
     ],
 )  # fmt: skip

@@ -217,11 +217,19 @@ def test_what_lacks_grades_is_not_missed_either() -> None:
         assert judged(undecided(results, [f"case-{n}" for n in range(10)])).decision == "undecided"
 
 
-@pytest.mark.parametrize(("target", "decision"), [("red <= 0.1", "undecided"), (0.9, "passed")])
+@pytest.mark.parametrize(
+    ("target", "decision"), [("red <= 0.1", "undecided"), (0.9, "passed"), ("p95_seconds <= 1", "passed")]
+)
 def test_red_answers_take_the_grades_of_every_judge_that_marks(target: float | str, decision: str) -> None:
-    """Nobody knows how many answers groundedness would have marked; the score does not need it."""
+    """Nobody knows how many answers groundedness would have marked; score and seconds do not need it."""
     judges = ("turn", "groundedness", "fluency", "relevance", "tone")
     results = a_result(grades_of([1.0] * 10), judges=judges, target=target, max_major=1)
+    talks = []
+    for talk in results.conversations:
+        (turn,) = talk.turns
+        answer = turn.answer.model_copy(update={"seconds": 0.5})
+        talks.append(talk.model_copy(update={"turns": (turn.model_copy(update={"answer": answer}),)}))
+    results = results.model_copy(update={"conversations": tuple(talks)})
     lost = {"state": "failed", "value": None, "raw": None}
     cases = {"calm/case-0#1", "calm/case-1#1"}
     scores = tuple(

@@ -13,11 +13,15 @@ import pytest
 
 from simulator import open_run
 from simulator.core.types import HumanVerdict
-from simulator.results.same_faults import DISPUTED, SAME
+from simulator.results.disputes import disputed_in
+from simulator.results.same_faults import DISPUTED, SAME, fault_keys, pair_note
+from simulator.sheets.model import answer_key
 from simulator.storage.run_file import find_run
 from simulator.storage.words import save_verdicts
 from tests.commands import Command
+from tests.diff_runs import START, a_result, grades_of, stored
 from tests.results.test_asking import low
+from tests.reviewed_runs import vote
 from tests.servers.openai import OpenAIServer, play
 from tests.servers.replies import ChatRequest
 
@@ -253,3 +257,44 @@ def test_the_next_run_reads_what_stands_in_the_workbook(rehearse: Rehearse) -> N
     assert answer.fill.fgColor.rgb.endswith("E7E6E6")
     questions = [row[1].value for row in book["Questions"].iter_rows() if row[1].value == QUESTION]
     assert questions == [QUESTION]
+
+
+def test_twenty_runs_of_the_folder_are_remembered() -> None:
+    """The newest word about an answer counts; of what was said before them nobody speaks any more."""
+    for n in range(22):
+        stored(a_result(grades_of({"fee": 0.2, f"q{n}": 0.2}), f"{n:02}", days=n))
+
+    def say(run: int, case: str, judge_is: str) -> None:
+        word = vote((f"calm/{case}#1", 1), judge_is)
+        save_verdicts(Path(f"runs/{run:02}/run.sqlite"), [word.model_copy(update={"given": START})])
+
+    def disputed() -> int:
+        return len(disputed_in(Path("runs")))
+
+    counts = []
+    for run, case, judge_is in (
+        (1, "q1", "wrong"),
+        (2, "q2", "wrong"),
+        (3, "fee", "wrong"),
+        (4, "fee", "right"),
+    ):
+        say(run, case, judge_is)
+        counts.append(disputed())
+    assert counts == [0, 1, 2, 1]
+    Path("runs/02/run.sqlite").write_bytes(b"broken")
+    assert disputed() == 0
+
+
+def test_a_fault_is_that_of_the_first_answer_that_has_it() -> None:
+    """However many answers lie between; notes that lead in a circle end somewhere."""
+    run = a_result(grades_of({"a": 0.2}))
+    (talk,) = run.conversations
+    key = answer_key(talk.case, talk.turns[0])
+
+    def fault(notes: dict[str, Any]) -> str:
+        return fault_keys(run.model_copy(update={"notes": notes}))(talk.case, talk.turns[0])
+
+    assert fault({}) == key
+    assert fault({pair_note(SAME, "first", "second"): True, pair_note(SAME, "second", key): True}) == "first"
+    assert fault({pair_note(SAME, "first", key): False, pair_note(DISPUTED, "other", key): True}) == key
+    assert fault({pair_note(SAME, "first", key): True, pair_note(SAME, key, "first"): True}) == "first"
