@@ -23,10 +23,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from unicodedata import combining, normalize
 
-from simulator.core.patterns import LazyPattern
 from simulator.core.templates import read_toml
 
 # Start and end of what is masked.
@@ -39,41 +38,12 @@ List = Literal[
 # Kanji with their rare planes and iteration marks; kana in full and half width.
 KANJI = "一-鿿㐀-䶿豈-﫿𠀀-𪛟々〆ヶ"
 KANA = "ァ-ヺーｦ-ﾟ"
+# The name of an entry of [parts] in a pattern.
+_PART = re.compile("«([a-z_]+)»")
 # A given name has at most so many kanji; longer runs are words.
 LONGEST_GIVEN = 3
 # Shorter names in Latin letters are looked up in no list of Japanese ones: Mai, Rei.
 _FEWEST_LETTERS = 4
-# 今日の午後岩瀬が, 私野島が: what runs into the surname behind it.
-_WHEN = LazyPattern(
-    "(?:今日|昨日|明日|一昨日|明後日|先週|来週|今週|先月|来月|今月|昨年|去年|今年|午前|午後|今朝|昨夜|昨晩|今夜|夕方|先日|本日|当日|翌日"
-    "|前回|今回|次回|先程|先刻|現在|私|僕|俺|弊社|当社|当店)(?=.)"
-)
-# 三月, 二丁目: days and counts that some are called by.
-_COUNT = LazyPattern("[〇一二三四五六七八九十百千万]+(?:丁目|番地|[月日年時分円個人名回度台本枚つ番号階])")
-# Single kanji behind a surname that are no given name: titles, counters, places, parts of words.
-_NO_ONE = frozenset(
-    "様氏君殿宛課部係店駅市県区町村行発着円月日年時分名人家方側的前後上下中内外間通号番点件本"
-)
-_PARTICLES = frozenset(
-    ("から", "まで", "より", "など", "かな", "では", "にも", "とか", "ごろ", "へは", "しか", "たり")
-)
-# How words for companies, departments and products end: somebody by that name is none.
-_ORGANISATION = LazyPattern(
-    r"(?:会社|商店|センター|サービス|サポート|窓口|ネット|保険|銀行|電力|病院|担当|係|課|部|店|社|会|局|制度|方式|機能|プラン|割|コース)$"
-)
-# What a surname alone is followed by; 水増し and 日前までに are no names.
-_STANDS = LazyPattern(
-    r"[はがをにのともで、。」()\]!?\s\ue000,]|から|より|です|だ|さん|様|$|って|じゃ|なん|っす|や|宛|あて"
-)
-# A title behind a name stays readable: [氏名]部長.
-_ROLE = LazyPattern(
-    "(?:部長|課長|係長|店長|社長|所長|室長|主任|主査|先生|教授|専務|常務|取締役|夫妻|一家|家|宛)$"
-)
-_BOOKS = LazyPattern("で(?:取|予約|お願い)|様|さん|宛|名義|の名")
-# What people say behind their own name, by which even a common word is one: と申します, ですが.
-_CALLED = LazyPattern("と(?:申|言|い[うい])|って(?:言|い)|です(?:が|けど|けれど|。|$)|の名(?:前|義)")
-# Who says so goes on to say what is wanted.
-_SOFT = LazyPattern("です(?:が|け)|だけ(?:ど|れど)|と申|でございます")
 # 髙﨑, 邊: names are written with old forms and looked up with the usual ones.
 _USUAL = str.maketrans(
     "﨑碕髙濵濱嶋嶌邊邉齋齊斉澤廣國德櫻條眞惠榮龍圓壽彌實藏關藪淺淵渕廐瀧槇禮晄峯冨羣鷗靜豐會國靏鐵",
@@ -82,9 +52,28 @@ _USUAL = str.maketrans(
 
 
 @cache
+def table(name: str) -> dict[str, Any]:
+    """The tables of patterns.toml or names.toml."""
+    return read_toml(Path(__file__).with_name(f"{name}.toml"))
+
+
+@cache
 def word_list(key: str) -> frozenset[str]:
     """The words of one list of names.toml."""
-    return frozenset(str(read_toml(Path(__file__).with_name("names.toml"))[key]).split())
+    return frozenset(str(table("names")[key]).split())
+
+
+def filled(pattern: str) -> str:
+    """A pattern with the entries of [parts] of patterns.toml in the place of their names."""
+    while _PART.search(pattern):
+        pattern = _PART.sub(lambda name: str(table("patterns")["parts"][name[1]]), pattern)
+    return pattern
+
+
+@cache
+def part(name: str) -> re.Pattern[str]:
+    """An entry of [parts], compiled at its first use."""
+    return re.compile(filled(f"«{name}»"))
 
 
 @cache
@@ -120,7 +109,7 @@ def _latin_forms(name: List) -> frozenset[str]:
 
     By the table `romaji` of names.toml, Hepburn with Q for ッ: サットン is satton, マッチ is matchi.
     """
-    pairs = str(read_toml(Path(__file__).with_name("names.toml"))["romaji"]).split()
+    pairs = str(table("names")["romaji"]).split()
     signs = dict(zip(pairs[::2], pairs[1::2], strict=True))
 
     def latin(kana: str) -> str:
@@ -252,7 +241,7 @@ def _is_listed_pair(name: str) -> bool:
         is_given = _listed(_katakana(given), "given_kana")
         return is_given and surname not in word_list("doubtful") and not _is_role(surname)
     if _is_surname(surname) and len(given) == 1 and surname not in word_list("no_person"):
-        return given not in _NO_ONE
+        return given not in word_list("no_one")
     if not _is_family(surname):
         return len(given) > 1 and _is_given(given) and not _is_role(surname)
     return given not in word_list("no_given") and _is_any_given(given)
@@ -275,7 +264,7 @@ def _begins_with_surname(name: str) -> bool:
 def _can_be_called(name: str) -> bool:
     """Whether a word is a surname or given name of any list, where the words around it ask for one."""
     lists = ("no_person", "no_kana_name", "no_label_value", "cities")
-    if any(name in word_list(key) for key in lists) or _COUNT.fullmatch(name):
+    if any(name in word_list(key) for key in lists) or part("count").fullmatch(name):
         return False
     if len(name) == 1:
         return name in word_list("surnames") and name not in word_list("prefectures")
@@ -306,7 +295,7 @@ def with_title(match: re.Match[str]) -> Span | bool:
 
 def _kanji_person(name: str, start: int, end: int) -> Span | bool:
     """What of kanji before 様 or さん, at these places, is somebody's name."""
-    when = _WHEN.match(name)
+    when = part("when").match(name)
     if when and _is_family(name[when.end() :]):
         return start + when.end(), end
     if name in word_list("no_person"):
@@ -342,7 +331,7 @@ def introduced(match: re.Match[str]) -> bool:
     "ルーターといいます" names a thing; "ミズナラサポートと申します" a desk, by how the word ends.
     """
     name = match["v"]
-    if _ORGANISATION.search(name) and _surname_at(name) is None:
+    if part("organisation").search(name) and _surname_at(name) is None:
         return False
     polite = match.string.startswith(("申し", "もうし"), match.end())
     return polite or _begins_with_surname(name)
@@ -353,7 +342,7 @@ def labelled_name(match: re.Match[str]) -> Span | bool:
     name, link = match["v"], match["link"]
     bare = re.sub(r"[ ・]", "", name)
     is_name = _begins_with_surname(name)
-    if bare in word_list("no_label_value") or (_ORGANISATION.search(bare) and not is_name):
+    if bare in word_list("no_label_value") or (part("organisation").search(bare) and not is_name):
         return False
     if re.match(r"[A-Za-z]", name):
         return english_name(match)
@@ -381,41 +370,43 @@ def full_name(match: re.Match[str]) -> Span | bool:
     it is a word as well (`doubtful`), both; a rare surname alone needs a particle or です behind it, and no
     counter before.
     """
-    name = _ROLE.sub("", match["v"])
+    name = part("role").sub("", match["v"])
     if match.string.endswith(("お", "ご"), 0, match.start("v")):  # お部屋内, お風呂上がり
         return False
-    when = _WHEN.match(name)
+    when = part("when").match(name)
     span = match.start("v") + (when.end() if when else 0), match.start("v") + len(name)
     name = name[when.end() :] if when else name
     if re.match(rf"[{KANA}]", name):
         surname, *rest = re.split("[ ・]", _katakana(name))
         both = _is_kana_family(surname) and bool(rest) and _listed(rest[0], "given_kana")
-        named = sum(map(_is_foreign_kana, (surname, *rest))) + bool(_BOOKS.match(match.string, span[1]))
+        named = sum(map(_is_foreign_kana, (surname, *rest))) + bool(
+            part("books").match(match.string, span[1])
+        )
         return span if surname in _katakana_surnames() or both or named > 1 else False
     for length in (3, 2, 1):
         surname, given = name[:length], name[length:]
         spaced = given.startswith(" ")
         if surname in word_list("surnames") and (length > 1 or spaced) and _goes_with(surname, given.strip()):
             sure = surname not in word_list("doubtful") or spaced or given[-1:] in ("郎", "子", "美")
-            if sure or (not given and _CALLED.match(match.string, span[1])):
+            if sure or (not given and part("called").match(match.string, span[1])):
                 return span
     is_person = (
         len(name) > 1
         and not any(name in word_list(key) for key in ("doubtful", "no_person", "brands"))
         and not _listed(name, "places_ja")
-        and not _COUNT.fullmatch(name)
+        and not part("count").fullmatch(name)
         and _is_surname(name)
     )
     # 3日前, 7営業日前: no name behind a count.
     counted = match.string[max(0, match.start() - 1) : match.start()].isnumeric()
-    alone = is_person and not counted and _STANDS.match(match.string, span[1])
+    alone = is_person and not counted and part("stands").match(match.string, span[1])
     return span if alone or _is_listed_pair(name) else False
 
 
 def _goes_with(surname: str, given: str) -> bool:
     """Whether this can be a given name behind a surname, or is none."""
     if re.fullmatch(r"[ぁ-ん]{2,4}", given):
-        return given[-1] in "こみえかなりきおや" and given not in _PARTICLES
+        return given[-1] in "こみえかなりきおや" and given not in word_list("particles")
     return not given or (
         _ends_as_given(given) and _can_be_given(given) and surname + given not in word_list("no_given")
     )
@@ -447,7 +438,7 @@ def surname_alone(match: re.Match[str]) -> bool:
     name = match["v"]
     if match["sure"]:
         return _can_be_called(name)
-    if _SOFT.match(match.string, match.end("v")) and _is_presented(match):
+    if part("soft").match(match.string, match.end("v")) and _is_presented(match):
         return True
     if name in word_list("doubtful") - word_list("prefectures"):
         return not match.string[: match.start("v")].strip()
@@ -456,7 +447,9 @@ def surname_alone(match: re.Match[str]) -> bool:
     if re.match("[ぁ-ん]{4}", name) and _listed(_katakana(name), "family_kana"):
         return name not in word_list("no_kana_name") | word_list("doubtful_kana")
     plain = _katakana(name) if re.match(rf"[{KANA}]", name) else name
-    is_surname = _is_surname(plain) and name not in word_list("doubtful") and not _COUNT.fullmatch(name)
+    is_surname = (
+        _is_surname(plain) and name not in word_list("doubtful") and not part("count").fullmatch(name)
+    )
     return is_surname and (len(name) > 1 or name in word_list("surnames"))
 
 
@@ -466,7 +459,11 @@ def _is_presented(match: re.Match[str]) -> bool:
     if len(name) < 2 or any(name in word_list(key) for key in ("no_person", "prefectures", "brands")):
         return False
     has_done = match.string[max(0, match.start("v") - 1) : match.start("v")] in {"る", "た"}
-    return _is_family(name) and not _COUNT.fullmatch(name) and (has_done or not _listed(name, "places_ja"))
+    return (
+        _is_family(name)
+        and not part("count").fullmatch(name)
+        and (has_done or not _listed(name, "places_ja"))
+    )
 
 
 def person_beside(match: re.Match[str]) -> Span | bool:
@@ -510,7 +507,9 @@ def given_name(match: re.Match[str]) -> bool:
         return False
     if _surname_at(name) == 0 or _is_any_given(name) or name in word_list("given_one"):
         return True
-    return _is_given(name.partition(" ")[2]) or (_ends_as_given(name) and not _ORGANISATION.search(name))
+    return _is_given(name.partition(" ")[2]) or (
+        _ends_as_given(name) and not part("organisation").search(name)
+    )
 
 
 def kana_pair(match: re.Match[str]) -> bool:
@@ -520,24 +519,6 @@ def kana_pair(match: re.Match[str]) -> bool:
 
 
 # In Latin letters
-
-# What people say they are: Catholic, Scottish, tired.
-_DESCRIBES = LazyPattern(r"(?:ly|ed|ing|able|ful|ous|less|ive|ish|ese|[aei]an|ch|'s)$")
-_CONTRACTED = LazyPattern("'(?:re|m|ll|ve|d)$")
-# "Hi Mizunara Support": who is greeted is a desk.
-_TEAM = LazyPattern(r" (?i:team|support|customer|service|help|care|bank|desk|everyone)\b")
-# What goes on behind a name that somebody gives: "calling", "here", ". I ...".
-_CALLS = LazyPattern(
-    r",? (?:calling|speaking|again|here|from|writing)\b|[,.] (?:[Ii]|[Mm]y|[Cc]an|[Cc]ould)\b"
-    r"| and (?:[Ii]|[Mm]y)\b"
-)
-# The Taylor guitar, Johnson & Johnson, Madison Square, the corner of Craig and Center
-_THING_BEFORE = LazyPattern(r"(?:\b(?:the|an?|The|An?)|&) $")
-_THING_BEHIND = LazyPattern(
-    r" (?:& [A-Z]|(?:and )?(?:St|Rd|Ave|Square|Gardens?|Street|Avenue|Park|Stadium|University|College"
-    r"|Hospital|Hotel|Airport|Station|Center|Centre|Museum|Theat(?:re|er)|Bridge|County|Island|Lake|River|Beach"
-    r"|Mall|Cowboys|guitar|phone|tv)\b)"
-)
 
 
 def _plain(word: str) -> str:
@@ -580,7 +561,7 @@ def english_name(match: re.Match[str]) -> Span | bool:
     for word in re.finditer(r"[^ ]+ ?", match.string[start:end]):
         name = word[0].strip(" .,")
         is_family = kept and name in word_list("family_and_word")
-        if _CONTRACTED.search(name) or (name.lower() in word_list("no_english") and not is_family):
+        if part("contracted").search(name) or (name.lower() in word_list("no_english") and not is_family):
             break
         kept = word.start() + len(word[0].rstrip())
     return (start, start + kept) if kept else False
@@ -588,7 +569,7 @@ def english_name(match: re.Match[str]) -> Span | bool:
 
 def greeted(match: re.Match[str]) -> Span | bool:
     """Hi Aditi!: who is greeted; "Hi Mizunara Support" is no person."""
-    return not _TEAM.match(match.string, match.end("v")) and english_name(match)
+    return not part("team").match(match.string, match.end("v")) and english_name(match)
 
 
 def self_named(match: re.Match[str]) -> Span | bool:
@@ -602,9 +583,9 @@ def self_named(match: re.Match[str]) -> Span | bool:
     is_me = (
         len(words) > 1
         or bool(re.match("(?i:i'm|i am)", match[0]))  # "It's Gmail" is nobody
-        or bool(_CALLS.match(match.string, match.end()))
+        or bool(part("calls").match(match.string, match.end()))
     )
-    likely = is_me and words[0][0].isupper() and not _DESCRIBES.search(words[0])
+    likely = is_me and words[0][0].isupper() and not part("describes").search(words[0])
     return (likely or _is_known(words[0].capitalize())) and english_name(match)
 
 
@@ -656,7 +637,7 @@ def ticket_name(match: re.Match[str]) -> bool:
 def bare_given_name(match: re.Match[str]) -> bool:
     """A common given name alone; those that are places or things as well are not taken for one."""
     before = match.string[max(0, match.start() - 5) : match.start()]
-    is_thing = _THING_BEFORE.search(before) or _THING_BEHIND.match(match.string, match.end())
+    is_thing = part("thing_before").search(before) or part("thing_behind").match(match.string, match.end())
     return not is_thing and match["v"].lower() not in word_list("no_english") and _is_common_given(match["v"])
 
 

@@ -19,34 +19,15 @@ show what it finds and what it leaves alone.
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from simulator.core.patterns import LazyPattern
-from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.privacy.names import NAME_CHECKS, Check, Span, word_list
+from simulator.privacy.names import NAME_CHECKS, Check, Span, filled, part, table, word_list
 
 _FEWEST, _MANY = 3, 5
 # Japanese numbers that are free to call or of a company's choice: no person has one.
 _NOBODYS = ("0120", "0800", "0570", "0990")
-_NOBODYS_NUMBER = LazyPattern(
-    r"(?:(?:0120|0570|0990)(?:[- ]?\d{3}){2}|(?:0120|0570|0990)[- ]?\d{2}[- ]?\d{4}"
-    r"|0800[- ]?\d{3}[- ]?\d{4})$"
-    r"|(?:\+?1[-. ]?)?\(?8(?:00|33|44|55|66|77|88)\)?[-. ]\d{3}[-. ]\d{4}$"
-    r"|0(?:800|808|845|870|300|330|345) \d{3} ?\d{3,4}$"
-)
-# ZX81KP, as airlines and hotels give them; without a digit it would be any word in capitals.
-_LOCATOR = LazyPattern(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
-# s.tachibana91, behind a word such as login ID
-_LOGIN = LazyPattern(r"[a-z]{1,12}[.-]?[a-z]{2,16}\d{2,4}")
-# NS-1004, A1B2C3D4: what a system numbers
-_SERIES = LazyPattern(
-    r"[A-Z]{2,5}-?\d{3,8}(?:-[A-Z0-9]{1,4})?|[A-Z]-\d{4,8}|(?=[A-Z]*\d[A-Z]*\d[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{6,12}"
-)
-# taro_yamada, hiro_0423
-_USER_NAME = LazyPattern(r"[a-z]_[a-z0-9]")
 
 
 def luhn(match: re.Match[str]) -> bool:
@@ -99,7 +80,7 @@ def phone(match: re.Match[str]) -> Span | bool:
 
 def somebodys(match: re.Match[str]) -> bool:
     """A telephone number behind a word for one, or of ten digits; free ones and services' are nobody's."""
-    return not _NOBODYS_NUMBER.match(match["v"] if "v" in match.re.groupindex else match[0])
+    return not part("nobodys_number").match(match["v"] if "v" in match.re.groupindex else match[0])
 
 
 def either(match: re.Match[str]) -> Span:
@@ -118,8 +99,8 @@ def code(match: re.Match[str]) -> bool:
     Stands behind a word such as 会員番号 or "order number": A-12345, ZX81KP, s.tachibana91, taro_yamada.
     """
     enough = sum(map(str.isnumeric, match["v"])) >= _FEWEST
-    enough = enough or bool(_LOCATOR.fullmatch(match["v"]) or _LOGIN.fullmatch(match["v"]))
-    return somebodys(match) and (enough or bool(_USER_NAME.search(match["v"])))
+    enough = enough or bool(part("locator").fullmatch(match["v"]) or part("login").fullmatch(match["v"]))
+    return somebodys(match) and (enough or bool(part("user_name").search(match["v"])))
 
 
 def long_code(match: re.Match[str]) -> bool:
@@ -127,8 +108,8 @@ def long_code(match: re.Match[str]) -> bool:
 
     "order 3 boxes" and "#1 in town" are no numbers of anybody; "order 88412" and "case NS-1004" are.
     """
-    enough = sum(map(str.isnumeric, match["v"])) >= _MANY or bool(_SERIES.fullmatch(match["v"]))
-    return somebodys(match) and (enough or bool(_USER_NAME.search(match["v"])))
+    enough = sum(map(str.isnumeric, match["v"])) >= _MANY or bool(part("series").fullmatch(match["v"]))
+    return somebodys(match) and (enough or bool(part("user_name").search(match["v"])))
 
 
 def labelled_code(match: re.Match[str]) -> bool:
@@ -146,17 +127,7 @@ def past_date(match: re.Match[str]) -> bool:
     """
     before = match.string[max(0, match.start() - 24) : match.start()]
     behind = match.string[match.end() : match.end() + 12]
-    return not (_OTHER_DAY.search(before) or _SINCE.match(behind))
-
-
-# What makes a date that of a company, a contract or a thing: before it, or behind it (`_SINCE`).
-_OTHER_DAY = LazyPattern(
-    r"(?i:since|founded|built|established|released|launched|opened|signed|dated|effective|bought|made|joined)"
-    r"|創業|創立|設立|発売|開業|開店|施行|制定|竣工|購入|契約|加入|製造|入会|改正|築"
-)
-_SINCE = LazyPattern(
-    r"に?(?:創業|創立|設立|発売|開業|施行|制定|竣工|購入|契約|加入|製造|入会|改正|から|以降|以前|まで|付|の?地震|の?法)"
-)
+    return not (part("other_day").search(before) or part("since").match(behind))
 
 
 def spelt_number(match: re.Match[str]) -> bool:
@@ -166,63 +137,10 @@ def spelt_number(match: re.Match[str]) -> bool:
 
 def spelt_email(match: re.Match[str]) -> bool:
     """An address spelt with signs or words for @ and the dot; two plain words around an "at" are none."""
-    return bool(_SPELT.search(match[0]))
+    return bool(part("spelt_at").search(match[0]))
 
 
-# What shows that an "at" is the sign @: a dot in words, a bracket around it, or a sign in its place.
-_SPELT = LazyPattern(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
-
-
-_KANJI = "一-鿿㐀-䶿々ヶケノツ之"
-_PREFECTURE = (
-    "(?:北海道|東京都?|大阪府?|京都府?|(?:青森|岩手|宮城|秋田|山形|福島|茨城|栃木|群馬|埼玉|千葉|神奈川|新潟|富山|石川|福井"
-    "|山梨|長野|岐阜|静岡|愛知|三重|滋賀|兵庫|奈良|和歌山|鳥取|島根|岡山|広島|山口|徳島|香川|愛媛|高知|福岡|佐賀|長崎|熊本"
-    "|大分|宮崎|鹿児島|沖縄)県)"
-)
-# Cities whose names are written in kana run into the particles around them: listed one by one.
-_KANA_CITY = (
-    "さいたま|つくばみらい|つくば|いわき|ひたちなか|かすみがうら|さくら|みどり|ふじみ野|いすみ|あきる野|かほく|あわら|みよし"
-    "|いなべ|たつの|さぬき|うきは|みやま|えびの|いちき串木野|うるま|にかほ|つがる|むつ|せたな|せたな|ときがわ|みなかみ"
-)
-_CITY = rf"(?:{_KANA_CITY}|[{_KANJI}]{{1,6}}?)[市区町村郡]"
-
-
-_WHERE = LazyPattern(rf"{_PREFECTURE}|{_CITY}")
-# What may stand between the city and the house number.
-_BEFORE = LazyPattern(rf"(?:[{_KANJI}ァ-ヶーぁ-んA-Za-z 字]|\d{{1,2}}条){{1,36}}$")
 _REACH = 40
-_KINDS = (
-    "ビル(?:ディング)?|マンション|荘|棟|館|寮|団地|ハイツ|コーポ(?:ラス)?|アパート|タワー|レジデンス|メゾン|ハウス"
-    "|ヴィラ|コート|パレス|ヒルズ|プラザ|ハイム|シャトー|テラス"
-)
-_NAME_OF_BUILDING = (
-    rf"[A-Za-z0-9]{{1,6}}[{_KANJI}ァ-ヶーA-Za-z・]{{1,16}}?(?:{_KINDS})|"
-    rf"(?:第\d)?[{_KANJI}ァ-ヶーA-Za-z・'ぁ-ん]{{1,16}}?(?:{_KINDS})?"
-    r"|[ァ-ヶーA-Za-z・][ァ-ヶーA-Za-z・一-鿿 ]{1,18}"
-)
-_NO_COUNT = r"(?!\d|月|日|時|円|台|個|名|件)"
-_AT_END = r"(?=[、。にで\s]|です|$)"
-# Behind a house number: a building by its name and its room, or a room alone. A number with a counter behind
-# it (3個, 5月) is neither.
-_BUILDING = LazyPattern(
-    rf"[ ,、]?(?:{_NAME_OF_BUILDING})"
-    rf" ?(?:[A-Z]?-?\d{{1,4}}(?:-\d{{1,4}})?(?:号室|号|階|F|室)?{_NO_COUNT}|{_AT_END})"
-    rf"|[ ,、]?\d{{1,4}}(?:号室|号|階|F)|[ ]\d{{3,4}}(?!\d|-|円){_AT_END}"
-)
-_FLOOR = LazyPattern(
-    r"[ ,、]?(?:[A-Z]?-?\d{1,4}(?:号室|階|F|室)|[A-Z]棟 ?\d{1,4}(?:号室?)?"
-    r"|[〇一二三四五六七八九十]{1,4}号室?)"
-)
-_NAMED_BUILDING = LazyPattern(rf"{_KINDS}|号室|[ァ-ヶー]{{3}}[^、。]{{0,12}}\d")
-_ROOM = LazyPattern(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
-_BLOCK = LazyPattern(r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})丁目")
-_NUMBERED = LazyPattern(r"丁目|番|号|\d[-ーの]\d")
-# A number of people or yen stands behind a place as well: 横浜市人口370万.
-_COUNTED = LazyPattern(r" ?[^\s、。にでへとの)(,」です]")
-# How the sentence goes on behind an address: 〜です, 〜に変更, 〜へ届けて, 〜から.
-_END_OF_ADDRESS = LazyPattern(
-    r"です|でし|でございます|になり|に(?:なっ|して|変|住|お願|届|送|引|転)|へ(?:変|の|お願|送|届)|から(?:引|転|変|の)|宛|まで|(?<=[\d号室地階])[にでへとの]|(?:のまま|より|なの|なん)"
-)
 
 
 def address_ja(match: re.Match[str]) -> Span | bool:
@@ -236,25 +154,25 @@ def address_ja(match: re.Match[str]) -> Span | bool:
     text, start = match.string, match.start()
     house_number = match[0].rstrip(" -ーの")
     end = start + len(house_number)
-    before = _BEFORE.compiled.search(text, max(0, start - _REACH), start)
-    where = _WHERE.search(before[0]) if before else None
+    before = part("before_house_number").search(text, max(0, start - _REACH), start)
+    where = part("town").search(before[0]) if before else None
     if not before or not where:
         return False
     town = before[0][where.end() :]
-    if _BLOCK.fullmatch(house_number) and where[0].endswith(("町", "村")):  # 谷町四丁目 is a station
+    if part("block").fullmatch(house_number) and where[0].endswith(("町", "村")):  # 谷町四丁目 is a station
         return False
-    if not _NUMBERED.search(house_number):
+    if not part("numbered").search(house_number):
         # A bare number needs a whole place before it, and no counted thing behind it.
-        whole = re.match(_PREFECTURE, where[0]) and re.search(r"[市区町村郡]", town)
-        alone = not _COUNTED.match(text, end) and len(house_number) > 1
-        if not ((whole or alone) and re.search(rf"[{_KANJI}][{_KANJI}ァ-ヶー]{{1,10}}$", town)):
+        whole = part("prefecture").match(where[0]) and re.search(r"[市区町村郡]", town)
+        alone = not part("counted").match(text, end) and len(house_number) > 1
+        if not ((whole or alone) and part("behind_town").search(town)):
             return False
     if re.search(r"(?:から|まで|では|には|での|にも|とは|ので|です|ます|より)", town):
         return False
-    building = _BUILDING.compiled.match(text, end, end + 40)
-    if building and (_NAMED_BUILDING.search(building[0]) or _ROOM.fullmatch(building[0])):
+    building = part("building").match(text, end, end + 40)
+    if building and (part("named_building").search(building[0]) or part("room").fullmatch(building[0])):
         end = building.end()
-    floor = _FLOOR.compiled.match(text, end, end + 12)
+    floor = part("floor").match(text, end, end + 12)
     return before.start() + where.start(), floor.end() if floor else end
 
 
@@ -266,7 +184,7 @@ def labelled_address(match: re.Match[str]) -> Span | bool:
     """
     start, end = match.span("v")
     text = match["v"]
-    stop = _END_OF_ADDRESS.search(text)
+    stop = part("end_of_address").search(text)
     if stop:
         end = start + stop.start()
     elif re.search(r"[をがはも]", text) or len(text) > 50:
@@ -274,7 +192,7 @@ def labelled_address(match: re.Match[str]) -> Span | bool:
     place = match.string[start:end].rstrip()
     if re.match(r"市区町村|(?:都道府県|市町村)", place):  # words for places, as 市外 is
         return False
-    town = _WHERE.search(place)
+    town = part("town").search(place)
     rest = place[town.end() :] if town else ""
     is_sentence = re.search(r"[をがはも、]|(?:内|外|以外|限定|在住)$", rest)
     return (start, start + len(place)) if rest and not is_sentence else False
@@ -282,23 +200,14 @@ def labelled_address(match: re.Match[str]) -> Span | bool:
 
 def street(match: re.Match[str]) -> bool:
     """An English street address; "2 Easy Way" needs its capitals, "24 Hour Drive" is none."""
-    return not _NO_STREET.search(match[0].split(",")[0])
+    return not part("no_street").search(match[0].split(",")[0])
 
 
 def labelled_street(match: re.Match[str]) -> bool:
     """The text behind "I live at", where it has a number and no word for a plan or a product."""
-    return not (_NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]))
+    return not (part("no_street").search(match["v"]) or part("no_place").search(match["v"]))
 
 
-_NO_PLACE = LazyPattern(
-    r"\b(?:Plan|Plus|Pro|Premium|Basic|Version|Order|Ticket|Windows|Office|Step|Page|Gate|Tier|Percent|GB|Mbps|USD|January|February|March|April|May|June|July|August|September|October"
-    r"|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b"
-)
-_NO_STREET = LazyPattern(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", re.IGNORECASE)
-
-
-FILE = Path(__file__).with_name("patterns.toml")
-_PART = LazyPattern("«([a-z_]+)»")
 # By the names that patterns.toml calls them.
 _CHECKS = NAME_CHECKS | {
     check.__name__: check
@@ -333,22 +242,20 @@ class Pattern(NamedTuple):
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """All patterns, the one that names an overlap first."""
-    tables = read_toml(FILE)
     return tuple(
         Pattern(
-            table["kind"],
-            frozenset(table.get("needs", "").split()),
-            re.compile(_filled(table["pattern"], tables["parts"])),
-            _CHECKS[table["check"]] if "check" in table else None,
+            entry["kind"],
+            frozenset(entry.get("needs", "").split()),
+            re.compile(filled(entry["pattern"])),
+            _CHECKS[entry["check"]] if "check" in entry else None,
         )
-        for table in tables["find"]
+        for entry in table("patterns")["find"]
     )
 
 
-@cache
 def mask(kind: str, language: Language) -> str:
     """What stands for something of this kind: [電話番号] or [phone number]."""
-    return str(read_toml(FILE)["masks"][kind][language == "en"])
+    return str(table("patterns")["masks"][kind][language == "en"])
 
 
 @cache
@@ -360,7 +267,7 @@ def masks() -> re.Pattern[str]:
 @cache
 def mask_kinds() -> dict[str, str]:
     """The kind that each mask of either language stands for."""
-    return {mask: kind for kind, pair in read_toml(FILE)["masks"].items() for mask in pair}
+    return {mask: kind for kind, pair in table("patterns")["masks"].items() for mask in pair}
 
 
 @cache
@@ -379,9 +286,3 @@ def scripts_in(text: str) -> frozenset[str]:
     Most of the 172 patterns need one of them and are skipped: an English line is never searched for 様.
     """
     return frozenset(name for name, sign in _signs().items() if sign.search(text))
-
-
-def _filled(pattern: str, parts: dict[str, Any]) -> str:
-    while _PART.search(pattern):
-        pattern = _PART.sub(lambda part: str(parts[part[1]]), pattern)
-    return pattern
