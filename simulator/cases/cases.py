@@ -30,7 +30,6 @@ from simulator.cases.row import (
     RowFault,
     Rows,
     WorkbookSheet,
-    WorksheetRow,
 )
 from simulator.cases.rows import rows_by_field, rows_of
 from simulator.cases.structured import object_rows
@@ -402,17 +401,14 @@ def read_cases(
 
 def dataset_of_worksheet(
     source: str,
-    name: str,
-    lines: Mapping[int, Mapping[int, str]],
+    sheet: WorkbookSheet,
     language: Language | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> DataSet:
-    """The cases of a worksheet that was read before; `source` and `name` are for errors.
+    """The cases of a worksheet that was read before, from Google Sheets or a workbook of our own.
 
-    `lines` are its filled cells by row and column, both counted from 1: what Google Sheets and our own
-    workbooks give.
+    `source` is what errors call it.
     """
-    sheet = WorkbookSheet(name, tuple(WorksheetRow(number, dict(texts)) for number, texts in lines.items()))
     path, request = Path(source), QUESTIONS._replace(language=language, columns=columns)
     read = partial(worksheet_rows, path, sheet, named=True)
     return DataSet(path, request).fill(

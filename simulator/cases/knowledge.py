@@ -17,12 +17,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from simulator.cases.chunks import chunks
 from simulator.cases.documents import Document, text_document
 from simulator.cases.files import MAX_TEXT, WORKBOOKS, plain_suffix, read_text
-from simulator.cases.headings import is_empty, normalised
+from simulator.cases.headings import NAMES, Headings, is_empty
 from simulator.cases.office import pdf_document, word_document
 from simulator.cases.row import Row, RowFault, raise_faults
 from simulator.cases.rows import read_rows
@@ -41,13 +39,7 @@ _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = _TEXTS | frozenset(_OFFICE) | _PAGES | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word or PDF, each also as .gz")
 
-# The columns of a row's text, its title and its id; the first that is not empty counts.
-_TEXT = ("text", "本文", "content", "contents", "body", "page_content", "passage", "内容", "文章", "説明")
-_ANSWER = ("answer", "回答", "応答", "回答文")
-_QUESTION = ("question", "質問", "質問文", "問い合わせ")
-_TITLE = ("title", "タイトル", "題名", "件名", "見出し", "name")
-_SOURCE = ("source", "url", "出典")
-_ID = ("id", "passage_id", "doc_id", "document_id", "番号", "文書ID", "no")
+_HEADINGS = Headings(NAMES["article"])
 
 
 def read_knowledge(path: str | Path) -> Iterator[Passage]:
@@ -203,36 +195,32 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
             what = _(
                 "no text column. Found: {columns}. Name one of them: {text}.",
                 columns=tuple(map(quote, list(row.values)[:20])),
-                text=", ".join(_TEXT + _ANSWER),
+                text=", ".join(NAMES["article"]["text"] + NAMES["article"]["answer"]),
             )
             raise RowFault(file, row, what)
-        columns = {normalised(column): value for column, value in row.values.items()}
+        said, unusable = _by_field(row)
+        # In a list of questions and answers, both of them.
+        text = said.get("text") or "\n".join(said[name] for name in ("question", "answer") if name in said)
+        if "text" in said or "answer" in said:
+            source = said.get("title") or said.get("source") or place
+            yield Passage(id=said.get("id") or f"{name}#{number}", text=text, source=source)
         # A row without a text is left out silently; one whose text is a list or an object is a fault.
-        if text := _row_text(file, row, columns):
-            source = _first(columns, _TITLE) or _first(columns, _SOURCE) or place
-            yield Passage(id=_first(columns, _ID) or f"{name}#{number}", text=text, source=source)
+        elif unusable:
+            raise RowFault(file, row, _("column '{column}' holds no text.", column=unusable))
 
 
 def _has_text(headers: Iterable[str]) -> bool:
-    names = {*map(normalised, (*_TEXT, *_ANSWER))}
-    return any(normalised(header) in names for header in headers)
+    return not {"text", "answer"}.isdisjoint(map(_HEADINGS.field_of, headers))
 
 
-def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
-    """The text of a row; in a list of questions and answers, both of them."""
-    text = _first(columns, _TEXT)
-    if not text and (answer := _first(columns, _ANSWER)):
-        text = "\n".join(filter(None, [_first(columns, _QUESTION), answer]))
-    if not text and (
-        unusable := [name for name in (*_TEXT, *_ANSWER) if not is_empty(columns.get(normalised(name)))]
-    ):
-        raise RowFault(file, row, _("column '{column}' holds no text.", column=unusable[0]))
-    return text
-
-
-def _first(columns: Mapping[str, JsonValue], names: Iterable[str]) -> str:
-    for name in map(normalised, names):
-        value = columns.get(name)
-        if not is_empty(value) and isinstance(value, (str, int, float)):
-            return str(value).strip()
-    return ""
+def _by_field(row: Row) -> tuple[dict[str, str], str]:
+    """The texts of a row by what they are, and the first column that should hold its text and does not."""
+    said, unusable = dict[str, str](), ""
+    for header, field in _HEADINGS.in_order(tuple(row.values)):
+        value = row.values[header]
+        if isinstance(value, (str, int, float)):
+            if not is_empty(value):
+                said.setdefault(field, str(value).strip())
+        elif field in {"text", "answer"} and not is_empty(value):
+            unusable = unusable or header
+    return said, unusable

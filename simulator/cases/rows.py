@@ -17,7 +17,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from simulator.cases.files import AN_HTML_PAGE, DELIMITERS, OBJECTS, files_of, is_page, plain_suffix
-from simulator.cases.headings import COLUMNS, field_of
+from simulator.cases.headings import COLUMNS, NAMES, field_of
 from simulator.cases.logs import rows_of_file
 from simulator.cases.logs.table import SPEAKERS
 from simulator.cases.row import Fits, Row, RowFault, Rows, raise_faults
@@ -26,12 +26,7 @@ from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import _, quote
 
 # Columns and keys by which a file may be a log of conversations, though it has one for questions as well.
-_OF_LOGS = frozenset({
-    "sessionId", "session_id", "traceId", "trace_id", "traces", "observations", "messages", "conversations",
-    "conversation_id", "run_type", "inputs", "post", "events", "role", "author_role", "sender_role",
-    "speaker", "sender", "direction", "payload", "webhookEventId",
-    "話者", "発話者", "発言者", "送信者", "役割", "発話", "ターン",
-})  # fmt: skip
+_OF_LOGS = frozenset(NAMES["logs"]["marks"])
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
 

@@ -134,16 +134,16 @@ def _lines(desk: DeskRules) -> Iterator[str]:
     for example in desk.examples:
         yield from ("[[examples]]", *_pairs(example), "")
     yield _HISTORY + "[history]"
-    yield f"questions = {_toml(desk.history.questions)}"
+    yield f"questions = {toml_value(desk.history.questions)}"
     yield ""
     for clause in desk.history.clauses:
         yield from ("[[history.clauses]]", *_pairs(clause), "")
 
 
 def _pairs(value: Value) -> Iterator[str]:
-    return (f"{key} = {_toml(item)}" for key, item in value)
+    return (f"{key} = {toml_value(item)}" for key, item in value)
 
 
-def _toml(value: object) -> str:
+def toml_value(value: object) -> str:
     """A text, a list of texts, or yes or no; JSON's form is TOML's, too, but for the delete character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

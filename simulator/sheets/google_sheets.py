@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, count
 from typing import NamedTuple
 
-from simulator.cases.row import WorksheetRow
+from simulator.cases.row import WorkbookSheet, WorksheetRow
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, quote
 from simulator.sheets.google_api import (
@@ -170,18 +170,15 @@ def pull(target: Target, names: Sequence[str], *, client: SheetsClient | None = 
     return client.persist(read, _("sheet {key}", key=target.key))
 
 
-def worksheet_values(
-    address: str, *, client: SheetsClient | None = None
-) -> tuple[str, dict[int, Mapping[int, str]]]:
-    """Name and filled rows of the worksheet in `sheet:KEY#worksheet`; without a name of the first one.
+def worksheet_values(address: str, *, client: SheetsClient | None = None) -> WorkbookSheet:
+    """The filled rows of the worksheet in `sheet:KEY#worksheet`; without a name of the first one.
 
-    The rows are texts as shown by column, both from 1.
     Raises InputError in one line that says what to click or to set.
     """
     key, name = worksheet_of(address)
     client = client or SheetsClient()
 
-    def read() -> tuple[str, dict[int, Mapping[int, str]]]:
+    def read() -> WorkbookSheet:
         tabs = read_spreadsheet(client, key).tabs
         named = (tab for tab in tabs if name is None or folded(tab.title) == folded(name))
         if (tab := next(named, None)) is None:
@@ -193,7 +190,7 @@ def worksheet_values(
             )
             raise InputError(msg)
         (tab,) = read_spreadsheet(client, key, [tab.id]).tabs
-        return tab.title, {line.number: line.texts for line in _lines(tab.cells) if line.texts}
+        return WorkbookSheet(tab.title, tuple(line for line in _lines(tab.cells) if line.texts))
 
     return client.persist(read, address)
 

@@ -22,6 +22,7 @@ from unicodedata import normalize
 
 from pydantic import Field, SkipValidation
 
+from simulator.cases.headings import NAMES
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.templates import LANGUAGES
 from simulator.core.titles import TITLES
@@ -550,20 +551,6 @@ CHOICES: Mapping[str, Mapping[str, Message | str]] = {
     "grade_1": _GRADE,
     "grade_2": _GRADE,
 }
-# What people write instead of picking: by column and choice, parted by blanks.
-_MEANT: Mapping[str, Mapping[str, str]] = {
-    "judge_is": {
-        "right": "正しい 正 正解 ○ 〇 ◯ ✓ ✔ ✅ 👍 👌 はい ok yes y right correct true",
-        "wrong": "誤り 誤 間違い 違う 不正解 × ✕ ✖ ✗ ✘ ❌ x 👎 いいえ ng no n wrong incorrect false",
-        "unsure": "不明 わからない 分からない △ ? unclear",
-    },
-    "make_test": {
-        "yes": "はい ○ 〇 ◯ ✓ ✔ ✅ 👍 ok y true テストにする",
-        "no": "いいえ × ✕ ✖ ✗ ✘ ❌ x 👎 n false",
-    },
-    "status": {"mended": "修正済み 修正済 対応済み 対応済 済 済み 完了 done", "wontfix": "対応不要 不要"},
-    "decision": {"go": "○ 〇 👍 ok 可", "no": "× ✕ 👎 ng 不可"},
-}
 # Characters of the narrow kind, where a worksheet's own width differs from that of the column.
 _WIDTHS = {
     ("questions", "question"): 44,
@@ -636,7 +623,7 @@ def layouts() -> Mapping[str, Layout]:
                 layout.days.add(column.key)
             choices = layout.choices.setdefault(column.key, {})
             for choice, title in column.choices.items():
-                meant = _MEANT.get(column.key, {}).get(choice, "").split()
+                meant = NAMES["meant"].get(column.key, {}).get(choice, ())
                 choices |= {folded(word): choice for word in (choice, title, *meant)}
     return by_name
 

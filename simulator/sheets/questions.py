@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from simulator.cases.cases import dataset_of_worksheet
+from simulator.cases.row import WorkbookSheet, WorksheetRow
 from simulator.core.errors import InputError
 from simulator.core.messages import _, listed, printable, say, shown
 from simulator.core.types import Case, Language
@@ -25,7 +26,7 @@ from simulator.sheets.excel import read_edited
 from simulator.sheets.google_api import SheetsClient, Target, worksheet_of
 from simulator.sheets.google_painter import WORKSHEET
 from simulator.sheets.google_sheets import pull, read_spreadsheet, worksheet_values
-from simulator.sheets.model import FIRST, TABS, PulledRow, folded, question_key
+from simulator.sheets.model import FIRST, TABS, WORKSHEETS, PulledRow, folded, question_key
 
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.
@@ -33,10 +34,10 @@ _DONE = frozenset({"mended", "retested"})
 # The columns of the worksheet, and those of a question file that they become; `|` stands between several
 # right answers, tags or passages, and a line break belongs to the text.
 _COLUMNS = {
-    "question": "question", "reference": "reference", "expect": "expect", "answerable": "answerable",
-    "handover": "handover", "category": "category", "gold": "passages", "goal": "goal", "facts": "facts",
-    "history": "history",
-}  # fmt: skip
+    key: {"key": "id", "gold": "passages"}.get(key, key)
+    for key in WORKSHEETS[QUESTIONS].columns.split()
+    if key not in {"use", "approved"}
+}
 _LISTED = 8
 # Our workbooks name their columns; of these names the outline of the workbook tells.
 _OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_000
@@ -57,9 +58,8 @@ def cases_of_sheet(
         rows = pull(at, (QUESTIONS, REVIEW), client=client).rows
         if QUESTIONS in rows:
             return approved(printable(address), rows, language)
-    title, lines = worksheet_values(address, client=client)
     source = address.partition("#")[0]
-    data = dataset_of_worksheet(source, title, lines, language, columns)
+    data = dataset_of_worksheet(source, worksheet_values(address, client=client), language, columns)
     if note := data.skipped.left_out_message(printable(source)):
         say(note)
     return tuple(data.rows())
@@ -90,18 +90,18 @@ def approved(
     Notes on rows that were left out, and on new references, go to stderr.
     Raises InputError where no question is both in use and approved.
     """
-    title = shown(TABS[QUESTIONS], language or "ja")
     asked, left = _by_approval(rows[QUESTIONS])
     if not asked:
         what = _("none of its test questions is both in use (使用する) and approved (承認)")
         msg = _("{source}: {what}; set both for the rows to be asked.", source=source, what=what)
         raise InputError(msg)
     # Each row keeps its number, so that errors name it.
-    table = {0: dict(enumerate(["id", *_COLUMNS.values()], 1))}
+    lines = [WorksheetRow(0, dict(enumerate(_COLUMNS.values(), 1)))]
     for key, row in asked.items():
-        texts = [key, *(row.cells.get(column, "") for column in _COLUMNS)]
-        table[row.number] = {at: text for at, text in enumerate(texts, 1) if text.strip()}
-    cases = tuple(dataset_of_worksheet(source, title, table, language).rows())
+        texts = enumerate((key if column == "key" else row.cells.get(column, "") for column in _COLUMNS), 1)
+        lines.append(WorksheetRow(row.number, {at: text for at, text in texts if text.strip()}))
+    sheet = WorkbookSheet(shown(TABS[QUESTIONS], language or "ja"), tuple(lines))
+    cases = tuple(dataset_of_worksheet(source, sheet, language).rows())
     answers = _right_answers(rows.get(REVIEW, ()), cases)
     if left:
         note = _(

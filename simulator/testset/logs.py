@@ -11,7 +11,6 @@ to read over, and never over a file that is there.
 """
 
 import itertools
-import json
 import random
 import re
 from collections import Counter
@@ -26,6 +25,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import _, system_error
 from simulator.core.templates import LANGUAGES, stable_int
 from simulator.core.types import Case, ChatMessage, Facts, Language, Persona, PersonaText
+from simulator.grading.desk import toml_value
 from simulator.models.client import Model
 from simulator.privacy.patterns import masks
 from simulator.privacy.redactor import Redactor, redacted_case
@@ -263,7 +263,7 @@ def toml_of(speaker: Speaker, like: Persona) -> str:
         voice = next(_unmasked([voice]), masks().sub("", voice))
         lines += ["", f"[{language}]", f"name = {_text(name)}", f"voice = {_text(voice)}"]
         lines += ["", f"[{language}.phrases]"]
-        lines += [f"{situation} = {_list(phrases)}" for situation, phrases in _lent(wording)]
+        lines += [f"{situation} = {toml_value([*phrases])}" for situation, phrases in _lent(wording)]
     return "\n".join(lines) + "\n"
 
 
@@ -313,16 +313,11 @@ def _row(kind: Kind, path: Path, frequency: float) -> str:
         settings["asks_for_person"] = True
     ends = ", ".join(f"{how} {n}" for how, n in left.most_common())
     values = {"persona": path.name, "frequency": round(frequency, 3), **settings}
-    rows = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
+    rows = (f"{key} = {toml_value(value)}" for key, value in values.items())
     return "\n".join(
         ["", f"# Dialogues: {len(kind.talks)}. How they ended: {ends}.", "[[customers]]", *rows, ""]
     )
 
 
 def _text(text: str) -> str:
-    """A TOML string; JSON's is one, except for DEL."""
-    return json.dumps(text.strip() or "-", ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _list(texts: Sequence[str]) -> str:
-    return "[" + ", ".join(map(_text, texts)) + "]"
+    return toml_value(text.strip() or "-")

@@ -31,7 +31,7 @@ from typing import Any
 from simulator.cases.dialogues import LogTalk, decoded, objects, row_of
 from simulator.cases.files import files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
-from simulator.cases.headings import MESSAGE_HEADINGS, columns_option, takes_columns
+from simulator.cases.headings import MESSAGE_HEADINGS, NAMES, columns_option, takes_columns
 from simulator.cases.logs import langfuse, messages, table
 from simulator.cases.logs.table import ANYBODY
 from simulator.cases.logs.talks import Skipped, talks_in
@@ -48,11 +48,7 @@ _HEAD, _DEEPEST = 20, 4
 # So many rows at most tell what the columns of a table hold, where their names do not.
 _MOST_SAMPLED = 2000
 # What wraps records: pages of an interface, lines of a logger.
-_WRAPS = (
-    "data", "results", "items", "records", "value", "hits", "traces", "runs", "examples",
-    "conversations", "conversation", "chats", "events", "activities", "transcripts", "messages",
-    "message", "@message", "body", "_source", "result", "response", "payload", "content", "log",
-)  # fmt: skip
+_WRAPS = NAMES["logs"]["wraps"]
 # Of the lines that cannot be read, and of words for speakers, the first ones are named.
 _MOST_NAMED, _MOST_WORDS = 10, 5
 # More turns than a conversation has that anybody had: a log of another kind, read as one.

@@ -18,19 +18,13 @@ from typing import Any
 
 from simulator.cases.dialogues import WHO, LogLine, decoded, inner, lines_of, objects, parts_of
 from simulator.cases.fields import role_of, text_of
+from simulator.cases.headings import NAMES
 from simulator.cases.web import web_document
 
 # Lists and objects within each other deeper than this hold no text of a conversation.
 _DEEPEST = 12
 # Keys that hold a question or an answer, likeliest first.
-_ASKED = (
-    "question", "query", "user_input", "user_message", "input", "prompt", "message", "text", "content",
-    "inputs", "messages", "contents", "human_input", "chat_input",
-)  # fmt: skip
-_ANSWERED = (
-    "answer", "output", "response", "output_text", "text", "content", "result", "completion", "reply",
-    "message", "messages", "outputs", "generations", "choices", "candidates",
-)  # fmt: skip
+_ASKED, _ANSWERED = NAMES["logs"]["asked"], NAMES["logs"]["answered"]
 # What makes a text HTML: a tag of a message or a mail, or an entity, not any sign between words.
 _HTML = re.compile(
     r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>"
@@ -135,11 +129,7 @@ def answered_in(value: Any, depth: int = 0) -> str:
 
 
 # Keys under which a search's result holds its documents; then those of a document's text and name.
-_FOUND = (
-    "documents", "results", "nodes", "source_documents", "retriever_resources", "chunks", "matches",
-    "output",
-)  # fmt: skip
-_PASSAGE, _NAMED = ("page_content", "content", "text", "chunk"), ("id", "source", "doc_uri", "document_id")
+_FOUND, _PASSAGE, _NAMED = (NAMES["logs"][name] for name in ("documents", "passage", "passage_id"))
 
 
 def passages_in(value: Any) -> tuple[tuple[str, str], ...]:
