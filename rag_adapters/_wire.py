@@ -8,6 +8,7 @@ as long as a conversation, in memory alone.
 
 import json
 import os
+import re
 import ssl
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ from simulator.extending import (
     changed,
     client_words,
     is_telling,
+    is_this_machine,
     mask_secrets,
     proxy_for,
     text_of_page,
@@ -48,6 +50,8 @@ _STREAMS: Mapping[str, str] = {
     "application/x-ndjson": "lines",
     "application/jsonl": "lines",
 }
+# The first event of a stream, behind a mark, comments and the other fields of an event.
+_EVENT = re.compile(r"\ufeff?(?:(?:event|id|retry)?:.*\r?\n|\s)*data:")
 
 
 class Environment:
@@ -128,8 +132,10 @@ class Cookies:
         if not response.cookies:
             return
         if session not in self._jars:
-            # Unsafe is what aiohttp calls cookies of an address without a name, as bots on this machine have.
-            self._jars[session] = CookieJar(unsafe=True)
+            # Unsafe is what aiohttp calls cookies of an address without a name, as bots on this machine have;
+            # and as browsers do, a bot on this machine is given its Secure ones without TLS.
+            local = response.url.origin() if is_this_machine(response.url.host or "") else ()
+            self._jars[session] = CookieJar(unsafe=True, treat_as_secure_origin=local)
         self._jars[session].update_cookies(response.cookies, response.url)
 
     def values(self, session: str) -> set[str]:
@@ -158,12 +164,9 @@ class Wire:
         """The JSON reply to a request; with `or_text` also a plain text. Raises BotFailure."""
         async with self.response(arguments, session) as response:
             text = await text_of(response)
-            # A page (of a login, mostly) is no answer, whatever is taken for one.
-            is_plain = response.content_type.startswith("text/") and response.content_type not in {
-                _PAGE,
-                *_STREAMS,
-            }
-            return _json_or_text(text) if or_text and is_plain else self.parsed(response, text, session)
+            # A page (of a login, mostly) is no answer, whatever is taken for one; nor is a stream.
+            is_text = or_text and _is_text(response) and not _stream_in(text)
+            return _json_or_text(text) if is_text else self.parsed(response, text, session)
 
     @asynccontextmanager
     async def response(self, arguments: Mapping[str, Any], session: str) -> AsyncIterator["ClientResponse"]:
@@ -187,7 +190,7 @@ class Wire:
         except ClientError as error:
             raise self._failure(error) from None
         except BodyError as error:
-            raise BotFailure("malformed", str(error)) from None
+            raise BotFailure("malformed", error.args[0]) from None
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -206,11 +209,14 @@ class Wire:
             if response.content_type == _PAGE and not self._has_answered:
                 raise login_page(self.host, self.masked(text_of_page(text), session)) from None
             said = shortened(self.masked(text, session))
-            if stream := _STREAMS.get(response.content_type):
+            if stream := _STREAMS.get(response.content_type) or _stream_in(text):
                 msg = _("the reply is a stream: --set stream={name} reads it", name=stream)
                 raise BotFailure("malformed", msg) from None
             shown = f"{response.content_type}: {said}" if said else _("an empty body")
-            raise BotFailure("malformed", _("the reply is not JSON but {shown}", shown=shown)) from None
+            msg = _("the reply is not JSON but {shown}", shown=shown)
+            if said and _is_text(response):
+                msg = _("the reply is not JSON but {shown} (--set answer=$ reads text)", shown=shown)
+            raise BotFailure("malformed", msg) from None
 
     def _connections(self) -> "ClientSession":
         import aiohttp
@@ -271,6 +277,22 @@ class Wire:
                 msg = _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
                 return BotFailure("malformed", msg)
         return BotFailure("error", _("{host} broke off: {reason}", host=host, reason=reason))
+
+
+def _is_text(response: "ClientResponse") -> bool:
+    """Whether a body is called a text, or not called anything."""
+    kind = response.content_type
+    return "Content-Type" not in response.headers or (
+        kind.startswith("text/") and kind not in {_PAGE, *_STREAMS}
+    )
+
+
+def _stream_in(text: str) -> str:
+    """The setting that reads a body which is a stream, whatever its type says; "" for another body."""
+    if _EVENT.match(text):
+        return "sse"
+    objects = [line for line in text.splitlines() if line.strip()][:2]
+    return "lines" if len(objects) == 2 and all(isinstance(_json_or_text(o), dict) for o in objects) else ""
 
 
 def _json_or_text(text: str) -> Any:

@@ -202,7 +202,7 @@ class ChatBot:
         except ValueError as error:
             raise BotFailure("malformed", _("the reply is not JSON ({error})", error=error)) from None
         except BodyError as error:
-            raise BotFailure("malformed", str(error)) from None
+            raise BotFailure("malformed", error.args[0]) from None
         except ClientError as error:
             words = changed(client_words(error), self._masked)
             reason = _("{kind} {words}", kind=type(error).__name__, words=words)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from simulator.cases.case import case_of
-from simulator.cases.headings import COLUMNS, choice_columns, field_of, has_question, is_extra
+from simulator.cases.headings import COLUMNS, choice_columns, field_of, has_question, is_extra, normalised
 from simulator.cases.profile import Need, Profile, case_label_problem, missing_need, missing_need_message
 from simulator.cases.row import (
     LeftOut,
@@ -45,7 +45,7 @@ CaseObjects: TypeAlias = Sequence[Case] | Sequence[Mapping[str, Any]]
 # What the settings, reports and errors of a run call these.
 GIVEN = "cases"
 # The fields that grades hang on, and how like a name of theirs a misspelt one is (1 is equal).
-_GRADED_BY, _MISSPELT = ("references", "expect"), 0.88
+_GRADED_BY, _MISSPELT = ("references", "expect", "tools"), 0.88
 # How many skipped rows the note of a run lists; all of them are counted. A file of a million broken rows must
 # not fill the run file.
 _MAX_LISTED_ROWS = 1000
@@ -159,27 +159,36 @@ class ColumnUse(NamedTuple):
 
     `has_references` says whether a column holds right answers: a file with answers and without references,
     whose bot is not named, is asked about rather than graded against itself. `meant` offers the name of a
-    column that grades hang on, and that none has, for an unused one that is written much like it.
+    column that grades hang on, and that none has, for an unused one that is written much like it; `sorted_by`
+    likewise that of tags.
     """
 
     unused: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     has_references: bool = False
     meant: Message | None = None
+    sorted_by: Message | None = None
 
     @classmethod
     def of(cls, headers: Iterable[str]) -> Self:
         """The use of columns with these headers, in their order."""
         fields = {header: field_of(header) for header in headers}
+        if any(normalised(header) == "q" for header in fields):  # beside choices A is the first of them
+            fields |= {header: "answer" for header in fields if normalised(header) == "a"}
         choices = choice_columns(tuple(fields))
         is_key = bool(choices) or "choices" in fields.values()  # an answer beside choices is the right one
         unused = tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in choices)
-        lacking = [name for field in _GRADED_BY if field not in fields.values() for name in COLUMNS[field]]
+
+        def meant(*of: str) -> Message | None:
+            lacking = [name for field in of if field not in fields.values() for name in COLUMNS[field]]
+            return next(filter(None, (did_you_mean(header, lacking, _MISSPELT) for header in unused)), None)
+
         return cls(
             unused,
             tuple(h for h, field in fields.items() if field == "answer" and not is_key),
             "references" in fields.values(),
-            next(filter(None, (did_you_mean(header, lacking, _MISSPELT) for header in unused)), None),
+            meant(*_GRADED_BY),
+            meant("tags"),
         )
 
 

@@ -49,7 +49,11 @@ _ERAS = (
     (date(1868, 1, 25), ("M", "明", "明治")),
 )
 _WEEKDAYS = "月火水木金土日"
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+)  # fmt: skip
 
 _TOKEN = re.compile(
     r"""
@@ -241,7 +245,11 @@ def _parts(section: _Section, moment: datetime) -> dict[str, str]:
     half = ("午前", "午後")[is_late]
     parts = {"yy": f"{year % 100:02}", "yyyy": f"{year:04}", "aaa": weekday, "aaaa": f"{weekday}曜日"}
     parts |= {"午前/午後": half, "am/pm": half if section.japanese else ("AM", "PM")[is_late]}
-    parts["mmm"] = f"{month}月" if section.japanese else _MONTHS[month - 1]
+    if section.japanese:
+        parts |= {"ddd": weekday, "dddd": f"{weekday}曜日", "mmm": f"{month}月", "mmmm": f"{month}月"}
+    else:
+        day, name = _DAYS[moment.weekday()], _MONTHS[month - 1]
+        parts |= {"ddd": day[:3], "dddd": day, "mmm": name[:3], "mmmm": name}
     era = next(((first, names) for first, names in _ERAS if moment.date() >= first), None)
     if era:
         first, names = era

@@ -51,7 +51,7 @@ def _pairs(
             if option.is_switch and equals:
                 raise _mistake(_("Option '{option}' does not take a value.", option=flag), see)
             value = text if equals or option.is_switch else next(rest, None)
-            if value is None:
+            if not (value or option.is_switch):  # also "", as of a variable that is not set
                 raise _mistake(_("Option '{option}' requires an argument.", option=flag), see)
             yield option, value
 

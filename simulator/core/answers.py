@@ -45,11 +45,15 @@ _SCORE = ("score", "relevance_score", "similarity")
 
 
 # What a reasoning model thinks aloud before it answers, closed or cut off; and up to a closing tag whose
-# opening stood in the prompt. As DeepSeek and Qwen (<think>), Seed (<seed:think>), Mistral ([THINK]) and Kimi
-# (◁think▷) write it.
+# opening stood in the prompt. As DeepSeek and Qwen (<think>), Seed (<seed:think>), Mistral ([THINK]), Kimi
+# (◁think▷) and gpt-oss (in a channel of its own) write it.
 _TAG = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning)"
 _REASONING = LazyPattern(
     rf"\s*+(?:[<\[◁]{_TAG}[>\]▷].*?(?:[<\[◁]/{_TAG}[>\]▷]\s*+|\Z))+", re.DOTALL | re.IGNORECASE
+)
+_CHANNEL = LazyPattern(
+    r"\s*+(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary).*?<\|channel\|>final<\|message\|>",
+    re.DOTALL,
 )
 _CLOSED = LazyPattern(rf"\A.*[<\[◁]/{_TAG}[>\]▷][ \t]*+(?:\r?\n\s*+|\Z)", re.DOTALL | re.IGNORECASE)
 
@@ -61,7 +65,7 @@ def without_reasoning(answer: Answer) -> Answer:
 
     A tag further on, within the answer, is part of what the customer reads.
     """
-    thought = _REASONING.match(answer.text) or _CLOSED.match(answer.text)
+    thought = _REASONING.match(answer.text) or _CHANNEL.match(answer.text) or _CLOSED.match(answer.text)
     if not thought:
         return answer
     return answer.model_copy(update={"text": answer.text[thought.end() :], "reasoning": thought.end()})

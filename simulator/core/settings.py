@@ -26,11 +26,11 @@ A run stores its settings (`stored_values`), without secrets and without what on
 import json
 import os
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
+from unicodedata import normalize
 
 from pydantic import (
     BaseModel,
@@ -125,7 +125,7 @@ def read_amount(value: Any) -> Any:
     """Dollars from 5, "5USD", "$5", "1,800円" or "¥800"; raises ValueError for what is no amount."""
     if not isinstance(value, str):
         return value
-    text = "".join(unicodedata.normalize("NFKC", value).split()).lower()
+    text = "".join(normalize("NFKC", value).split()).lower()
     # A sign and a unit that contradict each other, as in ¥5usd, are no amount.
     match = _AMOUNT.fullmatch(text)
     if not match or (match[1] and match[3] and (match[1] in _YEN) != (match[3] in _YEN)):
@@ -346,11 +346,15 @@ def setting(text: str, default: Any = None, **looks: Any) -> Any:
     return Field(default, description=text, json_schema_extra=Looks(**looks))
 
 
-Positive = Annotated[int, Field(ge=1)]
+# Numbers as people type them: with an input method for Japanese the digits are full-width ones.
+_HalfWidth = BeforeValidator(lambda value: normalize("NFKC", value) if isinstance(value, str) else value)
+Whole = Annotated[int, _HalfWidth]
+Number = Annotated[float, _HalfWidth]
+Positive = Annotated[Whole, Field(ge=1)]
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
-Count = Annotated[int, Field(ge=1, le=10_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(gt=0, le=3600)]
+Count = Annotated[Whole, Field(ge=1, le=10_000)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Seconds = Annotated[Number, Field(gt=0, le=3600)]
 _SETTINGS = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
@@ -383,10 +387,10 @@ class Settings(BaseModel):
         {},
         shape="OURS=HEADING,...",
     )
-    repeats: Annotated[int, Field(ge=1, le=100)] = BOT.setting(
+    repeats: Annotated[Whole, Field(ge=1, le=100)] = BOT.setting(
         "How often each customer asks each question.", 1
     )
-    seed: int = BOT.setting("Seed of every random choice.", 42)
+    seed: Whole = BOT.setting("Seed of every random choice.", 42)
     redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = BOT.setting(
         "Mask personal data before anything is stored or sent to a model; auto: with recorded answers only.",
         "off",
@@ -402,7 +406,7 @@ class Settings(BaseModel):
         "Default: for each question one of angry, calm and beginner, by lot.",
         (),
     )
-    turns: Annotated[int, Field(ge=1, le=50)] = CUSTOMERS.usual(
+    turns: Annotated[Whole, Field(ge=1, le=50)] = CUSTOMERS.usual(
         "Maximum number of questions a customer asks in one conversation.", 3
     )
     # A name that is there twice is a mistake, and is kept.

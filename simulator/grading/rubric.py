@@ -34,16 +34,16 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from simulator.cases.files import read_text
 from simulator.core import replies, shelves
 from simulator.core.errors import PromptError, is_unknown_item, value_problem
-from simulator.core.messages import _, system_error
+from simulator.core.messages import _
 from simulator.core.templates import (
     LANGUAGES,
     check_languages,
     fingerprint,
     quote,
     quote_lines,
-    read_text_file,
     read_toml,
     render,
     request,
@@ -689,16 +689,7 @@ def read_guidelines(path: Path) -> dict[str, str]:
         tables = read_toml(path)
         check_languages(path, tables, {"text": set()})
         return {language: str(tables[language]["text"]).strip() for language in LANGUAGES}
-    try:
-        text = read_text_file(path).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        msg = _(
-            "{path}: the guidelines cannot be read ({error}). Give a UTF-8 text or TOML file.",
-            path=path,
-            error=system_error(error),
-        )
-        raise PromptError(msg) from None
-    return dict.fromkeys(LANGUAGES, text)
+    return dict.fromkeys(LANGUAGES, read_text(path).strip())
 
 
 def read_rules(path: str | None) -> Rules:

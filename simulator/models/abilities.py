@@ -95,13 +95,13 @@ class Abilities:
         has_failed = refusal.status >= 500 and refusal.status != 501
         if has_failed and not _NOT_SUPPORTED.search(said):
             # A template that fails on a role has words of its own: "roles must alternate".
-            return self._do_without_system(said, sent)
+            return self._do_without_system(said, refusal.named, sent)
         names_form = "response_format" in refusal.named or bool(_FORM.search(said))
         names_form = names_form or (not has_failed and bool(_OF_A_FORM.search(said)))
         return (
             self._rename_limit(said, sent)
             or self._drop(said, refusal.named, sent)
-            or self._do_without_system(said, sent)
+            or self._do_without_system(said, refusal.named, sent)
             or (names_form and self._take_form_down(sent))
         )
 
@@ -131,9 +131,9 @@ class Abilities:
             return True
         return False
 
-    def _do_without_system(self, said: str, sent: Mapping[str, Any]) -> bool:
+    def _do_without_system(self, said: str, named: Collection[str], sent: Mapping[str, Any]) -> bool:
         roles = {message["role"] for message in sent.get("messages", ())}
-        if "system" not in roles or not _SYSTEM.search(said):
+        if "system" not in roles or not ("role" in named or _SYSTEM.search(said)):
             return False
         self.has_system = False
         return True

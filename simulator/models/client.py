@@ -314,7 +314,7 @@ class Model:
             return None
         pause = patience.fitting(self.connections.wait(error, patience.tries), error)
         if pause is not None:
-            reason = f"{failure_of(self.endpoint, error)}"
+            reason = failure_of(self.endpoint, error).message
             self.connections.notices.waiting(self.endpoint.address, pause, reason, since=patience.spent)
         return pause
 

@@ -89,7 +89,7 @@ class Transport:
             async with TimeLimit(seconds):
                 status, headers, text, content = await self._posted(path, to_json(body))
         except BodyError as error:
-            raise NoAnswer("malformed", str(error), is_transient=False) from error
+            raise NoAnswer("malformed", error.args[0], is_transient=False) from error
         # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
         except Exception as error:  # of any library
             from aiohttp import (

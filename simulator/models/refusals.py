@@ -177,19 +177,24 @@ def refusal_in(status: int, body: str) -> Refusal:
     for key, text in _entries(value):
         name = key.lower()
         if name == "errors" and isinstance(text, Mapping):  # by parameter, what is wrong with it
-            named |= text.keys()
+            named.update(*map(_names_in, text))
         if not isinstance(text, str) or not text.strip():
             continue
         if name in _WORDS:
             texts.append(text)
         elif name in _NAMING:
-            named.add(text)
+            named |= _names_in(text)
         elif name in ("code", "type", "status"):
             codes.append(text)
         elif " " in text.strip():
             others.append(text)
     words = _one_line("; ".join(dict.fromkeys(texts or others)))
     return Refusal(status, words, next(iter(codes), ""), frozenset(named))
+
+
+def _names_in(place: str) -> set[str]:
+    """The parameters that a place names: body.seed, /seed, messages[0].role."""
+    return {place, *re.split(r"[^\w-]+", place)}
 
 
 def _entries(value: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

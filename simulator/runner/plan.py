@@ -194,7 +194,8 @@ class PlannedRun(NamedTuple):
 
 def _ignored(cases: str | None, columns: ColumnUse) -> Message:
     unused = ", ".join(columns.unused)
-    return sentences(_("{cases}: ignored columns: {unused}.", cases=cases, unused=unused), columns.meant)
+    meant = columns.meant or columns.sorted_by
+    return sentences(_("{cases}: ignored columns: {unused}.", cases=cases, unused=unused), meant)
 
 
 def read_plan(settings: Settings, given: CaseObjects | None = None) -> PlannedRun:

@@ -176,11 +176,11 @@ def test_unused_columns(tmp_path: Path) -> None:
         (
             "\n問,正解\n料金は?,4180円\n",
             "line 2: no question column. Found: '問', '正解'. Rename one of them to one of:"
-            ' question, user_input, query, input, prompt. Or write --columns "question=問".',
+            ' question, user_input, query, input, prompt, q. Or write --columns "question=問".',
         ),
         (
             "How much?,5 yen\nWhen?,Now\n",
-            "query, input, prompt. The first row has to name the columns; in a CSV, put commas between them.",
+            "input, prompt, q. The first row has to name the columns; in a CSV, put commas between them.",
         ),
         ("text,source\na,b\n", "line 1: no question column. Found: 'text', 'source'"),
         ("label,source\na,b\n", "line 1: no question column. Found: 'label', 'source'"),

@@ -70,6 +70,15 @@ def test_an_answer_beside_choices_is_the_key() -> None:
     assert read_dataset(Path(_write("q.csv", PLAIN)), QUESTIONS).columns.answers == ("answer",)
 
 
+@pytest.mark.parametrize("heads", ["Q,A", "Q.,A.", "Ｑ,Ａ"])
+def test_a_list_of_questions_and_answers(heads: str) -> None:
+    """Headed by a letter each; beside choices, A is the first of them."""
+    columns = read_dataset(Path(_write("q.csv", f"{heads}\nFee?,42\n")), QUESTIONS).columns
+
+    assert columns.answers == (heads.split(",")[1],)
+    assert read_dataset(Path(_write("q.csv", "Q,A,B\nFee?,1,2\n")), QUESTIONS).columns.answers == ()
+
+
 def test_an_evaluation_grades_against_the_column_that_was_named(capsys: pytest.CaptureFixture[str]) -> None:
     """The judges are those that fit it, and nothing is said of it as a column not used."""
     cases = _write("q.csv", PLAIN)

@@ -136,6 +136,7 @@ def test_flags_reach_the_settings(run: Any) -> None:
 WRONG = [
     ("--personna calm", "unknown option: '--personna'. Did you mean --persona, --"),
     ("--turns", "Option '--turns' requires an argument."),
+    ("--cases=", "Option '--cases' requires an argument."),
     ("--turns three", "--turns three: must be a whole number"),
     ("simulat", "unknown command: 'simulat'. Did you mean simulate?"),
     ("report one two", "unexpected extra argument"),

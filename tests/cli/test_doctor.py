@@ -130,12 +130,16 @@ def test_an_attacker_is_tried_as_any_customer(examine: Any, server: OpenAIServer
     assert examine(*OWN, "--limit", "1", "--persona", "attackers").ok["user model"]
 
 
-def test_a_column_that_is_ignored_is_told(examine: Any) -> None:
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [("refrence", "reference, references"), ("tool", "tools"), ("catgory", "category")],
+)
+def test_a_column_that_is_ignored_is_told(examine: Any, column: str, meant: str) -> None:
     """Before a run without reference answers is paid for, with the name that was meant."""
-    Path("asked.csv").write_text("question,refrence\nHow much?,5 dollars.\n", encoding="utf-8")
+    Path("asked.csv").write_text(f"Q,{column}\nHow much?,5 dollars.\n", encoding="utf-8")
     found = examine(*OWN, "--cases", "asked.csv", "--persona", "calm")
 
-    ignored = "asked.csv: ignored columns: refrence. Did you mean reference, references?"
+    ignored = f"asked.csv: ignored columns: {column}. Did you mean {meant}?"
     assert found.said["questions"] == f"1 conversation planned. {ignored}"
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core import shelves
-from simulator.core.errors import PromptError
+from simulator.core.errors import InputError, PromptError
 from simulator.core.messages import encodable
 from simulator.core.types import Answer, GradingContext, Language, Passage, ToolCall, Turn
 from simulator.grading.model_judge import FormFiller
@@ -241,9 +241,9 @@ def test_the_rubric_hash_stands_for_prompt_form_and_model(tmp_path: Path) -> Non
 
 
 def test_guidelines_are_a_teams_own(tmp_path: Path) -> None:
-    """Plain text serves both languages, TOML each its own; dollars in it are plain; a BOM is no text."""
+    """Plain text serves both languages, TOML each its own; dollars in it are plain; Notepad may write it."""
     plain = tmp_path / "rules.md"
-    plain.write_text("\ufeff料金は$5から。$guidelines\n", encoding="utf-8")
+    plain.write_text("料金は$5から。$guidelines\n", encoding="cp932")
     messages = PromptFrame(shelves.JUDGES / "_frame.toml", plain).prompt(an_exhibit(), ALL, alone=False)
 
     assert read_guidelines(plain) == dict.fromkeys(("ja", "en"), "料金は$5から。$guidelines")
@@ -252,12 +252,18 @@ def test_guidelines_are_a_teams_own(tmp_path: Path) -> None:
 
 
 def test_unreadable_guidelines_are_one_line(tmp_path: Path) -> None:
-    """A missing file, a folder and another encoding are named with the way out."""
-    other = tmp_path / "sjis.txt"
-    other.write_bytes("敬語で".encode("cp932"))
+    """A missing file, a folder, an empty file and another encoding are named with the way out."""
+    other, empty = tmp_path / "euc.txt", tmp_path / "empty.txt"
+    other.write_bytes("敬語で".encode("euc-jp"))
+    empty.touch()
 
-    for path in (tmp_path / "none.txt", tmp_path, other):
-        with pytest.raises(PromptError, match=r"cannot be read .* Give a UTF-8 text or TOML file\."):
+    for path, why in (
+        (tmp_path / "none.txt", "check the name and the folder"),
+        (tmp_path, "a folder; name a file in it"),
+        (other, "save it as UTF-8"),
+        (empty, "the file is empty"),
+    ):
+        with pytest.raises(InputError, match=why):
             read_guidelines(path)
 
 

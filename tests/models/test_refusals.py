@@ -42,6 +42,8 @@ def sent(**more: Any) -> dict[str, Any]:
         "seed is not supported",
         {"errors": {"seed": ["The seed field is not allowed."]}, "title": "Unexpected fields."},
         {"error": {"message": "Invalid", "details": [{"field": "seed", "issue": "unsupported"}]}},
+        {"errors": {"body.seed": ["Additional properties are not allowed"]}},
+        {"errors": [{"path": "/seed", "message": "must NOT have additional properties: not allowed"}]},
         {"Fault": {"faultstring": "Unknown parameter seed"}},
         {"error": {"message": "seed パラメータはサポートされていません"}},
         "<Error><Code>Bad</Code><Message>seed is not supported</Message></Error>",
@@ -108,6 +110,7 @@ def test_a_quoted_request_teaches_nothing() -> None:
         "Only user and assistant roles are supported!",
         "Role must be one of: user, assistant",
         "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        '{"detail": [{"loc": ["body", "messages", 0, "role"], "msg": "unexpected value; permitted: user"}]}',
     ],
 )
 @pytest.mark.parametrize("status", [400, 500])
@@ -115,9 +118,9 @@ def test_a_model_without_a_system_role(words: str, status: int) -> None:
     """What the system says begins the first message of the user; templates say so with a 500, too."""
     abilities = Abilities()
 
-    assert abilities.learn(Refusal(status, words), sent())
+    assert abilities.learn(refusal_in(status, words), sent())
     assert abilities.fitted(sent())["messages"] == [{"role": "user", "content": "Grade.\n\nHi"}]
-    assert not abilities.learn(Refusal(status, words), abilities.fitted(sent()))
+    assert not abilities.learn(refusal_in(status, words), abilities.fitted(sent()))
 
 
 def test_roles_alternate_without_a_system_role() -> None:

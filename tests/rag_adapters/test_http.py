@@ -180,6 +180,21 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
             "the reply is a stream: --set stream=sse reads it",
         ),
         (
+            lambda _: Reply(body=b": hello\n\ndata: {}\n\n", headers={"content-type": "text/plain"}),
+            "malformed",
+            "the reply is a stream: --set stream=sse reads it",
+        ),
+        (
+            lambda _: Reply(body=b'{"text": "a"}\n{"text": "b"}\n'),
+            "malformed",
+            "the reply is a stream: --set stream=lines reads it",
+        ),
+        (
+            lambda _: Reply(body=b"Hello", headers={"content-type": "text/plain"}),
+            "malformed",
+            "the reply is not JSON but text/plain: Hello (--set answer=$ reads text)",
+        ),
+        (
             lambda _: {"error": {"message": "quota exceeded"}},
             "error",
             "the bot sent an error: quota exceeded",
@@ -275,7 +290,7 @@ async def test_cookies_live_as_long_as_a_conversation(server: BotServer) -> None
     def behaviour(_question: ReceivedQuestion) -> Reply:
         said = bots.bot_reply("a")
         known = "sid=" in server.requests[-1].headers["cookie"]
-        headers = {} if known else {"set-cookie": f"{next(given)}; Path=/; HttpOnly"}
+        headers = {} if known else {"set-cookie": f"{next(given)}; Path=/; HttpOnly; Secure"}
         return Reply(body=json.dumps(said).encode(), headers=headers)
 
     server.behaviour = behaviour

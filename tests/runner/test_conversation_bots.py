@@ -242,6 +242,10 @@ async def test_seconds_are_measured(own: float | None) -> None:
         ("Let me see.\n</think>\n4,180 yen.", "4,180 yen."),
         ("[THINK]a[/THINK]4,180 yen.", "4,180 yen."),
         ("◁think▷a◁/think▷4,180 yen.", "4,180 yen."),
+        (
+            "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>4,180 yen.",
+            "4,180 yen.",
+        ),
         ("<Thinking>a</Thinking>\n4,180 yen.", "4,180 yen."),
     ],
 )
