@@ -43,8 +43,8 @@ LONGEST = 50_000
 # Longer notes are cut: they cover the sheet when the pointer rests on their cell.
 LONGEST_NOTE = 5_000
 # What an update of a cell writes; widths, wraps and number formats stay as people like them.
-_FILL, _LINK = "userEnteredFormat.backgroundColorStyle", "userEnteredFormat.textFormat.link"
-WRITTEN = f"userEnteredValue,note,{_FILL},{_LINK}"
+_FILL, LINK = "userEnteredFormat.backgroundColorStyle", "userEnteredFormat.textFormat.link"
+WRITTEN = f"userEnteredValue,note,{_FILL},{LINK}"
 # Rows below the last one and columns beside it in which people may write.
 SPARE_ROWS, SPARE_COLUMNS = 100, 2
 # The day from which Google counts days.
@@ -265,7 +265,7 @@ class Painter:
         span = span_of(self.id, "ROWS", *new)
         yield {"insertDimension": {"range": span, "inheritFromBefore": is_last}}
         # The look of the row below is taken over, its colours and choices with it.
-        yield {"repeatCell": {"range": box(self.id, new), "cell": {}, "fields": f"{_FILL},{_LINK}"}}
+        yield {"repeatCell": {"range": box(self.id, new), "cell": {}, "fields": f"{_FILL},{LINK}"}}
         for key, column in self.columns.items():
             index = self.places[key]
             yield _column_format(column, box(self.id, new, (index, index + 1)))
@@ -294,7 +294,7 @@ class Painter:
                     values.setdefault(key, {})[index] = entered(want)
                     self.sent.setdefault(key, {})[row.key] = entered(want)
                 shown = {name: cell for name, cell in want.items() if name != "userEnteredValue"}
-                fields = ",".join([*(["note"] if "note" in want else []), _FILL, _LINK])
+                fields = ",".join([*(["note"] if "note" in want else []), _FILL, LINK])
                 self.groups.append([self._update(index, self.places[key], [{"values": [shown]}], fields)])
         for key, rows in values.items():
             yield _of_column(self.tags[key], rows)

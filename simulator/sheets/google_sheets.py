@@ -35,9 +35,9 @@ from simulator.sheets.google_api import (
 )
 from simulator.sheets.google_painter import (
     COLUMN,
+    LINK,
     OWN_ID,
     WORKSHEET,
-    WRITTEN,
     Cells,
     Json,
     Painter,
@@ -67,7 +67,9 @@ _LISTED = (
     "sheets(properties(sheetId,title,index,sheetType,gridProperties(rowCount)),"
     f"{_METADATA},data(columnMetadata({_METADATA})"
 )
-_CELL = f"effectiveValue,formattedValue,{WRITTEN}"
+# What people read in a cell, and what a push compares: colours are left as they are, so none is asked for.
+_SHOWN = "effectiveValue,formattedValue,userEnteredValue"
+_COMPARED = f"{_SHOWN},note,{LINK}"
 # Rounds of a push: so often people may move what is being written.
 ROUNDS = 8
 
@@ -90,16 +92,18 @@ def identity(name: str, suffix: str) -> str:
     return f"{name} {suffix}".rstrip()
 
 
-def read_spreadsheet(client: SheetsClient, key: str, ids: Iterable[int] | None = None) -> Spreadsheet:
+def read_spreadsheet(
+    client: SheetsClient, key: str, ids: Iterable[int] | None = None, cell: str = _SHOWN
+) -> Spreadsheet:
     """The spreadsheet's worksheets: one read. With `ids` only these, and their cells.
 
-    Charts on a tab of their own are no worksheets here. Raises what gspread and requests raise: `persist`
-    turns it into one line.
+    `cell` names the fields of a cell that are asked for. Charts on a tab of their own are no worksheets here.
+    Raises what gspread and requests raise: `persist` turns it into one line.
     """
     if ids is None:
         response = client.read(f"{SPREADSHEETS}/{key}", query={"fields": f"{_LISTED}))"})
     else:
-        query = {"fields": f"{_LISTED},rowData(values({_CELL}))))"}
+        query = {"fields": f"{_LISTED},rowData(values({cell}))))"}
         body = {"dataFilters": [{"gridRange": box(sheet_id)} for sheet_id in ids]}
         response = client.read(f"{SPREADSHEETS}/{key}:getByDataFilter", query=query, body=body)
     sheets = sorted(response.get("sheets", ()), key=lambda sheet: sheet["properties"].get("index", 0))
@@ -125,12 +129,12 @@ def _tab(sheet: Json) -> Tab:
 
 
 def read_sheets(
-    client: SheetsClient, target: Target, spreadsheet: Spreadsheet, names: Iterable[str]
+    client: SheetsClient, target: Target, spreadsheet: Spreadsheet, names: Iterable[str], cell: str = _SHOWN
 ) -> dict[str, tuple[Tab, EditedSheet]]:
     """Our worksheets of these names that are there, each with its columns as they are: one read."""
     tabs = {name: tab for name in names if (tab := spreadsheet.tab(identity(name, target.suffix)))}
     name_of = {tab.id: name for name, tab in tabs.items()}
-    read = read_spreadsheet(client, target.key, name_of).tabs if tabs else ()
+    read = read_spreadsheet(client, target.key, name_of, cell).tabs if tabs else ()
     there: dict[str, tuple[Tab, EditedSheet]] = {}
     for tab in read:
         columns = {key: index + 1 for key, index in tab.places.items()}
@@ -146,8 +150,10 @@ def _lines(cells: Cells) -> list[WorksheetRow]:
     """
     lines: dict[int, tuple[dict[int, str], dict[int, Message | str]]] = {}
     for (row, column), cell in sorted(cells.items()):
+        if not cell.keys() & {"userEnteredValue", "formattedValue"}:
+            continue
         texts, faults = lines.setdefault(row + 1, ({}, {}))
-        text = str(cell.get("formattedValue", entered(cell)))
+        text = str(cell["formattedValue"] if "formattedValue" in cell else entered(cell))
         if text.strip():
             texts[column + 1] = text
         if "errorValue" in (cell.get("effectiveValue") or {}):
@@ -284,7 +290,7 @@ class _Push:
         """
         spreadsheet = read_spreadsheet(self.client, self.target.key)
         self.url = spreadsheet.url
-        there = read_sheets(self.client, self.target, spreadsheet, self.worksheets)
+        there = read_sheets(self.client, self.target, spreadsheet, self.worksheets, _COMPARED)
         if self._mend(there):
             return False
         if not self.before.sheets:

@@ -72,9 +72,8 @@ def answer(store: Store, call: Call) -> Json:
 
 def _get(edit: Edit, call: Call) -> Json:
     # A mask decides alone whether cells are shown.
-    fields = call.query.get("fields", "")
-    cells = "data" in fields if fields else call.query.get("includeGridData", False)
-    return resource(edit.book, None, cells)
+    whole = "data" if call.query.get("includeGridData") else ""
+    return resource(edit.book, None, call.query.get("fields") or whole)
 
 
 def _get_by_filter(edit: Edit, call: Call) -> Json:
@@ -82,8 +81,7 @@ def _get_by_filter(edit: Edit, call: Call) -> Json:
     for told in call.body.get("dataFilters") or []:
         for sheet, box in metadata.boxes_of(edit.book, told):
             boxes.setdefault(sheet.id, []).append(box)
-    fields = call.query.get("fields", "")
-    return resource(edit.book, boxes, "data" in fields)
+    return resource(edit.book, boxes, call.query.get("fields", ""))
 
 
 def _batch_update(edit: Edit, call: Call) -> Json:

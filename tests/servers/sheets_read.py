@@ -23,11 +23,10 @@ def formatted(cell: Cell) -> str:
 
 def cell_data(cell: Cell) -> Json:
     """A cell as CellData."""
-    made = dict(cell)
-    if entered := cell.get("userEnteredValue"):
-        made["effectiveValue"] = effective(entered)
-        made["formattedValue"] = displayed(made["effectiveValue"], number_format(cell))
-    return made
+    if not (entered := cell.get("userEnteredValue")):
+        return cell
+    value = effective(entered)
+    return cell | {"effectiveValue": value, "formattedValue": displayed(value, number_format(cell))}
 
 
 def sheet_properties(book: Spreadsheet, sheet: Sheet) -> Json:
@@ -41,11 +40,13 @@ def sheet_properties(book: Spreadsheet, sheet: Sheet) -> Json:
     return kept | {"index": book.sheets.index(sheet), "gridProperties": grid}
 
 
-def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box] | None) -> Json:
-    """A Sheet; `boxes` are the parts whose cells are shown, None for no cells."""
+def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box], fields: str) -> Json:
+    """A Sheet; `boxes` are the parts of which data is shown, as far as a mask asks for it."""
     made: Json = {"properties": sheet_properties(book, sheet)}
-    if boxes is not None:
-        made["data"] = [grid_data(book, sheet, box) for box in boxes]
+    if "data" in fields:
+        # What the mask leaves out need not be made.
+        cells = "rowData" in fields or "data(" not in fields
+        made["data"] = [grid_data(book, sheet, box, cells) for box in boxes]
     made |= {name: entries for name, entries in sheet.lists.items() if entries}
     if sheet.basic_filter:
         made["basicFilter"] = sheet.basic_filter
@@ -56,14 +57,14 @@ def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box] | None) -> 
     return made
 
 
-def grid_data(book: Spreadsheet, sheet: Sheet, box: Box) -> Json:
-    """The cells of a box as GridData; empty ends are left out."""
+def grid_data(book: Spreadsheet, sheet: Sheet, box: Box, cells: bool) -> Json:
+    """A box as GridData; empty ends of its cells are left out, or all of them."""
     made: Json = {}
     if box.top:
         made["startRow"] = box.top
     if box.left:
         made["startColumn"] = box.left
-    rows = [_row(book, sheet, row, box) for row in range(box.top, box.bottom)]
+    rows = [_row(sheet, row, box) for row in range(box.top, box.bottom)] if cells else []
     while rows and not rows[-1]:
         rows.pop()
     if rows:
@@ -73,7 +74,7 @@ def grid_data(book: Spreadsheet, sheet: Sheet, box: Box) -> Json:
     return _with_dimension_metadata(book, sheet, box, made)
 
 
-def _row(book: Spreadsheet, sheet: Sheet, row: int, box: Box) -> Json:
+def _row(sheet: Sheet, row: int, box: Box) -> Json:
     cells = sheet.grid.cells.get(row, {})
     last = max((column for column in cells if column < box.right), default=-1)
     columns = range(box.left, last + 1)
@@ -98,8 +99,8 @@ def _with_dimension_metadata(book: Spreadsheet, sheet: Sheet, box: Box, made: Js
     return made
 
 
-def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool) -> Json:
-    """A Spreadsheet; `boxes` names the worksheets and parts asked for, None for all; `cells`: with cells."""
+def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, fields: str) -> Json:
+    """A Spreadsheet; `boxes` names the worksheets and parts asked for, None for all; `fields` is a mask."""
     sheets = []
     for sheet in book.sheets:
         if boxes is None:
@@ -108,7 +109,7 @@ def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool)
             shown_boxes = boxes[sheet.id]
         else:
             continue
-        sheets.append(sheet_resource(book, sheet, shown_boxes if cells else None))
+        sheets.append(sheet_resource(book, sheet, shown_boxes, fields))
     made: Json = {"spreadsheetId": book.key, "properties": book.properties, "sheets": sheets}
     own = [told for told in book.metadata if metadata_sheet(told) is None]
     if own:

@@ -211,9 +211,11 @@ def selected(value: Any, tree: Mask) -> Any:
         return [selected(inner, tree) for inner in value]
     if not isinstance(value, dict):
         return value
-    left = {name: selected(value[name], inner) for name, inner in tree.items() if name in value}
-    for name in ("rowData", "values"):
+    if tree.keys().isdisjoint(value):  # as in most cells
+        return {}
+    left = {name: selected(inner, tree[name]) for name, inner in value.items() if name in tree}
+    for name in left.keys() & {"rowData", "values"}:
         # Cells and rows in which the mask leaves nothing are dropped from the end.
-        while left.get(name) and left[name][-1] in ({}, {"values": []}):
+        while left[name] and left[name][-1] in ({}, {"values": []}):
             left[name].pop()
     return left
