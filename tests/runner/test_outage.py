@@ -96,7 +96,7 @@ def test_after_patience_it_is_interrupted(
         return play(request) if request["model"] != "gone" or left["gone"] >= 0 else Reply(status=500)
 
     server.reply = reply
-    done = command(*OPTIONS, "--patience", "2", "--concurrency", "2")
+    done = command(*OPTIONS, "--patience", "1", "--concurrency", "2")
     cut = latest()
 
     assert (done.code, cut.run.status) == (3, "interrupted")

@@ -48,7 +48,7 @@ HALF = 0.5
 # So many turns are graded together, and requests and bytes of one file; OpenAI takes 50,000 and 200 MB.
 AT_ONCE, _MOST, _LARGEST = 10_000, 20_000, 100 * 2**20
 # Seconds without a further request after which a batch goes out, and between looks at one.
-_QUIET, _FIRST, _LONGEST = 0.3, 1.0, 60.0
+_QUIET, FIRST, _LONGEST = 0.3, 1.0, 60.0
 # Batches that a request may be part of.
 _ROUNDS = 3
 # The states of a batch that is over.
@@ -276,7 +276,7 @@ class Batches:
     @staticmethod
     async def _over(endpoint: Endpoint, client: "AsyncOpenAI", id_: str) -> Any:
         """The batch once it is over. Raises ModelFailure where nobody can say any more how it is."""
-        pause = _FIRST
+        pause = FIRST
         while True:
             batch = await _sent(endpoint, client.batches.retrieve(id_, extra_headers=_headers(endpoint)))
             if batch.status in _OVER:

@@ -14,6 +14,7 @@ import pytest
 
 from simulator import open_run
 from simulator.core.types import Score
+from simulator.lab.export import batch
 from simulator.models.exchange import AGENT
 from tests.commands import Command, held_once
 from tests.paths import ROOT
@@ -29,7 +30,8 @@ pytestmark = pytest.mark.timeout(240)  # programs that are started and killed
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    """An endpoint with batches, which the environment names."""
+    """An endpoint with batches, which the environment names, and which is looked at again at once."""
+    monkeypatch.setattr(batch, "FIRST", 0.01)
     with on_thread(BatchServer()) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
