@@ -42,11 +42,17 @@ story: $(READY)
 drill: $(READY)
 	@$(SPOKEN) $(BIN)/python -m benchmarks.drill
 
-# In the order of their folders: a file of one long test would otherwise come last, with one core idle. Three at
-# once on two cores, because many tests wait for servers and browsers.
+# In the order of tests/conftest.py: a file of long tests would otherwise come last, with one core idle. Three at
+# once on two cores, because many tests wait for servers and browsers; the core without the lab is tried beside.
+.PHONY: tests without-lab
 test: $(DEV)
+	@$(MAKE) --no-print-directory --jobs=2 tests without-lab
+
+tests: $(DEV)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
-	scripts/without-lab
+
+without-lab: $(DEV)
+	@said=$$(scripts/without-lab 2>&1) || { echo "$$said"; exit 1; }
 
 check: $(DEV)
 	$(BIN)/ruff check .

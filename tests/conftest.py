@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from shutil import disk_usage, rmtree
@@ -90,12 +91,24 @@ OF_THE_LAB = {
 }  # fmt: skip
 
 
+# The files that take longest, by how long: one that came last would run alone, with all other cores idle.
+LONGEST = (
+    "tests/web/test_open.py", "tests/test_seed_systems.py", "tests/sheets/test_weeks.py",
+    "tests/report/test_browser.py", "tests/lab/dask/test_runs.py", "tests/cases/test_hostile_files.py",
+    "tests/runner/test_outage.py", "tests/test_api.py", "tests/cli/test_command_line.py",
+    "tests/lab/export/test_batch.py", "tests/runner/test_budget.py", "tests/web/test_both_ways.py",
+    "tests/test_packaging.py", "tests/test_plugins.py", "tests/results/review/test_team.py",
+    "tests/cli/test_dataset_pages.py", "tests/cli/test_story.py",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come first: their files take longest, and one that came last would run alone.
+    """The longest files come first, all others in the order of their folders.
 
     A checkout without the lab (scripts/without-lab) leaves out what types its commands.
     """
-    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
     if (shelves.ROOT / "simulator" / "lab").is_dir():
         return
     for item in items:
@@ -130,12 +143,18 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         rmtree(folder, ignore_errors=True)
 
 
+@cache
+def _is_of_this_machine(name: str) -> bool:
+    """Whether a variable of the environment is a secret, or tells the program what to do."""
+    told = name.startswith(("REHEARSAL_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_"))
+    return told or name.upper().endswith("_PROXY") or is_secret(name)
+
+
 @pytest.fixture(autouse=True)
 def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test stands in a folder of its own, without secrets, endpoints or caches of this machine."""
     for name in list(os.environ):
-        told = name.startswith(("REHEARSAL_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_"))
-        if told or name.upper().endswith("_PROXY") or is_secret(name):
+        if _is_of_this_machine(name):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
