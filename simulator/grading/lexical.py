@@ -396,7 +396,7 @@ def _turning_away(counted: Counted) -> Outcome:
     if counted.is_answerable:
         return Outcome(2, 4, "wrongly_refused")
     known = counted.references or counted.case.answerable
-    return Outcome(2, 4, "nothing_to_answer") if known else Outcome(4, 5, "rightly_refused")
+    return Outcome(2, 4, "nothing_to_answer") if known else Outcome(4, 5, _declining(counted).conclusion)
 
 
 def _stating(counted: Counted) -> Outcome:

@@ -26,8 +26,9 @@ EMBEDDING_FORMS = ("base64", "numbers", "text")
 LIMITS = ("max_tokens", "max_completion_tokens")
 # Parameters that are left out for an endpoint that refuses them.
 DROPPABLE = ("temperature", "seed", "encoding_format", *LIMITS)
-# So many things can be learnt one after the other: what is left out, two forms less, and the system role.
-MOST_LESSONS = len(FORMATS) + len(DROPPABLE) + 1
+# So many things can be learnt one after the other: what is left out, another name of the limit, two forms
+# less, and the system role. A form of the user's own is never learnt.
+MOST_LESSONS = 9
 # Replies in a form in a row that the endpoint itself could not complete; until then it is a passing fault.
 MOST_INVALID = 3
 
@@ -142,7 +143,8 @@ class Abilities:
         if "response_format" not in sent:
             return False
         # Several calls may be refused at once: go on from what was sent, not from what is known by now.
-        now = "schema" if sent["response_format"]["type"] == "json_schema" else "json"
+        # It may be the user's own, of any shape.
+        now = "schema" if "json_schema" in str(sent["response_format"]) else "json"
         following = FORMATS[FORMATS.index(now) + 1]
         self.reply_format = max(self.reply_format, following, key=FORMATS.index)
         self._invalid = 0

@@ -54,8 +54,7 @@ class Pause:
     """
 
     def __init__(self) -> None:
-        self.until = -math.inf
-        self._since = self._earlier = 0.0
+        self.until = self._since = self._earlier = 0.0
 
     def hold(self, seconds: float, now: float) -> None:
         """Stops all calls for these seconds."""
@@ -66,7 +65,7 @@ class Pause:
 
     def closed(self, now: float) -> float:
         """The seconds that all stops together have taken so far."""
-        return self._earlier + max(0.0, min(now, self.until) - self._since)
+        return self._earlier + min(now, self.until) - self._since
 
     def delay(self, now: float) -> float:
         """Seconds until the stop ends."""

@@ -63,9 +63,9 @@ _SPAN = rf"(?:{_NUMBER}\s{{0,2}}{_UNIT}(?:\s{{0,2}}(?:,|and)?\s{{0,2}})?){{1,4}}
 
 # "try again in 20s", "retry your request after 30 seconds"; in Japanese the span is first.
 _ASKED = (
-    LazyPattern(rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?({_SPAN})", re.IGNORECASE),
+    LazyPattern(rf"\b(?:re-?try|try|again|wait|available|resets?)\w*[^.\d]{{0,40}}?{_SPAN}", re.IGNORECASE),
     LazyPattern(
-        rf"({_SPAN})[)）]?\s?(?:ほど|以上)?(?:後|后|후|待|お待ち|経って|たって|おいて|してから)",
+        rf"{_SPAN}[)）]?\s?(?:ほど|以上)?(?:後|后|후|待|お待ち|経って|たって|おいて|してから)",
         re.IGNORECASE,
     ),
 )
@@ -389,7 +389,7 @@ def _wait_in(body: str) -> float | None:
             if key and (seconds := _held(value)) is not None:
                 return seconds / 1000 if key["ms"] else seconds
     words = refusal_in(0, body).words or body
-    spans = [match[1] for pattern in _ASKED for match in pattern.finditer(words)]
+    spans = [match[0] for pattern in _ASKED for match in pattern.finditer(words)]
     waits = [seconds for span in spans if (seconds := _seconds(span)) is not None]
     if not waits and (bare := _BARE.search(words)):
         waits = [float(bare[1])]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from simulator.core.replies import share_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
 from simulator.grading.lexical import LIMITS, STAND_INS, grade_of, lexical_score, rubric_of
+from simulator.text.wording import wording
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
@@ -256,6 +257,11 @@ def test_the_same_answer_gets_the_same_grade_on_every_turn(answer: str) -> None:
         assert lexical_score("turn", shown).raw == lexical_score("turn", first).raw
 
 
+def test_another_answer_is_read_by_itself() -> None:
+    """Whatever was said before it, to whichever question."""
+    assert (raw("turn", GOOD, None, UNRELATED), raw("turn", UNRELATED, None, GOOD)) == (5, 1)
+
+
 INK = "Use up a bottle of ink within 2 years of opening it."
 
 
@@ -321,6 +327,77 @@ def test_a_complaint_wants_an_apology_and_a_person(answer: str, overall: int, co
     """Not a text about something else."""
     score = grade("turn", answer, COMPLAINT)
     assert (score.raw, score.detail["correctness"]) == (overall, correctness)
+
+
+UNKNOWN: dict[str, Any] = {"references": (), "answerable": None}
+LEFT_OUT = "ホーム1ギガの解約金は、24か月以内なら必要です。"
+WRONG_FIGURE = "24か月以内の解約ですので、ホーム1ギガの解約金は9,900円です。"
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "passage", "grades", "conclusion"),
+    [
+        (GOOD, {}, PASSAGE, (5, 5), "good"),
+        (GOOD, {}, "", (5, 5), "good"),
+        (GOOD, {"references": ()}, PASSAGE, (5, 5), "good"),
+        ("ホーム1ギガの解約金は9,900円です。", {"references": ()}, PASSAGE, (2.72, 2.72), "poor"),
+        (WRONG_FIGURE, {}, PASSAGE, (2, 2), "poor"),
+        (GOOD + "別に9,900円です。", {}, PASSAGE, (2, 2), "poor"),
+        (UNRELATED, {}, PASSAGE, (1, 1), "beside"),
+        ("解約金がかかります。", {}, PASSAGE, (3.5, 3.5), "unsure"),
+        ("どの機種をお使いですか？", {}, PASSAGE, (3.5, 3.5), "asked_back"),
+        ("？", {}, PASSAGE, (1, 1), "poor"),
+        ("？", {"handover": "required"}, PASSAGE, (1, 1), "poor"),
+        (REFUSAL_WITH_CONTACT, {"handover": "required"}, PASSAGE, (4, 5), "handed_over"),
+        (GOOD, {"handover": "required"}, PASSAGE, (3, 4), "no_handover"),
+        (REFUSAL_WITH_CONTACT, {"handover": "forbidden"}, PASSAGE, (2, 4), "needless_handover"),
+        (REFUSAL, {"handover": "forbidden"}, PASSAGE, (2, 4), "wrongly_refused"),
+        (REFUSAL, {}, UNRELATED, (2, 4), "nothing_to_answer"),
+        (REFUSAL, {"references": ()}, UNRELATED, (2, 4), "nothing_to_answer"),
+        (REFUSAL, {"answerable": None}, UNRELATED, (2, 4), "nothing_to_answer"),
+        (REFUSAL, UNKNOWN, UNRELATED, (4, 5), "no_contact"),
+        (REFUSAL_WITH_CONTACT, UNKNOWN, UNRELATED, (4, 5), "rightly_refused"),
+        (REFUSAL, UNKNOWN, PASSAGE, (2, 4), "wrongly_refused"),
+        (REFUSAL, UNKNOWN, QUESTION, (2, 4), "wrongly_refused"),
+    ],
+)
+def test_each_outcome_of_a_question_has_its_grades_and_its_sentence(
+    answer: str, known: dict[str, Any], passage: str, grades: tuple[float, float], conclusion: str
+) -> None:
+    """By the reference where there is one, else by what was retrieved."""
+    score = grade("turn", answer, a_case(**known), passages=(passage,) if passage else ())
+
+    assert (score.raw, score.detail["correctness"]) == grades
+    assert score.reason.startswith(f"試行：{wording('ja')(conclusion)}")
+
+
+@pytest.mark.parametrize(
+    ("judge", "answer", "value", "reason"),
+    [
+        ("groundedness", GOOD, 5, "回答の語の100%が、検索された部分にあります。"),
+        ("groundedness", WRONG_FIGURE, 2.8,
+         "回答の語の91%が、検索された部分にあります。9,900円 は、検索された部分にありません。"),
+        ("groundedness", UNRELATED, 1.2,
+         "回答の語の11%が、検索された部分にあります。1分 は、検索された部分にありません。"
+         "「ルーターの電源を切り、1分後に入れ直してください」は見当たりません。"),
+        ("similarity", WRONG_FIGURE, 1.91,
+         "模範回答の語の91%が回答にあります。模範回答の 4,800円 がありません。"),
+        ("similarity", REFUSAL, 1.5, "断るか引き継ぐかどうかが、模範回答と逆です。"),
+        ("llm_similarity", WRONG_FIGURE, 0.0909,
+         "模範回答の語の91%が回答にあります。模範回答の 4,800円 がありません。"),
+        ("llm_similarity", LEFT_OUT, 0.6545,
+         "模範回答の語の82%が回答にあります。模範回答の 4,800円 がありません。"),
+        ("llm_similarity", REFUSAL, 0.05, "断るか引き継ぐかどうかが、模範回答と逆です。"),
+        ("llm_correctness", LEFT_OUT, 0,
+         "模範回答の語の82%が回答にあります。模範回答の 4,800円 がありません。"),
+        ("llm_correctness", GOOD, 1, "模範回答の語の100%が回答にあります。"),
+    ],
+)  # fmt: skip
+def test_a_reason_says_what_was_counted(judge: str, answer: str, value: float, reason: str) -> None:
+    """In shares, with the figures that differ and the sentence that nothing supports."""
+    score = grade(judge, answer)
+
+    assert (score.raw, score.reason) == (value, f"試行：{reason}")
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

@@ -69,6 +69,16 @@ async def test_a_header_of_ones_own_takes_the_place_of_the_usual_one() -> None:
     assert second["authorization"] == "Basic bWU6cHc="
 
 
+async def test_a_form_of_ones_own_that_is_refused_is_asked_for_nine_times() -> None:
+    """It is the user's, so that nothing can be left out; other calls learn nothing else."""
+    refusal = Reply(status=400, body=b'{"error": {"message": "response_format is not supported"}}')
+    async with OpenAIServer(lambda _: refusal) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="the endpoint refuses every form of the request"):
+            await model_with(server, made, extra={"response_format": {"type": "json_object"}}).say(ASKED)
+
+    assert server.counts["chat"] == 9
+
+
 async def test_an_azure_deployment_is_asked_as_it_wants_to_be() -> None:
     """With its key as api-key alone, behind a path and a version of its own."""
     asked: list[str] = []

@@ -79,6 +79,22 @@ async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
     assert limiter.allowed == 1
 
 
+def test_stops_of_a_model_add_up() -> None:
+    """A further one while it lasts makes it longer, never shorter; a later one counts beside it."""
+    pause = Pause()
+    assert (pause.closed(100), pause.delay(100)) == (0, 0)
+    pause.hold(10, 100)
+    assert (pause.closed(104), pause.delay(104), pause.closed(120), pause.delay(120)) == (4, 6, 10, 0)
+    pause.hold(5, 104)
+    assert (pause.until, pause.delay(110)) == (110, 0)
+    pause.hold(10, 108)
+    assert (pause.until, pause.closed(118), pause.closed(120)) == (118, 18, 18)
+    pause.hold(2, 118)
+    assert pause.closed(190) == 20
+    pause.hold(4, 200)
+    assert [pause.closed(now) for now in (201, 300)] == [21, 24]
+
+
 async def test_a_server_that_calls_itself_busy_or_is_late_halves_the_room_too() -> None:
     """Not where a call was alone with it; and room that once was too much grows slowly."""
     limiter, order = Limiter(8), list[str]()
@@ -95,10 +111,23 @@ async def test_a_server_that_calls_itself_busy_or_is_late_halves_the_room_too() 
 
     for _ in range(25):
         limiter.succeeded()
-    assert 7 < limiter.allowed < 7.5
+    assert limiter.allowed == pytest.approx(7.1824, abs=0.0001)
     for _ in range(600):
         limiter.succeeded()
     assert limiter.allowed == 8
+
+
+async def test_room_that_a_busy_server_took_comes_back_as_fast_as_after_a_429() -> None:
+    """Only what came too late was too much; two calls at once are no longer alone."""
+    limiter, order = Limiter(2), list[str]()
+    calls = [Call(limiter, DIALOGUE, order) for _ in range(2)]
+    await at_rest()
+    limiter.overloaded(calls[0].place or Permit(0.0))
+    assert limiter.allowed == 1
+    limiter.succeeded()
+    assert limiter.allowed == 2
+    for call in calls:
+        await call.end()
 
 
 def test_a_run_begins_with_few_calls_until_it_knows_how_long_one_takes() -> None:
@@ -117,7 +146,25 @@ def test_a_run_begins_with_few_calls_until_it_knows_how_long_one_takes() -> None
     assert run_virtually(main(7.5)) == (4, 5)
     assert run_virtually(main(30)) == (4, 5)
     assert run_virtually(main(1, calls=2)) == (2, 2)
-    assert run_virtually(main(30, calls=1000)) == (1000, 1000), "who asks for more knows the endpoint"
+    for calls in (65, 1000):
+        assert run_virtually(main(30, calls=calls)) == (calls, calls), "who asks for more knows the endpoint"
+
+
+def test_an_answer_that_took_more_than_twice_as_long_as_the_quickest_makes_room_slowly() -> None:
+    """Unless it came within an eighth of the time that there is for one."""
+
+    async def main(timeout: float) -> list[float]:
+        limiter, allowed = Limiter(64, timeout=timeout), list[float]()
+        for took in (1, 2, 2.1, 2.1):
+            async with limiter.slot(DIALOGUE, FREE) as place:
+                await asyncio.sleep(took)
+                limiter.succeeded(place)
+            allowed.append(limiter.allowed)
+        return allowed
+
+    for timeout in (8, 16):
+        assert run_virtually(main(timeout)) == pytest.approx([5, 6, 6 + 1 / 6, 6 + 1 / 6 + 6 / 37])
+    assert run_virtually(main(20)) == pytest.approx([6, 7, 8, 9])
 
 
 async def test_a_bot_has_half_of_the_places_beside_models() -> None:

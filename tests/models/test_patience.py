@@ -14,7 +14,7 @@ from simulator.core.messages import shown
 from simulator.core.settings import load_settings
 from simulator.models.limiter import Limiter, Pause
 from simulator.models.patience import Notices, Patience, wait_after
-from simulator.models.refusals import NoAnswer
+from simulator.models.refusals import NoAnswer, Refused
 from tests.asking import FIRST
 from tests.scripted_models import ASKED, GOOD, connected, model_at, waiting
 from tests.servers.faults import Reply
@@ -31,6 +31,45 @@ def test_a_call_is_forgiven_four_time_outs() -> None:
         patience.forgive(patience.spent - 1)
 
     assert (patience.tries, patience.spent) == (2, 2)
+
+
+def test_a_call_waits_as_long_as_it_is_asked_to_or_twice_as_long_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Up to a minute, at random; also after two waits of less than a second that were asked for in vain."""
+    monkeypatch.setattr("random.uniform", lambda low, high: (low, high))
+
+    assert [wait_after(None, tries) for tries in (1, 2, 6, 7, 9)] == [(0, n) for n in (1, 2, 32, 60, 60)]
+    asked = {seconds: Refused(429, {"retry-after": seconds}, "") for seconds in ("0.9", "1", "90")}
+    assert [wait_after(asked["0.9"], tries) for tries in (1, 2, 3)] == [0.9, 0.9, (0, 4)]
+    assert [wait_after(asked["1"], tries) for tries in (2, 3)] == [1, 1]
+    assert [wait_after(asked["90"], 1), wait_after(asked["90"], 1, 30)] == [90, 30]
+
+
+def test_a_wait_leaves_time_for_an_attempt() -> None:
+    """A second, unless the endpoint itself asks for longer; where none is left the call is given up."""
+    patience, late, asked = Patience(10), NoAnswer("timeout", "late"), Refused(429, {"retry-after": "6"}, "")
+    patience.spent = 4
+    assert (patience.left, [patience.fitting(wait, late) for wait in (4, 9)]) == (6, [4, 5])
+    assert (patience.fitting(5.5, asked), patience.gave_up) == (5.5, "")
+    assert (patience.fitting(6, asked), patience.is_told) == (None, True)
+    assert str(patience.gave_up) == "it asks for 6 s before another call: --patience is 10 s"
+
+    hasty = Patience(10)
+    hasty.spent = 9
+    assert [hasty.fitting(wait, late) for wait in (0.9, 1)] == [0.9, None]
+    assert (str(hasty.gave_up), hasty.is_told) == ("given up after 9 s: --patience is 10 s", False)
+    over = Patience(10)
+    over.renew(4)
+    assert (over.spent, over.left, over.fitting(7, Refused(429, {"retry-after": "3"}, ""))) == (6, 4, None)
+    assert str(over.gave_up) == "given up after 6 s: --patience is 10 s"
+    over.renew(12)
+    assert over.spent == 0
+    over.renew(3)
+    over.renew(None)
+    assert over.spent == 0
+    over.spent = 11
+    assert over.left == 0
 
 
 def test_patience_is_declared_once() -> None:

@@ -1,7 +1,10 @@
 """Calls, tokens and money by role, and where the budget ends."""
 
 import json
+import sys
 from dataclasses import replace
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,8 @@ import pytest
 from simulator.core.errors import InputError
 from simulator.core.settings import Price, Settings
 from simulator.core.types import Results, Role, Spending, Usage, usage_told
-from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices
+from simulator.models import pricing
+from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices, money
 from tests.sample_runs import rehearsed
 
 PRICED, UNPRICED = "gpt-4.1", "nobody-knows-this-model"
@@ -200,6 +204,87 @@ async def test_an_unknown_price_is_no_price_within_a_budget() -> None:
     needed = rf"^--budget needs the price of {UNPRICED} \(judge\).*--prices file"
     with pytest.raises(InputError, match=needed):
         check_prices(told, [("user", PRICED), ("judge", UNPRICED)])
+
+
+def test_the_provider_before_a_name_says_whose_price_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of embedding models, too; what was looked up is kept for the hour, beside the compiled modules."""
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    kept = Path(cache_from_source(pricing.__file__)).with_name("prices.json")
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"{")  # of a process that was killed
+    told = {
+        "groq:llama-3.3-70b-versatile": [0.59e-6, 0.79e-6, 0.59e-6],
+        "llama-3.3-70b-versatile": None,
+        "google_genai:gemini-2.0-flash": [0.1e-6, 0.4e-6, 0.025e-6],
+        "openai:text-embedding-3-small": [0.02e-6, 0.0, 0.02e-6],
+    }
+    for name, rates in told.items():
+        assert Prices().rates(name) == (rates and pytest.approx(rates))
+    table = json.loads(kept.read_bytes())
+
+    assert table["prices"] == {name: rates and pytest.approx(rates) for name, rates in told.items()}
+    table["prices"]["kept-by-another-process"] = [1, 2, 1]
+    kept.write_text(json.dumps(table), encoding="utf-8")
+    assert Prices().rates("kept-by-another-process") == (1, 2, 1)
+    table["prices"]["kept-an-hour-ago"] = [1, 2, 1]
+    kept.write_text(json.dumps(table | {"of": "an hour ago"}), encoding="utf-8")
+    assert Prices().rates("kept-an-hour-ago") is None
+    assert json.loads(kept.read_bytes()) == {"of": table["of"], "prices": {"kept-an-hour-ago": None}}
+
+
+async def test_what_is_left_of_a_budget_and_what_a_call_holds_beyond_its_cost() -> None:
+    """Where no tokens are told, the most is gone; half of it in a batch."""
+    prices = Prices({"m": Price(input=100, output=1000)})
+    body = {"model": "m", "messages": [], "max_tokens": 500}
+    most = 0.0001 * len(json.dumps(body, separators=(",", ":"))) + 0.5
+    ledger = Ledger({}, budget=2.0, prices=prices)
+    assert (ledger.left, ledger.excess, str(ledger.paid)) == (2.0, 0.0, "0.00 USD paid")
+    ledger.charge("judge", Usage(model="m", tokens_in=1000, tokens_out=100), sent=body)
+    assert (ledger.left, ledger.excess) == (pytest.approx(1.8), pytest.approx(most - 0.2))
+    ledger.charge("judge", Usage(model="m", tokens_in=1000, tokens_out=100), share=0.5)
+    assert (ledger.left, ledger.excess) == (pytest.approx(1.7), pytest.approx(most - 0.2))
+    assert str(ledger.paid) == "0.30 USD paid"
+    ledger.charge("judge", Usage(model="m"), sent=body, share=0.5)
+
+    assert (ledger.left, ledger.excess) == (pytest.approx(1.7 - most / 2), pytest.approx(most - 0.2))
+    assert str(ledger.paid) == f"at most {0.3 + most / 2:.2f} USD paid"
+    assert (ledger.spent.calls, ledger.spent.uncounted, ledger.spent.known_usd) == (3, 1, pytest.approx(0.3))
+    assert Ledger({}).left is None
+    # In a batch a call holds half as much; a text that cannot be sent holds nothing.
+    left = ledger.left or 0.0
+    assert (await has_room(ledger, body), most < left) == (True, True)
+    async with ledger.room("judge", body):
+        assert not await has_room(Ledger({}, budget=0.75 * most, prices=prices), body)
+    async with Ledger({}, budget=0.75 * most, prices=prices).room("judge", body, 0.5):
+        pass
+    unsent = body | {"messages": [{"role": "user", "content": "\ud800"}]}
+    assert await has_room(Ledger({}, budget=0.0, prices=prices), unsent)
+    # Vectors have no tokens of their own.
+    texts = {"model": "m", "input": ["a"]}
+    size = 0.0001 * len(json.dumps(texts, separators=(",", ":")))
+    assert await has_room(Ledger({}, budget=size, prices=prices), texts, "embed")
+    assert not await has_room(Ledger({}, budget=size - 1e-9, prices=prices), texts, "embed")
+
+
+def test_an_amount_is_shown_as_far_as_it_is_known() -> None:
+    """Of calls whose price nobody knows the rest is said."""
+    amounts = [Spending(cost_usd=0.5), Spending(cost_usd=None, known_usd=0.25), Spending(cost_usd=None)]
+
+    assert [str(money(spent)) for spent in amounts] == ["0.50 USD", "at least 0.25 USD", "cost unknown"]
+
+
+def test_what_a_number_of_calls_costs() -> None:
+    """Tokens are whole ones; a stand-in costs nothing, and an unknown model nobody knows what."""
+    prices = Prices({"m": Price(input=1, output=2)})
+
+    assert prices.spending("m", 3, 1000.6, 100) == Spending(
+        calls=3, tokens_in=1001, tokens_out=100, cost_usd=pytest.approx(0.001201)
+    )
+    assert prices.spending("", 3, 10, 10).cost_usd == 0
+    assert prices.spending(UNPRICED, 3, 10, 10).cost_usd is None
 
 
 def test_own_prices_go_before_the_table() -> None:

@@ -25,6 +25,14 @@ from tests.properties import examples
         ("25秒後に再試行してください。", 25),
         ("混み合っています。1分3秒後にお試しください。", 63),
         ("Your window resets in 12 seconds", 12),
+        ("retry after 2 hours, 1 minute", 7260),
+        ("retry after 1 day", 86_400),
+        ("available in 250 milliseconds", 0.25),
+        ("try again in 5s, or wait 9s to be sure", 9),
+        ("2時間後に再試行してください。", 7200),
+        ("1日間待ち", 86_400),
+        ("5分钟后重试", 300),
+        ("2분 후 다시 시도", 120),
         ("请在 20 秒后重试", 20),
         ("20초 후 다시 시도", 20),
         ("1分あたり10回までです。30秒お待ちください。", 30),
@@ -52,6 +60,17 @@ def test_a_wait_is_read_in_words(words: str, seconds: float | None) -> None:
         ({"error": {"metadata": {"retry_after_s": 4}}}, 4),
         ({"retry_after": "1e999"}, None),
         ({"retry_after": True}, None),
+        ({"retry_after": -1}, None),
+        ({"retry_after": 0}, 0),
+        ({"resetIn": "1m"}, 60),
+        ({"wait_ms": 500}, 0.5),
+        ({"retry-delay-milliseconds": 50}, 0.05),
+        ({"retryDelay": {"seconds": 3}}, 3),
+        ({"retryDelay": {"nanos": 500_000_000}}, 0.5),
+        ({"retryDelay": {"seconds": "soon"}}, None),
+        ({"retryDelay": {"seconds": -1}}, None),
+        ({"retryDelay": {"nanos": "few"}}, None),
+        ({"retryDelay": None, "retryAfter": 2}, 2),
         ({"limit": 30}, None),
     ],
 )
@@ -67,6 +86,16 @@ def test_a_header_goes_before_the_body() -> None:
     assert wait_asked_for({"retry-after": "12s"}) == 12
     assert wait_asked_for({"x-ms-retry-after-ms": "1500", "retry-after": "9"}) == 1.5
     assert wait_asked_for({"ratelimit-reset": "30"}) == 30
+    assert wait_asked_for({"ratelimit-reset": "30"}, "try again in 9s") == 9
+    assert wait_asked_for({"retry-after": "-1"}, "try again in 9s") == 9
+
+
+def test_only_the_beginning_of_a_body_is_read() -> None:
+    """4,000 characters: a body may be as long as a page."""
+    words = "try again in 7s"
+
+    assert wait_asked_for({}, words.rjust(4_000)) == 7
+    assert wait_asked_for({}, words.rjust(4_001)) is None
 
 
 WORDS = st.lists(
