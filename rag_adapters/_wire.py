@@ -26,13 +26,16 @@ from simulator.extending import (
     LoginPage,
     Transient,
     _,
+    blocked_by,
     changed,
     client_words,
     is_telling,
     is_this_machine,
     mask_secrets,
     proxy_for,
+    session_of,
     text_of_page,
+    through,
     unpacked,
     wait_asked_for,
     whole_body,
@@ -219,25 +222,11 @@ class Wire:
             raise BotFailure("malformed", msg) from None
 
     def _connections(self) -> "ClientSession":
-        import aiohttp
-
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # Many servers close connections after 5 idle seconds; a request sent just then would be lost.
-                connector=aiohttp.TCPConnector(
-                    limit=0,
-                    keepalive_timeout=3,
-                    # Plain HTTP does without certificates, for they take 20 ms to read.
-                    ssl=ssl.create_default_context() if self._is_https else True,
-                ),
-                # Cookies of one customer must not reach another: each conversation has its own (`Cookies`).
-                cookie_jar=aiohttp.DummyCookieJar(),
-                # Bodies are unpacked where they are counted.
-                auto_decompress=False,
-                headers={"Accept-Encoding": ACCEPTED},
-                # The run's --timeout applies.
-                timeout=aiohttp.ClientTimeout(total=None),
-            )
+            # Plain HTTP does without certificates, for they take 20 ms to read.
+            certificates = ssl.create_default_context() if self._is_https else True
+            # Cookies of one customer must not reach another: each conversation has its own (`Cookies`).
+            self._session = session_of(0, certificates, {"Accept-Encoding": ACCEPTED})
         return self._session
 
     def _failure(self, error: "ClientError") -> BotFailure:
@@ -246,37 +235,22 @@ class Wire:
         Transient (and tried again where --set retries says so) is what a moment may change: no connection to
         the bot or to the proxy. A certificate, a proxy's refusal and broken HTTP are not.
         """
-        import aiohttp
+        from aiohttp import ClientConnectorError, ClientHttpProxyError, ClientResponseError
 
-        host = self.host
-        # The cause in the plainest words there are: of a certificate, of the system, of the client.
-        untrusted = getattr(error, "certificate_error", None)
-        cause = untrusted or getattr(error, "os_error", None) or error
-        said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
-        words = said or _("{kind} {words}", kind=type(cause).__name__, words=client_words(cause))
+        if blocked := blocked_by(error, self._proxy):
+            reason = changed(blocked, self.environment.masked)
+            return BotFailure("unreachable", _("{host}: {reason}", host=self.host, reason=reason))
+        # In the plainest words there are: of the system, else of the client.
+        words = getattr(getattr(error, "os_error", None), "strerror", None)
+        words = words or _("{kind} {words}", kind=type(error).__name__, words=client_words(error))
         reason = changed(words, lambda text: shortened(self.environment.masked(text)))
-        match error:
-            case aiohttp.ClientHttpProxyError():
-                msg = _(
-                    "the proxy refused to connect to {host}: HTTP {status:d}", host=host, status=error.status
-                )
-                return BotFailure("unreachable", msg)
-            case aiohttp.ClientProxyConnectionError():
-                proxy = f"{error.host}:{error.port}"
-                msg = _("cannot connect to the proxy {proxy}: {reason}", proxy=proxy, reason=reason)
-                return Transient("unreachable", msg)
-            case aiohttp.ClientSSLError():
-                msg = _("{host} speaks no TLS: {reason}", host=host, reason=reason)
-                if untrusted:
-                    msg = _("{host} is not trusted: {reason}; SSL_CERT_FILE=FILE", host=host, reason=reason)
-                return BotFailure("unreachable", msg)
-            case aiohttp.ClientConnectorError():
-                msg = _("cannot connect to {host}: {reason}", host=host, reason=reason)
-                return Transient("unreachable", msg)
-            case aiohttp.ClientResponseError():
-                msg = _("{host} gives no valid HTTP answer: {reason}", host=host, reason=reason)
-                return BotFailure("malformed", msg)
-        return BotFailure("error", _("{host} broke off: {reason}", host=host, reason=reason))
+        if isinstance(error, ClientConnectorError | ClientHttpProxyError):
+            msg = _("cannot connect to {host}: {reason}", host=self.host, reason=reason)
+            return Transient("unreachable", through(self._proxy, msg))
+        if isinstance(error, ClientResponseError):
+            msg = _("{host} gives no valid HTTP answer: {reason}", host=self.host, reason=reason)
+            return BotFailure("malformed", msg)
+        return BotFailure("error", _("{host} broke off: {reason}", host=self.host, reason=reason))
 
 
 def _is_text(response: "ClientResponse") -> bool:

@@ -38,7 +38,8 @@ from simulator.core.types import (
     usage_told,
 )
 from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
-from simulator.models.network import client_words, is_this_machine, proxy_for
+from simulator.models.exchange import session_of
+from simulator.models.network import blocked_by, client_words, is_this_machine, proxy_for, through
 from simulator.models.patience import Notices
 from simulator.models.refusals import text_of_page, wait_asked_for
 from simulator.text import metrics

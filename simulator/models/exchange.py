@@ -49,6 +49,22 @@ AGENT = "rag-rehearsal"
 IDLE = 4.0
 
 
+def session_of(
+    calls: int, certificates: "ssl.SSLContext | bool", headers: Mapping[str, str] | None
+) -> "ClientSession":
+    """A pool of at most so many connections (0: without end), which keeps no cookies."""
+    import aiohttp
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=calls, keepalive_timeout=IDLE, ssl=certificates),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # Bodies are unpacked where they are counted, and the time is that of the whole call.
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers=headers,
+    )
+
+
 class Page(str):
     """What a web page in the place of a reply is called."""
 
@@ -129,8 +145,12 @@ class Transport:
 
     async def _posted(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], str, bytes]:
         """Status and headers of the answer, its body as text where it is no reply, and its body unpacked."""
-        session = self._session or self._connected()
-        async with session.post(
+        if self._session is None:
+            # Every call in flight has its own connection, which the next call reuses.
+            self._session = session_of(
+                self._calls, self._certificates(), None if self._proxy else self._headers
+            )
+        async with self._session.post(
             f"{self._address.rstrip('/')}{path}{self._mark}{self._query}",
             data=body,
             # Merged once and not for every call; but a proxy would be told them, and with them the key.
@@ -142,22 +162,6 @@ class Transport:
             content = await whole_body(response.content, response.headers.get("Content-Encoding"))
             text = "" if 200 <= response.status < 300 else _text(content, response.charset)
             return response.status, response.headers, text, content
-
-    def _connected(self) -> "ClientSession":
-        import aiohttp
-
-        self._session = aiohttp.ClientSession(
-            # Every call in flight has its own connection, which the next call reuses.
-            connector=aiohttp.TCPConnector(
-                limit=self._calls, keepalive_timeout=IDLE, ssl=self._certificates()
-            ),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            # Bodies are unpacked where they are counted, and the time is that of the whole call.
-            auto_decompress=False,
-            timeout=aiohttp.ClientTimeout(total=None),
-            headers=None if self._proxy else self._headers,
-        )
-        return self._session
 
     def _certificates(self) -> "ssl.SSLContext | bool":
         """The authorities that are trusted, where any are needed."""

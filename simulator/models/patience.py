@@ -191,7 +191,8 @@ class Availability:
         self._row.append(place)
         try:
             with uncounted():
-                while self.is_away and not self._lost:
+                while self.is_away:
+                    self._raise_if_lost()
                     if self._is_asking or self._row[0] is not place:
                         await self._news.wait()
                     elif await self._is_due():
@@ -200,8 +201,6 @@ class Availability:
         finally:
             self._row.remove(place)
             self._tell()
-        if self._lost and self.is_away:
-            raise self.lost(self._failure)
         return None
 
     def asked(self) -> None:
@@ -211,10 +210,15 @@ class Availability:
 
     async def back(self) -> None:
         """Waits with what need not begin while the model is away. Raises Outage once nobody waits for it."""
-        # Without a call that asks it would be waited for in vain.
-        while self.is_away and not self._lost and (self._is_asking or self._row):
+        while self.is_away:
+            self._raise_if_lost()
+            # Without a call that asks it would be waited for in vain.
+            if not self._is_asking and not self._row:
+                return
             await self._news.wait()
-        if self._lost and self.is_away:
+
+    def _raise_if_lost(self) -> None:
+        if self._lost:
             raise self.lost(self._failure)
 
     async def _is_due(self) -> bool:

@@ -96,6 +96,8 @@ def test_every_judge_grades_every_answer_on_its_scale(name: str, answer: str) ->
     assert score.value == share_of(score.raw, score.scale)
     assert score.reason.startswith("試行：")
     assert (score.judge, score.rubric, score.state, score.turn) == (name, rubric_of(name), "scored", 1)
+    # Another number when what is counted changes: no grade is compared with those of before.
+    assert score.rubric.startswith("lexical-10-")
 
 
 @pytest.mark.parametrize("name", STAND_INS)
@@ -343,6 +345,9 @@ WRONG_FIGURE = "24か月以内の解約ですので、ホーム1ギガの解約�
         ("ホーム1ギガの解約金は9,900円です。", {"references": ()}, PASSAGE, (2.72, 2.72), "poor"),
         (WRONG_FIGURE, {}, PASSAGE, (2, 2), "poor"),
         (GOOD + "別に9,900円です。", {}, PASSAGE, (2, 2), "poor"),
+        (GOOD + "別に99円です。", {}, PASSAGE, (2, 2), "poor"),
+        # A single digit may be said in other words.
+        (GOOD + "別に9円です。", {}, PASSAGE, (5, 5), "good"),
         (UNRELATED, {}, PASSAGE, (1, 1), "beside"),
         ("解約金がかかります。", {}, PASSAGE, (3.5, 3.5), "unsure"),
         ("どの機種をお使いですか？", {}, PASSAGE, (3.5, 3.5), "asked_back"),

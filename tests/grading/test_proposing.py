@@ -5,8 +5,8 @@ import re
 import pytest
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-from simulator.grading.desk import NO_DESK, Clause, DeskRules
-from simulator.grading.proposing import LabelledRow, Proposal, ProposalPrompt, checked
+from simulator.grading.desk import NO_DESK, Clause, DeskExample, DeskRules
+from simulator.grading.proposing import LabelledRow, Proposal, ProposalPrompt, Proposed, checked
 
 ORDERS = {
     "ja": (
@@ -66,3 +66,63 @@ def test_a_rule_that_an_order_asked_for_rests_on_answers_or_is_none(language: La
         assert checked(reply, cases, NO_DESK, language).clauses == ()
     reply = Proposal.model_validate({"clauses": [{"text": text, "cases": [1, 2]}]})
     assert checked(reply, cases, withdrawn, language).clauses == ()
+
+
+def _drafted(**parts: object) -> Proposed:
+    """What is kept of a reply about three answers, which people call bad."""
+    cases = [_labelled(number, "plain", "comment", "en") for number in (1, 2, 3)]
+    return checked(Proposal.model_validate(parts), cases, NO_DESK, "en")
+
+
+def test_what_may_be_tried_of_a_reply() -> None:
+    """Each rule once, with its answers; an example is an answer that was shown, a question any."""
+    found = _drafted(
+        findings=["anything"],
+        clauses=[
+            {"text": " Name a\n contact. ", "cases": "1, No. 2, 2"},
+            {"text": "name A contact.", "cases": [2, 3]},
+            {"text": "Be brief.", "cases": [3, 1, 0, 4]},
+            {"cases": [1, 2]},
+            "no draft",
+        ],
+        examples=[{"case": [2, 3], "because": "No  contact."}, {"case": 4}, {"case": "none"}],
+        unclear=[{"cases": [3], "question": " Why? "}, {"cases": [1], "question": " "}],
+    )
+
+    labels = tuple(f"run/q{number}/1" for number in (1, 2, 3))
+    assert found.clauses == (
+        Clause(text="Name a contact.", labels=labels[:2]),
+        Clause(text="Be brief.", labels=(labels[2], labels[0])),
+    )
+    assert found.examples == (
+        DeskExample(
+            question="text 2", answer="text 2", good=False, because="No contact.", labels=(labels[1],)
+        ),
+    )
+    assert found.unclear == (Clause(text="Why?", labels=(labels[2],)),)
+    assert _drafted(clauses="none", examples=[{"case": 1}]) == Proposed()
+
+
+def test_no_more_is_tried_at_once_than_a_person_reads() -> None:
+    """Five rules, four examples, 400 characters each."""
+    found = _drafted(
+        clauses=[{"text": letter * 500, "cases": [1, 2]} for letter in "abcdef"],
+        examples=[{"case": 1, "because": f"{n} {'x' * 400}"} for n in range(5)],
+    )
+
+    assert [clause.text for clause in found.clauses] == [letter * 400 for letter in "abcde"]
+    assert [len(example.because) for example in found.examples] == [400] * 4
+
+
+def test_long_texts_are_shown_by_their_beginning() -> None:
+    """1,200 characters of what bot and customer said, 400 of what was said about it."""
+    for place, kept in {
+        "question": 1200,
+        "reference": 1200,
+        "answer": 1200,
+        "judge": 400,
+        "comment": 400,
+    }.items():
+        cases = [_labelled(1, "x" * 1300, place, "en")]
+        _system, material = ProposalPrompt().messages(cases, [], NO_DESK, "", "en")
+        assert re.findall(r"x+", material["content"]).count("x" * kept) == 1

@@ -3,19 +3,36 @@
 import asyncio
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.types import Usage
-from simulator.grading.rubric import load_form
 from simulator.models.cache import ResponseCache
 from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.pricing import BudgetSpent, Ledger
 from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
 from tests.servers.malformed import RawServer, ok
 from tests.servers.openai import OpenAIServer, Reply, error, script
+
+
+class Inner(BaseModel):
+    """An item of a list, whose keys are called as those of a schema."""
+
+    title: Literal["a", "b"]
+    description: str = Field(default="", description="What a model is told by the prompt.")
+
+
+class Nested(BaseModel):
+    """A form with all that forms have."""
+
+    text: str | None = None
+    grade: int
+    items: list[Inner]
+    names: list[str] = []
+
 
 FILLED = {"reason": "資料と合う。", "grade": 4}
 
@@ -36,6 +53,26 @@ async def test_a_reply_is_asked_for_as_a_strict_schema() -> None:
     form = {"name": "reply", "strict": True, "schema": strict_schema(VERDICT)}
     assert body["response_format"]["json_schema"] == form
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_strict_schema_is_closed_and_requires_everything() -> None:
+    """Names and types alone, also where they are called like a title or a default."""
+    closed = {"type": "object", "additionalProperties": False}
+    inner = {
+        "properties": {"title": {"enum": ["a", "b"], "type": "string"}, "description": {"type": "string"}},
+        "required": ["title", "description"],
+    }
+
+    assert strict_schema(Nested) == closed | {
+        "$defs": {"Inner": closed | inner},
+        "properties": {
+            "text": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "grade": {"type": "integer"},
+            "items": {"type": "array", "items": {"$ref": "#/$defs/Inner"}},
+            "names": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["text", "grade", "items", "names"],
+    }
 
 
 @pytest.mark.parametrize(
@@ -202,7 +239,10 @@ async def test_a_reply_in_a_form_has_a_limit() -> None:
     limits = [request.body.get("max_tokens") for request in server.requests]
     assert limits == [most_tokens(VERDICT), None, None]
     assert server.requests[-1].body["max_completion_tokens"] == 77
-    assert 2000 < most_tokens(VERDICT) < most_tokens(load_form("risk").form)
+    # 2,000 to think, 20 for each key, 300 for a text, 20 for a number or a word; 15 shorter items in a list.
+    assert most_tokens(VERDICT) == 2000 + (20 + 300) + (20 + 20)
+    items, names = 15 * ((20 + 20) + (20 + 60)), 15 * 60
+    assert most_tokens(Nested) == 2000 + (20 + 300) + (20 + 20) + (20 + items) + (20 + names)
 
 
 async def test_a_reply_that_was_cut_off_is_not_read() -> None:

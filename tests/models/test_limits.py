@@ -184,6 +184,13 @@ async def test_a_bot_has_half_of_the_places_beside_models() -> None:
     async with limiter.slot(GRADING, FREE):
         pass
     assert [await at_once() for _ in range(2)] == [2, 2]
+    order.clear()
+    waiting = [Call(limiter, DIALOGUE, order, "bot", is_bot=True) for _ in range(4)]
+    waiting.append(Call(limiter, DIALOGUE, order, "model"))
+    await at_rest()
+    assert order == ["bot", "bot", "model"]
+    for call in waiting:
+        await call.end()
 
 
 STEPS = st.lists(

@@ -103,6 +103,18 @@ def test_nothing_begins_while_it_is_away() -> None:
     assert isinstance(lost[1], Outage)
 
 
+async def test_an_answer_after_all_lets_calls_go_on() -> None:
+    """One that was under way when the model was given up: then nobody is told that it is lost."""
+    there = away()
+    there.lost(GONE)
+    for waits in (there.turn, there.back):
+        with pytest.raises(Outage, match="500: gone"):
+            await waits()
+    there.answered()
+
+    assert (await there.turn(), await there.back()) == (None, None)
+
+
 def test_who_asks_may_be_cancelled() -> None:
     """Then the next one asks; with nobody left what waits to begin does, and asks itself."""
 

@@ -150,8 +150,9 @@ def test_what_a_429_holds_up_counts() -> None:
         limiter.hold(pause, 30)
         with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
             await waiting
-        with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)"):
+        with pytest.raises(NoAnswer, match=r"longer than --patience allows \(20 s\)") as met:
             await place(limiter, pause, hasty)
+        assert (met.value.is_transient, met.value.was_sent) == (False, False)
         at_once = loop.time() - began
         await place(limiter, pause, patient)
         waited, spent = loop.time() - began, patient.spent
