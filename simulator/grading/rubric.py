@@ -28,7 +28,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import accumulate, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -673,13 +673,15 @@ def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]
     The first is shown in any case, cut if it must be: of three of 10 characters, 25 hold two, and 1 is left
     out; of three of 30 they hold the first 25 characters of one, and 2 are left out.
     """
+    fitting, room = list[Passage](), limit
     # Whole passages or none: half of one may say the opposite of all of it.
-    ends = accumulate(len(passage.text) for passage in passages)
-    fitting = [
-        passage if end <= limit else passage.model_copy(update={"text": passage.text[:limit]})
-        for at, (passage, end) in enumerate(zip(passages, ends, strict=True))
-        if at == 0 or end <= limit
-    ]
+    for passage in passages:
+        room -= len(passage.text)
+        if room < 0:
+            break
+        fitting.append(passage)
+    if passages and not fitting:
+        fitting = [passages[0].model_copy(update={"text": passages[0].text[:limit]})]
     return fitting, len(passages) - len(fitting)
 
 

@@ -122,7 +122,7 @@ class ResponseCache:
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored reply, or None."""
         file = self._opened()
-        if file is None or self.is_off:
+        if file is None:
             return None
         try:
             if key in self._pending:

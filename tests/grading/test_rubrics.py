@@ -13,10 +13,11 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError
 from simulator.core.messages import encodable
 from simulator.core.types import Answer, GradingContext, Language, Passage, ToolCall, Turn
+from simulator.grading.cause import CauseMaterial, CausePrompt
+from simulator.grading.desk import NO_DESK, Clause, DeskRules
 from simulator.grading.model_judge import FormFiller
+from simulator.grading.proposing import LabelledRow, ProposalPrompt
 from simulator.grading.rubric import (
-    LONGEST_EARLIER,
-    LONGEST_MATERIAL,
     PromptFrame,
     Rubric,
     load_form,
@@ -24,6 +25,7 @@ from simulator.grading.rubric import (
     read_guidelines,
     within,
 )
+from simulator.grading.same_fault import FaultyAnswer, SameFaultPrompt
 from tests.golden_files import compare
 from tests.run_helpers import (
     RUBRICS,
@@ -123,6 +125,39 @@ async def test_the_customers_prompt_as_sent(persona: str, language: Language) ->
     compare(f"prompts_user_{persona}_{language}.txt", as_text(again.body))
 
 
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_prompts_about_red_answers_as_sent(language: Language) -> None:
+    """Why one is wrong, whether two are so in the same way, and which rules people follow."""
+    says = SAYS[language]
+    case = a_rich_case(language).model_copy(update={"answerable": True, "handover": "required"})
+    first, second = a_turn(1, language), a_turn(2, language, shows_passages=False)
+    near = (Passage(id="near", text=says["knows"]), Passage(id="far", text="x" * 30_000))
+    asked = [
+        CauseMaterial(an_exhibit(case), says["unknown"], near, ("fibre", "far"), ("far",)),
+        CauseMaterial(an_exhibit(case, first, turn=second), says["unknown"]),
+        CauseMaterial(
+            an_exhibit(case.model_copy(update={"answerable": False, "handover": "optional"})), "", None
+        ),
+    ]
+    answers = [
+        FaultyAnswer(says[key], says["answer"] + "x" * 5000, says["goal"]) for key in ("question", "next")
+    ]
+    seen = an_exhibit(case.model_copy(update={"references": ((says["reference"],),)}))
+    row = LabelledRow("run/1", case.id, seen, True, (says["next"],), marked=False, reason=says["goal"])
+    clause = [Clause(text=says[key]) for key in ("knows", "unknown")]
+    desk = DeskRules.model_validate({"clauses": clause[:1], "history": {"clauses": clause}})
+    learn = ProposalPrompt().messages([row], [row._replace(bad=False, marked=True)], desk, "…", language)
+    prompts = {
+        "cause": [CausePrompt().messages(material) for material in asked],
+        "same_fault": [SameFaultPrompt().messages(*answers, language)],
+        "learn": [learn, ProposalPrompt().messages([], [], NO_DESK, "", language)],
+    }
+
+    for name, sent in prompts.items():
+        texts = [message["content"] for messages in sent for message in messages[-1:]]
+        compare(f"prompts_{name}_{language}.txt", "\n\n===\n\n".join([sent[0][0]["content"], *texts]))
+
+
 def as_text(body: Any) -> str:
     """A chat request as people read it."""
     parts = [f"--- {message['role']}\n{message['content']}\n" for message in body["messages"]]
@@ -208,16 +243,25 @@ def test_what_is_missing_is_said() -> None:
 
 def test_long_material_is_cut_between_passages() -> None:
     """Passages beyond the limit are left out and counted; a single one is cut; old messages are cut."""
-    half = Passage(id="h", text="x" * (LONGEST_MATERIAL // 2))
-    giant = Passage(id="g", text="y" * (LONGEST_MATERIAL * 2))
+    half = Passage(id="h", text="x" * 12_000)
+    giant = Passage(id="g", text="y" * 48_000)
     many = an_exhibit(turn=a_turn(1, passages=(half, half, half, half)))
     one = an_exhibit(turn=a_turn(1, passages=(giant, half)))
     old = an_exhibit(a_case(), a_turn(1, text="長" * 10_000))
 
-    assert within(many.turn.answer.passages, LONGEST_MATERIAL) == ([half, half], 2)
-    assert [len(p.text) for p in within(one.turn.answer.passages, LONGEST_MATERIAL)[0]] == [LONGEST_MATERIAL]
-    assert "ほかの資料2件" in FRAME.prompt(many, ALL, alone=False)[1]["content"]
-    assert "長" * LONGEST_EARLIER + "\n" in FRAME.prompt(old, ALL, alone=False)[1]["content"]
+    short = Passage(id="s", text="z")
+    assert within((half, giant, short), 12_000) == ([half], 2)
+    assert within((), 12_000) == ([], 0)
+    for context, shown_of, left_out in (
+        (many, "x" * 12_000, "ほかの資料2件"),
+        (one, "y" * 24_000, "ほかの資料1件"),
+    ):
+        said = FRAME.prompt(context, ALL, alone=False)[1]["content"]
+        assert f"{shown_of}\n" in said
+        assert f"{shown_of[0]}{shown_of}" not in said
+        assert left_out in said
+    assert "ほかの資料" not in FRAME.prompt(old, ALL, alone=False)[1]["content"]
+    assert re.findall("長{9,}", FRAME.prompt(old, ALL, alone=False)[1]["content"]) == ["長" * 4000]
 
 
 def test_the_rubric_hash_stands_for_prompt_form_and_model(tmp_path: Path) -> None:
@@ -466,3 +510,11 @@ def test_a_flood_of_calls_leaves_room_in_the_prompt() -> None:
 
     assert said.count("x" * 1500) == 7
     assert all(f"\nt{at}\n" in said for at in range(20))
+    # 2,000 characters of one, 12,000 of all; the name alone of what does not fit; and no more than 200.
+    for length, whole in ((1994, 6), (1995, 6), (9000, 6), (1710, 7), (1711, 6)):
+        calls = tuple(ToolCall(name="t" * 2, arguments="x" * length) for _ in range(210))
+        flood = turn.model_copy(update={"answer": turn.answer.model_copy(update={"tools": calls})})
+        said = FRAME.prompt(an_exhibit(turn=flood), [rubric("turn")], alone=True)[1]["content"]
+        runs = re.findall("x{99,}", said)
+        assert runs == ["x" * min(length, 1997)] * whole
+        assert said.count("\ntt\n") == 200 - whole

@@ -23,7 +23,7 @@ from simulator.core.types import (
     Results,
     Score,
 )
-from simulator.grading.rubric import LONGEST_RETRIEVED, Rubric, load_judge
+from simulator.grading.rubric import Rubric, load_judge
 from simulator.results.causes import root_causes
 from simulator.results.red import primary_judge, red_marks
 from simulator.results.summary import figures_of
@@ -163,7 +163,7 @@ async def test_a_lapse_is_of_one_kind() -> None:
 
 async def test_the_judge_sees_what_was_retrieved_once_and_within_a_limit() -> None:
     """Under the turn where it first came; a bot that shows nothing has no such heading."""
-    fees, long = Passage(id="fees", text="解約金は4,800円"), Passage(id="long", text="長" * LONGEST_RETRIEVED)
+    fees, long = Passage(id="fees", text="解約金は4,800円"), Passage(id="long", text="長" * 8000)
     talk = said_in_turns("はい。", "いいえ。")
 
     def retrieved(*shown: tuple[Passage, ...]) -> Conversation:

@@ -12,13 +12,14 @@ import pytest
 
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
-from simulator.models.bodies import LARGEST_BODY, BodyError, unpacked
+from simulator.models.bodies import BodyError, unpacked
 from simulator.models.pricing import BudgetSpent, Ledger
 from tests.asking import put_to
 from tests.scripted_models import ASKED, connected, model_at
 from tests.servers.malformed import RawServer, bomb, ok, serve
 from tests.servers.openai import serve as serve_model
 
+EIGHT_MB = 8 * 2**20
 TOO_LONG = "the answer is longer than 8 MB"
 WAYS: dict[str, tuple[str, dict[str, str]]] = {
     "plain": ("http", {"answer": "answer"}),
@@ -75,10 +76,10 @@ async def test_gzip_may_be_several_in_a_row() -> None:
 @pytest.mark.parametrize("encoding", ["", "identity", "gzip"])
 async def test_eight_megabytes_are_read_and_no_byte_more(encoding: str) -> None:
     """Counted as they are when they are unpacked."""
-    blanks = (b" " * size for size in (LARGEST_BODY, LARGEST_BODY + 1))
+    blanks = (b" " * size for size in (EIGHT_MB, EIGHT_MB + 1))
     most, more = (zlib.compress(each, 1, 31) if encoding == "gzip" else each for each in blanks)
 
-    assert len(await together(most, encoding)) == LARGEST_BODY
+    assert len(await together(most, encoding)) == EIGHT_MB
     with pytest.raises(BodyError, match=TOO_LONG):
         await together(more, encoding)
 
@@ -97,7 +98,7 @@ async def test_a_bomb_is_a_models_typed_failure(encoding: str, status: bytes) ->
 async def test_a_reply_that_is_too_large_is_held_against_the_budget() -> None:
     """Nobody read what it cost, and the endpoint bills it: the most that it can have cost is gone."""
     ledger = Ledger({}, budget=0.03)
-    async with RawServer(ok(b" " * (LARGEST_BODY + 1))) as server, connected() as made:
+    async with RawServer(ok(b" " * (EIGHT_MB + 1))) as server, connected() as made:
         model = model_at(server.url, made, name="gpt-4.1", ledger=ledger)
         with pytest.raises(ModelFailure, match=TOO_LONG):
             await model.say(ASKED)
@@ -123,7 +124,7 @@ async def test_neither_asks_for_more_than_it_counts() -> None:
 async def test_a_long_line_without_end_is_cut_off() -> None:
     """A stream's line is bound like the stream."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: "
-    async with RawServer(head + b"x" * (LARGEST_BODY + 2**16), holds=True) as server:
+    async with RawServer(head + b"x" * (EIGHT_MB + 2**16), holds=True) as server:
         for way in ("sse", "streamed chat"):
             adapter, given = WAYS[way]
             answer = await put_to(adapter, {"url": server.url, **given}, 20)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from simulator.core.errors import AccessDenied, ModelFailure
-from simulator.models.embedding import MOST_TEXTS, EmbeddingBatcher, Embeddings
+from simulator.models.embedding import EmbeddingBatcher, Embeddings
 
 
 class Endpoint:
@@ -67,9 +67,9 @@ async def test_a_request_is_no_larger_than_endpoints_take() -> None:
     """More texts go into the next request."""
     endpoint = Endpoint()
     batches = EmbeddingBatcher(endpoint)
-    await asyncio.gather(*(batches([f"{n}", f"正解{n}"]) for n in range(MOST_TEXTS)))
+    await asyncio.gather(*(batches([f"{n}", f"正解{n}"]) for n in range(64)))
 
-    assert [len(request) for request in endpoint.requests] == [MOST_TEXTS, MOST_TEXTS]
+    assert [len(request) for request in endpoint.requests] == [64, 64]
 
 
 async def test_whoever_gives_up_takes_nobody_along() -> None:

@@ -10,7 +10,7 @@ from simulator.core.clock import TimeLimit
 from simulator.core.errors import ModelFailure, Outage, OutOfPatience
 from simulator.models import patience
 from simulator.models.client import SHORTEST
-from simulator.models.patience import IN_A_ROW, Availability, Notices
+from simulator.models.patience import Availability, Notices
 from tests.scripted_models import ASKED, connected, model_at, waiting
 from tests.servers.faults import BAD_GATEWAY
 from tests.servers.openai import OpenAIServer, Reply
@@ -22,8 +22,10 @@ GONE = ModelFailure("error", "500: gone")
 def away(patience: float = 120.0, wait: float | None = None) -> Availability:
     """A model that has failed often enough."""
     there = Availability("http://a/v1", patience, Notices().waiting)
-    for _ in range(IN_A_ROW):
+    for _ in range(5):
+        assert not there.is_away
         there.failed(GONE, wait)
+    assert there.is_away
     return there
 
 
