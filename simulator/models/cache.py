@@ -30,6 +30,8 @@ from simulator.core.errors import RehearsalError
 from simulator.core.messages import _
 
 Mode = Literal["on", "off"]
+# What every file of SQLite begins with.
+_DATABASE = b"SQLite format 3\0"
 _TABLE = "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL)"
 
 
@@ -208,12 +210,9 @@ def clear(path: Path) -> int:
     """
     if not path.exists():
         return 0
-    try:
-        with contextlib.closing(sqlite3.connect(path)) as file:
-            file.execute("PRAGMA schema_version")
-    except sqlite3.OperationalError:
-        pass  # locked, which is reported when it is opened
-    except sqlite3.DatabaseError:
+    with path.open("rb") as opened:
+        head = opened.read(len(_DATABASE))
+    if head not in (_DATABASE, b""):
         path.unlink()
         return 0
     with _opened(path) as file:

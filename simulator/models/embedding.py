@@ -75,9 +75,9 @@ class EmbeddingBatcher:
         return await call.reply
 
     async def close(self) -> None:
-        """Cancels what is still in flight."""
-        if self._timer is not None:
-            self._timer.cancel()
+        """Cancels what waits to be sent, and what is in flight."""
+        for call in self._calls:
+            call.reply.cancel()
         for task in self._sending:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)

@@ -68,6 +68,10 @@ def test_a_broken_file_can_be_cleared(capsys: pytest.CaptureFixture[str]) -> Non
     assert "cannot be read or emptied" in capsys.readouterr().err
     assert kept(capsys, "clear")["entries"] == 0
     assert not path.exists()
+    # An empty one is a database without any table yet.
+    path.touch()
+    assert kept(capsys, "clear")["cleared"] == 0
+    assert path.read_bytes().startswith(b"SQLite format 3")
 
 
 def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

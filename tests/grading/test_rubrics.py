@@ -384,6 +384,13 @@ NO_VERDICT = "must name one of its fields that can be a grade"
         ('"厳しく。"', '"5$で厳しく。"', "[ja] criterion has a lone dollar"),
         ("[en]\n", "[english]\n", "the table [en] is missing"),
         ("[ja]", "[ja", "not valid TOML"),
+        ('needs = ["reference"]', 'needs = ["expect"]', "what a question expects is shown only to judges of"),
+        (', grade = "grade" }', " }", "[en.fields] grade is missing"),
+        (
+            'reason = "text"',
+            'reason = "conflicts"',
+            "[ja.fields.reason] must say what reference, ",
+        ),
         (
             "\n[en]",
             "\nexamples = [{ reason = 'a', grade = 3, questoin = 'b' }]\n[en]",

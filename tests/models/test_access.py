@@ -1,6 +1,7 @@
 """How a model is reached: headers and fields of one's own, proxies, certificates, and what is missing."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from simulator.models import patience
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Model
 from simulator.models.connections import Connections
-from simulator.models.network import proxy_for
+from simulator.models.network import blocked_by, proxy_for
 from simulator.models.pricing import Ledger
 from tests.commands import Command
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at
@@ -77,6 +78,26 @@ async def test_a_form_of_ones_own_that_is_refused_is_asked_for_nine_times() -> N
             await model_with(server, made, extra={"response_format": {"type": "json_object"}}).say(ASKED)
 
     assert server.counts["chat"] == 9
+
+
+def test_a_certificate_that_is_wrong_is_told_without_a_file_to_set() -> None:
+    """Another authority would not make it valid."""
+    expired = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    expired.reason = "CERTIFICATE_VERIFY_FAILED"
+    expired.verify_code, expired.verify_message = 10, "certificate has expired."
+
+    assert str(blocked_by(expired, None)) == "its certificate is not valid: certificate has expired"
+    assert blocked_by(ValueError("no error of a connection"), None) is None
+
+
+@pytest.mark.parametrize("said", ["`model` is required", "'messages' must be a list", "wrong_field is odd"])
+async def test_a_field_of_the_programs_own_is_no_users_setting(said: str) -> None:
+    """Nor is one that nothing asks for."""
+    async with OpenAIServer(lambda _: error(400, said)) as server, connected() as made:
+        with pytest.raises(ModelFailure, match=said) as met:
+            await model_with(server, made).say(ASKED)
+
+    assert "EXTRA" not in str(met.value)
 
 
 async def test_an_azure_deployment_is_asked_as_it_wants_to_be() -> None:

@@ -1,5 +1,6 @@
 """A prompt that the server cut is a failure that says what to set; a sparing tokenizer is none."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -166,5 +167,26 @@ async def test_how_a_model_counts_is_asked_once(tmp_path: Any) -> None:
                 with pytest.raises(ModelFailure, match="the server cut the prompt"):
                     await model_at(server, made).say(asked(f"{n} {JAPANESE}"))
 
-    assert server.counts["chat"] == 11
-    assert [request.body.get("max_tokens") for request in server.requests].count(16) == 1
+        # Texts of another kind are counted in another way, and asked about once more.
+        for n in range(3):
+            with pytest.raises(ModelFailure, match="the server cut the prompt"):
+                await model_at(server, made).say(asked(f"{n} {ENGLISH[:6000]}"))
+
+    assert server.counts["chat"] == 15
+    assert [request.body.get("max_tokens") for request in server.requests].count(16) == 2
+
+
+@pytest.mark.parametrize(("read", "is_cut"), [(0.38, True), (0.42, False)])
+async def test_where_a_part_is_not_counted_only_what_is_impossible_is_cut(read: float, is_cut: bool) -> None:
+    """No tokenizer makes of so many bytes so few tokens."""
+    size = len(sent({"messages": asked(JAPANESE)}).encode()) / 3.75
+
+    def reply(request: Any) -> Reply:
+        if request.get("max_tokens") == 16:
+            return Reply(status=400)
+        return Reply(GOOD, usage={"prompt_tokens": int(read * size)})
+
+    async with OpenAIServer(reply) as server, connected() as made:
+        told = await asyncio.gather(model_at(server, made).say(asked(JAPANESE)), return_exceptions=True)
+
+    assert isinstance(told[0], ModelFailure) is is_cut

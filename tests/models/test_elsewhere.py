@@ -67,6 +67,25 @@ async def test_what_is_no_form_there_is_named(fields: dict[str, Any], said: str)
     assert server.counts["chat"] == 2
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"content": "", "reasoning_content": "Let me see."}, "holds only reasoning .reasoning_content."),
+        (called("{}"), "has no text, only calls of tools"),
+        ({"content": "x" * 1_000_001}, "a reply of 1,000,001 characters"),
+    ],
+)
+async def test_words_elsewhere_are_no_text(fields: dict[str, Any], said: str) -> None:
+    """What is asked for a line or an answer has none then; and nobody writes a million characters."""
+    async with OpenAIServer(lambda _: message(**fields)) as server, connected() as made:
+        with pytest.raises(ModelFailure, match=said) as met:
+            await model_at(server, made).say(ASKED)
+        server.reply = lambda _: message(content="x" * 1_000_000)
+        assert len((await model_at(server, made).say(ASKED))[0]) == 1_000_000
+
+    assert met.value.failure.kind == "malformed"
+
+
 async def test_a_content_goes_before_what_stands_beside_it() -> None:
     """Thoughts and tools beside an answer are not looked at."""
     fields = called(GOOD.replace("4", "1")) | {"content": GOOD, "reasoning_content": GOOD.replace("4", "2")}

@@ -98,7 +98,37 @@ async def test_closing_gives_up_what_is_under_way() -> None:
     batches = EmbeddingBatcher(hang, tick=0)
     asked = asyncio.create_task(batches(["a"]))
     await begun.wait()
+    batches.tick = 60
+    unsent = asyncio.create_task(batches(["b"]))
+    await asyncio.sleep(0)
     await batches.close()
 
-    with pytest.raises(asyncio.CancelledError):
-        await asked
+    for given_up in (asked, unsent):
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+
+
+async def test_whatever_goes_wrong_is_told_to_all_who_wait() -> None:
+    """A mistake of ours, too: nobody waits for ever."""
+
+    async def broken(_: list[str]) -> Embeddings:
+        raise ZeroDivisionError
+
+    batches = EmbeddingBatcher(broken)
+    found = await asyncio.gather(batches(["a"]), batches(["b"]), return_exceptions=True)
+
+    assert [type(error) for error in found] == [ZeroDivisionError] * 2
+
+
+async def test_a_request_is_no_longer_than_endpoints_read() -> None:
+    """60,000 characters; a call is never divided, so that a longer one goes out alone."""
+    endpoint = Endpoint()
+    batches = EmbeddingBatcher(endpoint)
+    await asyncio.gather(*(batches([text]) for text in ("a" * 59_999, "b", "c", "d" * 60_001, "e")))
+
+    assert [[text[0] for text in request] for request in endpoint.requests] == [
+        ["a", "b"],
+        ["c"],
+        ["d"],
+        ["e"],
+    ]

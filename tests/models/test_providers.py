@@ -133,3 +133,23 @@ async def test_an_answer_that_comes_drop_by_drop_is_late(server: AnthropicServer
     with pytest.raises(ModelFailure, match=r"no reply within 0\.26 s") as error:
         await model(server, connections=connections).say(ASKED)
     assert error.value.failure.kind == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"model": "mistralai:x"}, r"^mistralai:x: .*\(extra 'other'\)\.$"),
+        (
+            {"key": SecretStr(""), "url": "", "extra": {"max_tokens": "few"}},
+            "^anthropic:claude-test: cannot be used: ",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(
+    server: AnthropicServer, changes: dict[str, Any], said: str
+) -> None:
+    """A package that is missing, an argument that it does not take."""
+    with pytest.raises(InputError, match=said) as met:
+        model(server, **changes)
+
+    assert "\n" not in str(met.value)
