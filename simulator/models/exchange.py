@@ -129,7 +129,7 @@ class Transport:
             raise NoAnswer("unreachable", through(proxy, message), was_sent=was_sent) from error
         if status == 407:  # of plain HTTP it answers itself
             raise NoAnswer("denied", login_wanted(self._proxy), is_transient=False)
-        if not 200 <= status < 300:
+        if status >= 300:
             raise Refused(status, headers, text)
         data = _json(content)
         if data is None and headers.get("Content-Type", "").startswith("text/html"):
@@ -160,7 +160,7 @@ class Transport:
             allow_redirects=False,
         ) as response:
             content = await whole_body(response.content, response.headers.get("Content-Encoding"))
-            text = "" if 200 <= response.status < 300 else _text(content, response.charset)
+            text = "" if response.status < 300 else _text(content, response.charset)
             return response.status, response.headers, text, content
 
     def _certificates(self) -> "ssl.SSLContext | bool":

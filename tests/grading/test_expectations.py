@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from simulator.cases.cases import read_cases
-from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Score
+from simulator.core.types import ChatMessage, Conversation, Ended, GradingContext, RedRules, Score
 from simulator.results.red import red_marks
 from simulator.runner.conversation import conversation_context
 from tests.commands import Command
@@ -102,6 +102,30 @@ async def test_each_judge_has_a_call_of_its_own_where_that_is_asked_for() -> Non
     for judging in ("separate", "small"):
         scores, prompts = await asked(talk, verdict, judging=judging)
         assert (len(prompts), scores["expectations"].value) == (2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("quote", "turn", "counts"),
+    [
+        ("どうも", 0, True),
+        ("どうも", 2, True),
+        ("どうも", 1, False),
+        ("もしもし", 0, True),
+        ("もしもし", 1, False),
+        ("手数料", 0, True),
+        ("手数料", 1, True),
+        ("手数料", 2, False),
+        ("ずっと同じ値段", 2, True),
+    ],
+)
+async def test_words_count_where_they_were_said(quote: str, turn: int, counts: bool) -> None:
+    """By either side, before the first turn or when the customer left; anywhere, where no turn is named."""
+    talk = held("手数料は1,100円です。", "はい。", expect=SENTENCES[:1])
+    said_before = (ChatMessage(role="user", content="もしもし。"),)
+    talk = talk.model_copy(update={"case": talk.case.model_copy(update={"history": said_before})})
+    scores, _prompts = await asked(talk, said(1, "met", quote, turn=turn))
+
+    assert scores["expectations"].state == ("scored" if counts else "failed")
 
 
 async def test_words_that_do_not_stand_there_do_not_count() -> None:

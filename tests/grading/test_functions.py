@@ -99,6 +99,23 @@ async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
     assert score.reason == "the judge returned a Score that is scored and has the value None"
 
 
+async def test_what_a_function_skips_for_want_of_a_model_says_so() -> None:
+    """Not what it skips although it was given one, nor what it grades without."""
+
+    def skips(context: GradingContext, fill: Any) -> Score:
+        return Score(state="skipped", reason="nothing to ask")
+
+    def counts(context: GradingContext, fill: Any) -> bool:
+        return True
+
+    found = [
+        await FunctionJudge("mine", function, {"fill": fill}, frame(), "rubric")(an_exhibit(), ())
+        for function, fill in ((skips, None), (skips, "a model"), (counts, None))
+    ]
+
+    assert [score.detail for [score] in found] == [{"no_model": True}, {}, {}]
+
+
 async def test_a_short_verdict_is_filed_like_a_long_one() -> None:
     """Under the judge's name and turn, on the scale of `-> bool` or of the module."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
-from simulator.grading.panel import FunctionJudge, JudgeCall, LexicalStandIn, Panel
+from simulator.grading.panel import FunctionJudge, JudgeCall, LexicalStandIn, Panel, by_rule
 from simulator.models import patience
 from simulator.models.cache import ResponseCache
 from simulator.models.client import SHORTEST
@@ -130,6 +130,30 @@ async def test_no_answer_gets_the_lowest_grade_by_rule(language: Language, why: 
 
     assert scores["similarity"].state == "skipped"
     assert [score.by_rule for score in scores.values()] == [True, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("judge", "kind", "state"),
+    [
+        ("turn", "timeout", "scored"),
+        ("groundedness", "timeout", "scored"),
+        ("context_recall", "timeout", "skipped"),
+        ("tone", "timeout", None),
+        ("conversation", "timeout", "scored"),
+        ("expectations", "timeout", "skipped"),
+        *((name, "unrecorded", "skipped") for name in ("turn", "tone", "context_recall", "conversation")),
+    ],
+)
+def test_what_a_rule_decides_of_a_turn_without_an_answer(judge: str, kind: str, state: str | None) -> None:
+    """The customer can be judged all the same, the retrieval cannot; of a log without it nothing can."""
+    context = an_exhibit(turn=failing(kind=kind))
+    ruled = by_rule(rubric(judge), context, frame())
+
+    assert (ruled and ruled.state) == state
+    assert (ruled and ruled.by_rule) == (state and state == "scored")
+    answered = context.model_copy(update={"turn": a_turn(2), "earlier": (failing(kind=kind),)})
+    assert by_rule(rubric("conversation"), answered, frame()) is None
+    assert by_rule(rubric("turn"), answered, frame()) is None
 
 
 async def test_done_judges_are_not_asked_again() -> None:

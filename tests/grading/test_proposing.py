@@ -1,12 +1,16 @@
 """What people, customers and bots wrote is data when rules of a desk are proposed."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from simulator.core.errors import AccessDenied, ModelFailure, PromptError
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-from simulator.grading.desk import NO_DESK, Clause, DeskExample, DeskRules
+from simulator.grading.desk import NO_DESK, Clause, DeskExample, DeskRules, read_desk, write_desk
 from simulator.grading.proposing import LabelledRow, Proposal, ProposalPrompt, Proposed, checked
+from simulator.grading.same_fault import FaultyAnswer, SameFaultJudge, SameFaultReply, most_pairs
 
 ORDERS = {
     "ja": (
@@ -126,3 +130,55 @@ def test_long_texts_are_shown_by_their_beginning() -> None:
         cases = [_labelled(1, "x" * 1300, place, "en")]
         _system, material = ProposalPrompt().messages(cases, [], NO_DESK, "", "en")
         assert re.findall(r"x+", material["content"]).count("x" * kept) == 1
+
+
+def test_a_desk_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Whatever is in its texts; a slip of a person who changed it is told with its place."""
+    path = tmp_path / "desk.toml"
+    assert read_desk(path) == NO_DESK
+    clause = Clause(text='Say "no"\tin\none line. \x7f \\ 円', labels=("run/a#0/1", "b"))
+    example = DeskExample(question="?", answer="'", good=True, because="[x]", labels=("c",))
+    history = {"clauses": (clause, Clause(text="of before")), "questions": ("q1", "q2")}
+    desk = DeskRules.model_validate({"clauses": (clause,), "examples": (example,) * 2, "history": history})
+    write_desk(desk, path)
+
+    assert read_desk(path) == desk
+    assert desk.withdrawn == (Clause(text="of before"),)
+    assert [bool(part) for part in (NO_DESK, desk, DeskRules(examples=(example,)))] == [False, True, True]
+    text = path.read_text(encoding="utf-8")
+    place = text.rindex("because")
+    path.write_text(text[:place] + text[text.index("labels", place) :], encoding="utf-8")
+    with pytest.raises(PromptError, match=r"desk\.toml: examples\.2\.because: missing\.$"):
+        read_desk(path)
+
+
+class Asked:
+    """A model that has the same answer to everything."""
+
+    def __init__(self, answer: bool | ModelFailure) -> None:
+        self.answer, self.seeds = answer, list[int]()
+
+    async def ask(self, _messages: object, form: type[SameFaultReply], _again: object, *, seed: int) -> Any:
+        """Its answer, or the failure."""
+        self.seeds.append(seed)
+        if isinstance(self.answer, ModelFailure):
+            raise self.answer
+        return form(reason="r", same=self.answer)
+
+
+async def test_whether_two_answers_have_one_fault() -> None:
+    """Nobody knows where the model does not say; what ends a run ends this as well."""
+    first, second = (FaultyAnswer("?", text, "wrong") for text in ("20", "30"))
+
+    for answer in (True, False, None):
+        model: Any = Asked(ModelFailure("malformed", "?") if answer is None else answer)
+        assert await SameFaultJudge(model, 1)(first, second, "en") is answer
+    ending: Any = Asked(AccessDenied("denied", "401"))
+    with pytest.raises(AccessDenied):
+        await SameFaultJudge(ending, 1)(first, second, "en")
+
+
+def test_how_many_pairs_are_asked_about_at_most() -> None:
+    """Each with the first answers of five faults, and with four that were disputed."""
+    assert [most_pairs(answers) for answers in (0, 1, 4, 6, 7, 10)] == [0, 0, 6, 15, 20, 35]
+    assert [most_pairs(4, disputes) for disputes in (1, 2, 4, 9)] == [10, 14, 22, 22]
