@@ -250,13 +250,12 @@ def _parts(section: _Section, moment: datetime) -> dict[str, str]:
     else:
         day, name = _DAYS[moment.weekday()], _MONTHS[month - 1]
         parts |= {"ddd": day[:3], "dddd": day, "mmm": name[:3], "mmmm": name}
-    era = next(((first, names) for first, names in _ERAS if moment.date() >= first), None)
-    if era:
-        first, names = era
-        parts |= dict(zip(("g", "gg", "ggg"), names, strict=True))
-        in_era = year - first.year + 1
-        is_gannen = in_era == 1 and "gannen" in section.japanese.lower()
-        parts |= {"e": "元" if is_gannen else str(in_era), "ee": f"{in_era:02}"}
+    # Day 0 of a workbook is in the last of these.
+    first, names = next((first, names) for first, names in _ERAS if moment.date() >= first)
+    parts |= dict(zip(("g", "gg", "ggg"), names, strict=True))
+    in_era = year - first.year + 1
+    is_gannen = in_era == 1 and "gannen" in section.japanese.lower()
+    parts |= {"e": "元" if is_gannen else str(in_era), "ee": f"{in_era:02}"}
     has_halves = any(kind == "date" and "/" in text for kind, text in section.tokens)
     hour = (moment.hour - 1) % 12 + 1 if has_halves else moment.hour
     numbers = {"m": moment.month, "d": moment.day, "h": hour, "n": moment.minute, "s": moment.second}

@@ -46,16 +46,13 @@ def word_document(path: Path) -> Document:
 
 def _style_prefix(style: Any) -> str:
     """The Markdown prefix of a paragraph style; a custom style has that of the style it is based on."""
-    # Styles that are based on each other in a circle end here.
-    for _unused in range(10):
+    while style is not None:
         name = str(style.name or "")
         if heading := _OFFICE_HEADING.fullmatch(name):
             return "#" * min(int(heading[1]), _DEEPEST_HEADING) + " "
         if name == "Title":
             return "# "
         style = getattr(style, "base_style", None)
-        if style is None:
-            break
     return ""
 
 

@@ -19,6 +19,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote_plus
@@ -116,21 +117,15 @@ class Redactor:
         """A broken pattern is an `InputError`."""
         self._own = tuple(map(_compiled, patterns))
         self._public = frozenset(_public(public))
-        self._latest: dict[tuple[str, Language], RedactedText] = {}
+        self._remembered = lru_cache(_LATEST)(self._redacted)
 
     def redact(self, text: str, language: Language) -> RedactedText:
         """The text with its personal data as masks of the language; of a masked text, the same.
 
         `counts` are by kind (name, phone, reference ...), "custom" for a team's own pattern. The last
-        `_LATEST` texts are remembered, all of them forgotten at once: an answer is often its reference, word
-        for word.
+        `_LATEST` texts are remembered: an answer is often its reference, word for word.
         """
-        if (latest := self._latest.get((text, language))) is not None:
-            return latest  # an answer is often its reference, word for word
-        if len(self._latest) >= _LATEST:
-            self._latest.clear()
-        result = self._latest[text, language] = self._redacted(text, language)
-        return result
+        return self._remembered(text, language)
 
     def _redacted(self, text: str, language: Language) -> RedactedText:
         counts: Counter[str] = Counter()
@@ -203,10 +198,8 @@ def _bare(text: str, span: Span) -> Span | None:
     start, end = span
     if (taken := text.find(_TAKEN, start, end)) >= 0:
         end = taken
-    while start < end and text[start].isspace():
-        start += 1
-    while start < end and text[end - 1].isspace():
-        end -= 1
+    end = start + len(text[start:end].rstrip())
+    start = end - len(text[start:end].lstrip())
     return (start, end) if start < end else None
 
 

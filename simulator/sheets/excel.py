@@ -64,7 +64,6 @@ _WRITTEN = "rehearsal_written"
 _SECONDS = 2
 # report.xlsx and report-2.xlsx; a copy that people named themselves (report-final.xlsx) has no number.
 _NUMBERED = re.compile(r"report(?:-(\d{1,4}))?\.xlsx")
-_MOST_FILES = 1000
 # The worksheets that go on in the next run; conversations and blind grades are those of one run.
 _GO_ON = ("summary", "review", "fixes", "history", "archive")
 
@@ -105,11 +104,11 @@ def save(
         runs = (_newest(place, _GO_ON) for place in reversed(earlier))
         if last := next(filter(None, runs), None):
             source, names = last, _GO_ON
-    first = 1
+    n = 1
     if newest:
         number = _NUMBERED.fullmatch(newest.path.name)
         # Behind one that people saved; in the place of one that the program made of it since.
-        first = int((number and number[1]) or 1) + newest.touched
+        n = int((number and number[1]) or 1) + newest.touched
     before = source.content if source else EditedSheets({})
     for note in before.notes:
         if source and note.about == "cell":
@@ -119,8 +118,9 @@ def save(
     for line in replaced_cells:
         say(line)
     copied = (source.path, before.foreign) if source and before.foreign else None
-    for n in range(first, first + _MOST_FILES):
+    while True:
         path = folder / ("report.xlsx" if n == 1 else f"report-{n}.xlsx")
+        n += 1
         # What is there may go only as the program left it, and if the team's words come along.
         is_source = newest and path == newest.path and not newest.touched
         if path.exists() and not is_source:
@@ -129,8 +129,6 @@ def save(
             return write(joined, path, language, since=started, copied=copied)
         except _LockedFile:
             say(_("{path} is open in another program; the report goes into the next one.", path=path.name))
-    msg = _("{n} workbooks of this run and none to write to; move them away.", n=_MOST_FILES)
-    raise RunFileError(msg)
 
 
 def newest_first(folders: Iterable[Path]) -> list[Path]:
@@ -538,8 +536,6 @@ class _WorkbookPainter:
             sheet.write_rich_string(*place, text[:1], self._format(), text[1:], form)
         elif text:
             sheet.write_string(*place, text, self._cell_format(column, cell.mark, text=text))
-        elif cell.mark:
-            sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
 
     def _note(self, sheet: Any, row: int, column: int, text: str) -> None:
         """A note in a box that is large enough to be read."""

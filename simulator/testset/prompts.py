@@ -26,7 +26,6 @@ from simulator.core.replies import Reply
 from simulator.core.templates import (
     LANGUAGES,
     check_languages,
-    fingerprint,
     quote,
     quote_lines,
     request,
@@ -302,10 +301,6 @@ class QuestionPrompts(PromptFile):
             for key, meaning in ((key, meanings[key]) for key in form.model_fields)
         }
         return json.dumps(filled, ensure_ascii=False, indent=1)
-
-    def fingerprint(self) -> str:
-        """Changes whenever a word of the prompts changes."""
-        return fingerprint(repr(self.tables))
 
 
 def _numbered(articles: Sequence[Article]) -> list[str]:

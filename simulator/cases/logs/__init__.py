@@ -360,7 +360,7 @@ def _bare(
             skipped.note(_("hidden rows"))
         elif isinstance(record, RowFault):
             faults.append(record)
-        elif isinstance(record, dict):
+        else:
             for inside in unwrapped(record, format_):
                 if format_.matches(inside) or (other := format_of(inside)) is None:
                     yield inside
