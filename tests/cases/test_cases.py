@@ -184,6 +184,12 @@ def test_unused_columns(tmp_path: Path) -> None:
         ),
         ("text,source\na,b\n", "line 1: no question column. Found: 'text', 'source'"),
         ("label,source\na,b\n", "line 1: no question column. Found: 'label', 'source'"),
+        ("question," * 20_000 + "x\na\n", "line 1: 20,001 columns; at most 16,384 are read."),
+        (
+            "question,expect\na," + "|".join(map(str, range(21))),
+            "21 sentences of what is expected; at most 20",
+        ),
+        ('question,facts\na,"{""known"": [""b""]}"', "'known' is not known here; use knows and unknown"),
         ("question,reference\n,1\n", "line 2: column 'question' is empty"),
         ("id,question\n1,a\n2,b\n1,c\n", "line 4: the id '1' is already on line 2"),
         (
@@ -304,6 +310,8 @@ def test_a_column_that_fills_nothing_may_occur_twice(tmp_path: Path) -> None:
         read_cases(saved(tmp_path, "質問,正解,正解\n料金は?,4180円,b\n"))
     with pytest.raises(CaseFileError, match="the column '備考' occurs twice; rename one of them"):
         read_cases(saved(tmp_path, "備考,備考\n料金は?,a\n"), columns={"question": "備考"})
+    with pytest.raises(CaseFileError, match="line 3: 3 cells under 2 column names"):
+        read_cases(saved(tmp_path, "備考,正解\n料金は?,a\nいつ?,b,c\n"), columns={"question": "備考"})
 
 
 @pytest.mark.parametrize("mark", ["sep=,", '\ufeff"SEP=,"'])

@@ -39,6 +39,8 @@ def test_long_paragraphs_are_cut_at_sentences() -> None:
 
     assert pieces[0].startswith("# 規約\n\n## 解約\n\n解約は")
     assert all(piece.endswith("ください。") for piece in pieces)
+    # What has no boundary is cut wherever it must be.
+    assert [len(piece) for piece in chunks(Document("", "x" * 3000))] == [1199, 1199, 602]
 
 
 @given(lines=LINES, title=st.sampled_from(["", "ご案内", "t" * 300]))

@@ -133,6 +133,7 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
     ("name", "text", "message"),
     [
         ("a.doc", "x", "no readable files; articles can be Markdown"),
+        ("a.jsonl", '{"title": "x", "answer": {"a": 1}}', "a.jsonl, line 1: column 'answer' holds no text"),
         ("a.pdf", "%PDF", "not a readable PDF file"),
         ("a.docx", "x", "not a file of Word"),
         ("b.docx", "PK", "an incomplete Word file"),
@@ -170,3 +171,5 @@ def test_links_are_no_trap(tmp_path: Path) -> None:
 
     assert [passage.id for passage in read_knowledge(tmp_path)] == ["a"]
     assert unread_files(tmp_path) == ("b.md",)
+    with pytest.raises(InputError, match="no such file or folder; check the path of the articles"):
+        read_knowledge(tmp_path / "gone")

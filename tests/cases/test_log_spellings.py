@@ -32,6 +32,10 @@ def pairs() -> list[dict[str, Any]]:
     return [{"question": asked, "answer": told} for asked, told in zip(QUESTIONS, ANSWERS, strict=True)]
 
 
+def pairs_by_role() -> list[dict[str, str]]:
+    return [{"user": asked, "assistant": told} for asked, told in zip(QUESTIONS, ANSWERS, strict=True)]
+
+
 SYSTEM = {"role": "system", "content": "You are a desk."}
 # One log, as programs and people write it.
 SPELLINGS: dict[str, dict[str, Any]] = {
@@ -45,6 +49,8 @@ SPELLINGS: dict[str, dict[str, Any]] = {
     "question beside questions": {"question": QUESTIONS[0], "turns": pairs()},
     "answered first": {"question": QUESTIONS[0], "turns": lines()[1:]},
     "messages": {"messages": lines()},
+    "messages in pairs": {"messages": pairs_by_role()},
+    "requests": {"request": {"messages": lines()[:3]}, "response": {"choices": [{"message": lines()[3]}]}},
     "ShareGPT": {"conversations": lines("from", "value", user="human", assistant="gpt")},
     "recorded": {"question": QUESTIONS[0], "script": QUESTIONS[1:], "recorded": ANSWERS},
 }

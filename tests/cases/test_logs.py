@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from simulator.runner.labelled_answers import read_labels
 LOGS = Path(__file__).parent.parent / "fixtures" / "logs"
 FIRST, SECOND = "光回線の料金は？", "戸建ては？"
 ANSWERS = ["月額4,180円です。", "月額5,280円です。"]
+RIGHT = "税込みで月額4,180円です。"
 # What a file has besides: tags, ids of passages by turn, history, how many further conversations.
 BESIDES: dict[str, dict[str, Any]] = {
     "langfuse.jsonl": {"tags": ["user-feedback=1", "user-feedback=0"]},
@@ -228,6 +230,31 @@ def test_what_was_read_is_said_once(capsys: pytest.CaptureFixture[str], tmp_path
     )
 
 
+def test_a_trace_whose_steps_are_records_of_their_own_is_one_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They may come in any order and in pieces; a correction is a right answer, and counts alone are none."""
+    about: dict[str, Any] = {"traceId": "t", "sessionId": "s-9"}
+    step = about | {"type": "GENERATION", "id": "o-1", "parentObservationId": None}
+    found = [{"id": "fees", "page_content": "4,180円"}, {"id": "empty"}]
+    pieces = [
+        step | {"startTime": "2026-11-20T01:00:01Z", "output": ANSWERS[0]},
+        step | {"startTime": "2026-11-20T01:00:00Z", "input": [{"role": "user", "content": FIRST}]},
+        step
+        | {"id": "o-2", "parentObservationId": "o-1", "type": "SPAN", "name": "Retriever", "output": found},
+        {"traceId": "t", "dataType": "CORRECTION", "source": "API", "value": 0, "stringValue": RIGHT},
+        {"id": "s-9", "countTraces": 1, "projectId": "p"},
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, pieces)), encoding="utf-8")
+    [case] = read_cases(path)
+
+    assert (case.id, case.question, case.references) == ("s-9", FIRST, ((RIGHT,),))
+    [answer] = case.recorded
+    assert (answer.text, [(p.id, p.text) for p in answer.passages]) == (ANSWERS[0], [("fees", "4,180円")])
+    assert "Not read: sessions without texts (the export of traces has them): 1." in capsys.readouterr().err
+
+
 def test_ratings_are_labels() -> None:
     """Each rated answer is a row with what was said before it, and its ratings by name."""
     first, second = read_labels(LOGS / "langfuse.jsonl").rows
@@ -278,6 +305,9 @@ def test_a_question_file_stays_one(tmp_path: Path) -> None:
     ("value", "moment"),
     [("2025-11-20T10:00:00+09:00", 1763600400),
      ("2025/11/20 01:00:00+0000", 1763600400), (1763600400, 1763600400),
+     ("1/5/2026 9:05 PM", datetime(2026, 1, 5, 21, 5).timestamp()),
+     ("25/1/2026 12:05 PM", datetime(2026, 1, 25, 12, 5).timestamp()),
+     ("2026年1月5日 午後9時5分7秒", datetime(2026, 1, 5, 21, 5, 7).timestamp()), ("2026/13/5", None),
      (1763600400123, 1763600400.123), ("1763600400000000000", 1763600400), (1763600400.5, 1763600400.5),
      ("soon", None), (None, None), ([], None)],
 )  # fmt: skip
@@ -289,7 +319,9 @@ def test_times_of_every_unit(value: Any, moment: float | None) -> None:
 def test_what_stands_in_texts() -> None:
     """JSON in JSON is decoded, and a plain 42 or "yes" stays text; roles have many names."""
     assert decoded(json.dumps(json.dumps({"a": 1}))) == {"a": 1}
-    assert [*map(decoded, ("42", "yes", "[1, 'a']", "{oops"))] == ["42", "yes", [1, "a"], "{oops"]
+    assert [*map(decoded, ("42", "yes", "[1, 'a']", "{oops", '"oops'))] == [
+        "42", "yes", [1, "a"], "{oops", '"oops',
+    ]  # fmt: skip
     assert [*map(role_of, ("AIMessage", "Human", "お客様", "オペレーター", "system", None))] == [
         "assistant", "user", "user", "agent", "", "",
     ]  # fmt: skip

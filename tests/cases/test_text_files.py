@@ -82,6 +82,8 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         read_text(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         read_text("a\0b.csv")
+    with pytest.raises(InputError, match="no file but a pipe or a device"):
+        read_text("/dev/null")
 
 
 def test_size_limit(tmp_path: Path) -> None:

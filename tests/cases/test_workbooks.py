@@ -112,6 +112,8 @@ def test_worksheets(tmp_path: Path) -> None:
     )
     assert "a.xlsx: no worksheet 'x'. There are: '表紙', '料金', 'Ｎｅｔ'." in refusal(Path(f"{path}#x"))
     assert "a.xlsx#表紙: no rows in it" in refusal(Path(f"{path}#表紙"))
+    assert "b.xlsx: no rows in it" in refusal(as_workbook(tmp_path / "b.xlsx", {"空": []}))
+    assert "b.xlsx: no rows in it" in refusal(as_workbook(tmp_path / "b.xlsx", {"表": [["質問", "正解"]]}))
     sheets |= {"料金": [["値段"], ["a"]], "Ｎｅｔ": [["b"]]}
     assert "('表紙', '料金', 'Ｎｅｔ'); name one: a.xlsx#料金" in refusal(as_workbook(path, sheets))
     sheets = {"表紙": [["FAQ"]], "料金": [["質問"], ["a"]]}
@@ -170,6 +172,7 @@ def test_a_small_file_that_grows_without_end(tmp_path: Path) -> None:
     ("value", "shown"),
     [
         (datetime(2026, 4, 1), "2026-04-01"),
+        (datetime(2026, 4, 1, 9, 30), "2026-04-01T09:30:00"),
         (timedelta(hours=30, seconds=5), "30:00:05"),
         (True, "TRUE"),
         ("一\r\n二_x000D_\n三", "一\n二\n三"),

@@ -50,6 +50,7 @@ def test_a_teams_own_patterns_are_masked_first_group_or_all() -> None:
         redactor.redact("席番号はB12、電話は090-0000-1234。", "ja").text
         == "席番号は[伏せ字]、電話は[伏せ字]。"
     )
+    assert Redactor(["x*"]).redact("abxxc", "ja") == ("ab[伏せ字]c", {"custom": 1})
 
 
 def test_a_teams_own_pattern_reaches_over_no_mask() -> None:
@@ -188,14 +189,14 @@ def test_in_json_a_key_tells_what_its_value_is() -> None:
     """Numbers and names are known by their keys; keys, prices and ids that are kept stay."""
     told: dict[str, JsonValue] = {
         "氏名": "山田太郎", "会員番号": 12345678, "price": 9500, "ok": True,
-        "rows": [{"phone": "0312345678"}], "id": "taro@example.jp",
+        "rows": [{"phone": "0312345678"}], "id": "taro@example.jp", "田中太郎様": 12345,
     }  # fmt: skip
 
     masked, counts = redacted_json(told, Redactor(), "ja", kept=frozenset({"id"}))
 
     assert masked == {
         "氏名": "[氏名]", "会員番号": "[番号]", "price": 9500, "ok": True, "rows": [{"phone": "[電話番号]"}],
-        "id": "taro@example.jp",
+        "id": "taro@example.jp", "田中太郎様": 12345,
     }  # fmt: skip
     assert counts == {"name": 1, "reference": 1, "phone": 1}
 
@@ -209,6 +210,7 @@ def test_in_json_a_key_tells_what_its_value_is() -> None:
         "クライアントや同僚、上司とのやりとり。",
         "上司とけんかです。", "家族のためです。", "さすがです。", "もうないです。", "公園や花屋さんに行く。",
         "お笑い芸人さんも出ています。", "最近彼氏ができました。", "熊本ですと馬刺しがございます。",
+        "札幌市では1-2-3と進みます。", "住所は市区町村単位です。",
         "谷町四丁目付近のホテル", "ヴィレッジヴァンガードやドン・キホーテに行く。",
         "Donnaフリードリンク90分付き",
         "Check here if all is correct.", "We're here to help guide you.",

@@ -165,6 +165,36 @@ def test_a_newer_word_reaches_its_row_whatever_people_sort(server: SheetsServer,
     assert comments() == {"r1/a": "新しい", "r1/b": "私見 b", "r1/c": "私見 c"}
 
 
+def test_the_first_words_that_were_replaced_are_named_and_the_others_counted(server: SheetsServer) -> None:
+    """Three rows, two words in each."""
+    filled(server)
+    sheet = review()
+    rows = [
+        replace(
+            row,
+            cells={**row.cells, "comment": SheetCell("新しい"), "judge_is": SheetCell("right")},
+            read={"comment": CellRead(f"私見 {row.key[-1]}"), "judge_is": CellRead("wrong")},
+        )
+        for row in sheet.rows
+    ]
+    notes = [str(note) for note in pushed(sheet.model_copy(update={"rows": tuple(rows)})).notes]
+
+    assert notes[0].endswith("“採点が誤り” (sheet) is now “採点は正しい” (sheet).")
+    assert (len(notes), notes[-1]) == (6, "1 more cell was replaced.")
+    assert set(comments().values()) == {"新しい"}
+
+
+def test_a_column_that_lost_its_mark_gets_it_again(server: SheetsServer) -> None:
+    """As one does that was cut and pasted: until it has it, its title tells which it is."""
+    mari, book = filled(server), server.book(KEY)
+    book.metadata[:] = [known for known in book.metadata if known.get("metadataValue") != "comment"]
+    pushed(review())
+    mari.rename_header(TITLE, "コメント", "ひとこと")
+    pushed(review("r2"))
+
+    assert {comments()[f"r1/{key}"] for key in "abc"} == {"私見 a", "私見 b", "私見 c"}
+
+
 def test_a_refusal_is_said_at_once(server: SheetsServer) -> None:
     """Somebody deletes the worksheet that is being written; the next push makes it anew."""
     mari = filled(server)

@@ -17,6 +17,7 @@ TABLE = [
     ["001", "送料はいくらですか", "550円です。"],
     ["", "", ""],
     ["002", "=返品できますか", "14日以内です。"],
+    ["003", "", ""],
 ]
 
 
@@ -35,7 +36,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
         "sheet:https://docs.google.com/spreadsheets/d/KEY-1_a/edit#gid=0",
     ],
 )
-def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:
+def test_a_sheet_is_a_question_file(
+    server: SheetsServer, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Title rows are passed over, ids stay text, formulas of old are text, blank rows are none."""
     plan, *_ = read_plan(Settings(cases=address, persona=("calm",)))
 
@@ -43,6 +46,7 @@ def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:
     assert plan[1].case.question == "=返品できますか"
     assert plan[0].case.references == (("550円です。",),)
     assert len(server.requests) <= 5
+    assert capsys.readouterr().err.endswith(": left out: 1 row without a question.\n")
 
 
 def test_only_this_machine_stands_in_for_google(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +55,5 @@ def test_only_this_machine_stands_in_for_google(monkeypatch: pytest.MonkeyPatch)
 
     with pytest.raises(InputError, match="only an address of this machine"):
         worksheet_values("sheet:k")
+    with pytest.raises(InputError, match="write sheet:KEY#worksheet"):
+        worksheet_values("sheet:#FAQ")

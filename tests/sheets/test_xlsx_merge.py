@@ -6,6 +6,7 @@ import shutil
 import stat
 import tempfile
 import zipfile
+from datetime import date, datetime
 from pathlib import Path
 
 import openpyxl
@@ -79,11 +80,16 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
         person.type("確認", 3, "対応状況", "対応中")
         person.type("まとめ", 2, "公開の判断", "条件付き")
         person.type("まとめ", 2, "承認日", "2026-11-25")
+        person.book.create_sheet("集計").append(["=1+1", date(2026, 11, 25), 0.5, True, "控え"])
+        person.book["集計"]["C1"].number_format = "0%"
     before = first.read_bytes()
 
     second = excel.save(SHEETS, run_file)
 
     assert second.name == "report-2.xlsx"
+    [own] = openpyxl.load_workbook(second)["集計"].rows
+    assert [cell.value for cell in own] == ["=1+1", datetime(2026, 11, 25), 0.5, True, "控え"]
+    assert own[2].number_format == "0%"
     assert theirs(second) == theirs(first)
     assert excel.save(SHEETS, run_file) == second
     assert first.read_bytes() == before

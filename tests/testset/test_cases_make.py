@@ -171,6 +171,7 @@ def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
         ((JA, "--kinds", "funny"), "unknown kind of question: 'funny'"),
         ((JA, "--language", "en"), "none of its"),
         ((JA, "--out", "a.txt"), "ends in .csv, .jsonl"),
+        ((JA, "--out", "none/a.csv"), "--out none/a.csv: no folder none."),
         ((JA, "--to", "sheets"), "Give --sheet KEY"),
         ((JA, "--personas-out", "p"), "can only be used with --from-logs"),
         (("--from-logs", JA), "no log of conversations of a known format"),

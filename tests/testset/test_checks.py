@@ -13,9 +13,11 @@ from simulator.cli.cases import KIND_TITLES, REASON_TITLES
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import Case, ChatMessage, Facts, Language, Passage
+from simulator.testset import checks
 from simulator.testset.checks import (
     NearDuplicates,
     Reason,
+    bare,
     fault_of_check,
     fault_of_form,
     says_the_same,
@@ -66,6 +68,30 @@ def test_form(question: str, reference: str, why: str | None) -> None:
     fault = fault_of_form(case(question, reference))
 
     assert (fault.why if fault else None) == why
+
+
+def test_a_question_is_accepted_once() -> None:
+    """What asks the same goes to the rejected ones, with the id of the first; a follow-up is another one."""
+    made, first = checks.TestSet(), case("一年でやめるといくら取られますか")
+    again = first.model_copy(update={"id": "d", "question": "一年でやめると、いくら取られますか？"})
+    later = again.model_copy(update={"id": "e", "history": (ChatMessage(role="user", content="光回線です"),)})
+    for question in (first, again, later):
+        made.consider(question)
+
+    assert [question.id for question in made.cases] == ["c", "e"]
+    assert [(question.why, question.detail) for question in made.rejected] == [("duplicate", "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("「料金はいくら？」", "料金はいくら？"), ('"How much?"', "How much?"), ("=SUM(1)", "SUM(1)"),
+        ("「A」と「B」", "「A」と「B」"), ('"=1+1"', "1+1"), ("''", "''"),
+    ],
+)  # fmt: skip
+def test_marks_of_a_model_around_a_question_go(text: str, plain: str) -> None:
+    """Nothing that is left begins as a formula does."""
+    assert bare(text) == plain
 
 
 SAME = {"reason": "r", "answer": "解約金は4,800円です。", "answerable": "yes"}

@@ -148,6 +148,10 @@ def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest
         person.type("テスト質問", 2, "承認", "却下")
     found = planned(str(path))
 
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"PK broken")
+    with pytest.raises(InputError, match="an incomplete Excel file; save it again"):
+        planned(str(broken))
     assert "送料は" in [case.question for case in found.values()]
     assert len(found) == len(report_context().results.conversations) - 2
     assert "not approved or there already: rows 2, " in capsys.readouterr().err
