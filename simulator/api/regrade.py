@@ -15,9 +15,9 @@ from simulator.api.progress import progress_bar, stdout_to_stderr
 from simulator.core.concurrency import for_each
 from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of, say
-from simulator.core.roles import Endpoint, check_players, endpoints
+from simulator.core.roles import check_players, endpoints
 from simulator.core.settings import Settings, load_settings, settings_of_run
-from simulator.core.types import GradingContext, Role, Score, Spending
+from simulator.core.types import GradingContext, Results, Score, Spending
 from simulator.grading.grading import Grading
 from simulator.models.by_role import Models
 from simulator.models.pricing import BudgetSpent, Ledger, check_prices, total_spending
@@ -71,12 +71,28 @@ def _opened(name: str, flags: Mapping[str, Any]) -> Iterator[tuple[RunFile, Sett
         yield file, settings_of_run(file.results().run.settings, flags, today, TODAYS)
 
 
-class _Grades(NamedTuple):
-    """What an estimate of grades is made from."""
+class _Judges:
+    """What grades a run, with what the run has cost so far."""
 
-    endpoints: Mapping[Role, Endpoint | None]
-    grading: Grading
-    ledger: Ledger
+    def __init__(
+        self, settings: Settings, results: Results, *, in_batches: bool, batch: RequestBatches | None = None
+    ) -> None:
+        """Raises InputError for batches where no model grades, so that nothing can be submitted."""
+        self.endpoints, self.ledger = endpoints(settings), Ledger.of(settings, results)
+        if in_batches and self.endpoints["judge"] is None:
+            msg = _("--batch is for grading by a model, and none is set: leave it out, or set a key.")
+            raise InputError(msg)
+        self.settings = settings
+        self.grading = Grading(settings, self.models(batch))
+
+    def models(self, batch: RequestBatches | None = None) -> Models:
+        """The models, asked at once or in batches."""
+        return Models(self.endpoints, self.settings, self.ledger, batch)
+
+    def check_price(self) -> None:
+        """Raises InputError where there is a budget, and the price of the judge's model is unknown."""
+        judge = self.endpoints["judge"]
+        check_prices(self.settings, [("judge", judge.model)] if judge else ())
 
 
 def most_spent(
@@ -89,36 +105,19 @@ def most_spent(
     today = load_settings(flags)
     results = read_run(find_run(name, today.runs))
     settings = settings_of_run(results.run.settings, flags, today, TODAYS)
-    ledger, by_role = Ledger.of(settings, results), endpoints(settings)
-    share = 1.0
-    if make_batch:
-        _check_batch(by_role)
-        share = make_batch.share
-    grading = Grading(settings, Models(by_role, settings, ledger))
-    names = {*grading.names, *grading.conversation_names}
+    judges = _Judges(settings, results, in_batches=make_batch is not None)
+    share = make_batch.share if make_batch else 1.0
+    names = {*judges.grading.names, *judges.grading.conversation_names}
     ungraded = (
         (context, frozenset(names - set(_done(by_turn.get(context.turn.index, {}), again=again))))
         for conversation, by_turn in conversations_with_scores(results)
         for context in grading_contexts(conversation)
     )
-    made = _Grades(by_role, grading, ledger)
-    most = total_spending(grading_estimate(made, judges, [context]) for context, judges in ungraded)
+    most = total_spending(grading_estimate(judges, missing, [context]) for context, missing in ungraded)
     if most.calls:
-        _check_price(settings, by_role)
+        judges.check_price()
     cost = None if most.cost_usd is None else share * most.cost_usd
     return replace(most, cost_usd=cost, known_usd=share * most.known_usd)
-
-
-def _check_batch(by_role: Mapping[Role, Endpoint | None]) -> None:
-    """Raises InputError where no model grades, so that nothing can be submitted."""
-    if by_role["judge"] is None:
-        raise InputError(_("--batch is for grading by a model, and none is set: leave it out, or set a key."))
-
-
-def _check_price(settings: Settings, by_role: Mapping[Role, Endpoint | None]) -> None:
-    """Raises InputError where there is a budget, and the price of the judge's model is unknown."""
-    judge = by_role["judge"]
-    check_prices(settings, [("judge", judge.model)] if judge else ())
 
 
 def _done(scores: Mapping[str, Score], *, again: bool) -> Collection[str]:
@@ -134,17 +133,14 @@ def _grade(
     turns = results.conversations.turns
     if not turns:
         raise RunFileError(_("the run has no answers to grade."))
-    ledger = Ledger.of(settings, results)
-    ledger.record = file.save_call
-    by_role = endpoints(settings)
-    if batch:
-        _check_batch(by_role)
-    grading = Grading(settings, Models(by_role, settings, ledger, batch))
+    judges = _Judges(settings, results, in_batches=batch is not None, batch=batch)
+    judges.ledger.record = file.save_call
+    grading = judges.grading
     at_once = batch.at_once if batch else settings.calls
-    asked_at_once = Models(by_role, settings, ledger) if batch else grading.models
+    asked_at_once = judges.models() if batch else grading.models
     if grading.rubrics:
-        check_players(settings, by_role, ["judge"])
-        _check_price(settings, by_role)
+        check_players(settings, judges.endpoints, ["judge"])
+        judges.check_price()
     names = ", ".join((*grading.names, *grading.conversation_names))
     say(_("Grading {turns} answers with {names}.", turns=turns, names=names))
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from simulator.api.destinations import check_destinations
 from simulator.api.progress import stdout_to_stderr
+from simulator.api.resume import as_started
 from simulator.api.run import check_folder, progress_on_stderr, run_settings
 from simulator.cli.options import option, takes
 from simulator.cli.publish import publish
 from simulator.cli.terminal import say
 from simulator.core.errors import InputError
 from simulator.core.messages import _
-from simulator.core.secrets import restore_secrets
-from simulator.core.settings import Settings, groups, load_settings, own_settings, stored_settings
+from simulator.core.settings import Settings, groups, load_settings, own_settings
 from simulator.lab.harness.tasks import TaskRequest, check_installed, prepare_library, sources_of
 from simulator.runner.bot_choice import is_bundled, unknown_bot_error
 from simulator.storage.run_file import HARNESS_NOTE, find_run, read_run
@@ -72,7 +72,7 @@ def _evaluate(settings: Settings, request: TaskRequest, resumed: Path | None = N
         from simulator.lab.harness.grade import evaluate
 
         path, stopped = evaluate(settings, request, sources, progress_on_stderr, resumed)
-    return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
+    return publish(path, as_started(read_run(path).run, settings), stopped, "harness --resume {run}")
 
 
 def _resume(settings: Settings) -> int:
@@ -82,16 +82,8 @@ def _resume(settings: Settings) -> int:
     note = results.notes.get(HARNESS_NOTE)
     if not isinstance(note, dict):
         raise InputError(_("{run} is not a run of lm_eval: python run.py --resume {run}", run=results.run.id))
-    stored = _as_stored(path, settings)
+    started = as_started(results.run, settings)
     if results.run.status == "finished":
-        return publish(path, stored)
-    adapter_settings = restore_secrets(stored_settings(results.run.settings).set, settings.set)
+        return publish(path, started)
     request = TaskRequest.model_validate({key: note[key] for key in TaskRequest.model_fields if key in note})
-    return _evaluate(stored.model_copy(update={"set": adapter_settings}), request, path)
-
-
-def _as_stored(path: Path, settings: Settings) -> Settings:
-    """The settings of a run, with today's reports and budget; everything else is as it was started."""
-    today = settings.unstored_values()
-    budget = {"budget": settings.budget} if settings.budget else {}
-    return stored_settings(read_run(path).run.settings, **today, **budget)
+    return _evaluate(started, request, path)
