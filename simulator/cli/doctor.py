@@ -13,7 +13,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -128,13 +128,13 @@ async def _examine(settings: Settings) -> int:
     add("ok", _("questions"), sentences(_("{reason:sentence}", reason=count), ignored) if ignored else count)
     _check_plugins(add)
     try:
-        for name, check in _checks(context, plan).items():
+        for name, role, check in _checks(context, plan):
             try:
                 with stdout_to_stderr():
                     result = await check()
                 add("ok", name, result)
             except RehearsalError as error:
-                add("NOT OK", name, _with_step(error, name, settings.adapter))
+                add("NOT OK", name, _with_step(error, role))
     finally:
         await context.connections.close()
     is_fine = all(outcome["ok"] for outcome in outcomes)
@@ -147,29 +147,29 @@ async def _examine(settings: Settings) -> int:
     return ExitCode.DONE if is_fine else ExitCode.TO_FIX
 
 
-def _checks(context: RunContext, plan: Sequence[Conversation]) -> dict[Message, Check]:
-    """What is tried, in order, each by the name of its row."""
-    settings = context.settings
-    checks: dict[Message, Check] = {
-        _MODELS[role]: partial(_check_model, context, plan[0], role, endpoint)
-        for role, endpoint in context.endpoints.items()
-    }
+def _checks(
+    context: RunContext, plan: Sequence[Conversation]
+) -> Iterator[tuple[Message, Role | None, Check]]:
+    """What is tried, in order, each with the name of its row, and the role whose model it tries."""
+    settings, first = context.settings, plan[0]
     # Several models that play the customers are tried one by one, in the place of the one.
-    if context.players:
-        del checks[_MODELS["user"]]
-        checks = {
-            _("user model {name}", name=name): partial(
-                _check_model, context, plan[0].model_copy(update={"user_model": name}), "user", endpoint
-            )
-            for name, endpoint in context.players.items()
-        } | checks
-    checks[_BOT] = partial(_check_bot, context, plan)
-    checks[_("runs folder")] = partial(_check_runs, settings.runs)
+    for name, endpoint in context.players.items():
+        talk = first.model_copy(update={"user_model": name})
+        yield (
+            _("user model {name}", name=name),
+            "user",
+            partial(_check_model, context, talk, "user", endpoint),
+        )
+    for role, endpoint in context.endpoints.items():
+        if role != "user" or not context.players:
+            yield _MODELS[role], role, partial(_check_model, context, first, role, endpoint)
+    # Of the bundled bot only its model can fail.
+    yield _("bot"), "demo" if settings.adapter == "demo" else None, partial(_check_bot, context, plan)
+    yield _("runs folder"), None, partial(_check_runs, settings.runs)
     if settings.sheet or "sheets" in settings.to:
-        checks[_("Google account")] = _check_account
+        yield _("Google account"), None, _check_account
     if settings.sheet:
-        checks[_("Google Sheet")] = partial(_check_sheet, settings.sheet, settings.worksheet or "")
-    return checks
+        yield _("Google Sheet"), None, partial(_check_sheet, settings.sheet, settings.worksheet or "")
 
 
 # What variables are called of which only the name is shown.
@@ -177,7 +177,6 @@ _CONCEALED = ("KEY", "_HEADERS", "_EXTRA")
 _MARKS = {"ok": pgettext("of a check", "ok"), "NOT OK": pgettext("of a check", "NOT OK")}
 _PASSED = _("{name} (a good answer did not pass)")
 _CRITERION = _("Name a stronger model with --judge-model, or change its criterion (docs/judges.md).")
-_BOT = _("bot")
 _MODELS: dict[str, Message] = {
     "user": _("user model"),
     "judge": _("judge model"),
@@ -219,13 +218,11 @@ _STATUS_STEPS: Mapping[str, Message | None] = {
 _OF_HTTP = (_REQUEST_STEP, _BOT_STEPS["denied"], _BOT_STEPS["malformed"])
 
 
-def _with_step(error: RehearsalError, name: Message, adapter: str) -> Message | str:
-    """What went wrong in the check of this name and, in one sentence, what to do about it."""
-    # Of a bot its check says that itself, but for the bundled one, of which only its model can fail.
-    if not isinstance(error, BoundaryFailure) or (name == _BOT and adapter != "demo"):
+def _with_step(error: RehearsalError, role: Role | None) -> Message | str:
+    """What went wrong with the model of a role and, in one sentence, what to do about it."""
+    # All others say that themselves, as does the message of denied access.
+    if role is None or not isinstance(error, BoundaryFailure):
         return error.message
-    role = "demo" if name == _BOT else next((key for key, title in _MODELS.items() if title == name), "user")
-    # Of denied access the message says that itself.
     step = _MODEL_STEPS.get(error.failure.kind)
     return _advised(error.message, step and step.format(name=f"REHEARSAL_{role.upper()}"))
 
