@@ -223,3 +223,153 @@ def test_a_response_of_openai_with_its_call(tmp_path: Path) -> None:
 
     answers: Any = row.values["recorded"]
     assert answers[0]["tools"] == [{"name": "refund", "arguments": ORDER, "result": None}]
+
+
+def at(minute: int) -> str:
+    return f"2026-11-20T06:0{minute}:00Z"
+
+
+def pairs(**values: Any) -> list[Any]:
+    return [
+        {"key": key.replace("__", "."), "value": {"stringValue": value} if isinstance(value, str) else value}
+        for key, value in values.items()
+    ]
+
+
+def comments(**more: Any) -> list[Any]:
+    said = zip((1, 2, 1, 2), (FIRST, ANSWERS[0], SECOND, ANSWERS[1]), strict=True)
+    return [
+        {"author_id": who, "created_at": at(n), "ticket_id": "c", "body": text, "public": True, **more}
+        for n, (who, text) in enumerate(said)
+    ]
+
+
+def run(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"r{number}", "trace_id": f"r{number}", "run_type": "chain", "start_time": at(number),
+        "inputs": {"input": (FIRST, SECOND)[number]}, "outputs": {"output": ANSWERS[number]},
+        "extra": {"metadata": {"thread_id": "c"}}, **more,
+    }  # fmt: skip
+
+
+def events(number: int, attributes: Any = lambda **values: values) -> list[Any]:
+    asked = {"name": "gen_ai.user.message", "attributes": attributes(content=(FIRST, SECOND)[number])}
+    return [asked, {"name": "gen_ai.choice", "attributes": attributes(content=ANSWERS[number])}]
+
+
+def response(number: int, given: Any, *before: Any, **more: Any) -> dict[str, Any]:
+    message = {"type": "message", "content": [{"type": "output_text", "text": ANSWERS[number]}]}
+    return {"id": f"a{number}", "created_at": number, "input": given, "output": [*before, message], **more}
+
+
+def log(number: int, name: str, content: Any) -> dict[str, Any]:
+    body = {"kvlistValue": {"values": pairs(**content)}}
+    return {
+        # In base64, as protobuf writes bytes: its hexadecimal is the conversation's id.
+        "traceId": "W47/95gDgQPSabYzgT/GDA==", "spanId": f"0{number}", "timeUnixNano": str(10**18 + number),
+        "attributes": pairs(event__name=name), "body": body,
+    }  # fmt: skip
+
+
+TALK = [("c", [FIRST, SECOND], ANSWERS)]
+# What exports of the same programs hold besides: records, and the conversations in them.
+KINDS: dict[str, tuple[list[Any], list[Any]]] = {
+    "dify: a message without a question": (
+        [{"id": "1", "query": " ", "answer": "x", "conversation_id": "c"},
+         {"id": "2", "query": FIRST, "answer": ANSWERS[0], "conversation_id": "c"}],
+        [("c", [FIRST], ANSWERS[:1])],
+    ),
+    "line: somebody who joins": (
+        [{"events": [
+            {"type": "follow", "source": {"userId": "c"}, "webhookEventId": "1"},
+            {"type": "message", "message": {"type": "text", "text": FIRST}, "source": {"userId": "c"},
+             "timestamp": 1763600400000, "webhookEventId": "2"},
+        ]}],
+        [("c", [FIRST], [])],
+    ),
+    "zendesk: a chat": (
+        [{"id": "c", "visitor": {"name": "Ann"}, "history": [
+            {"type": "chat.memberjoin", "msg": "joined"},
+            {"type": "chat.msg", "nick": "visitor:1", "msg": FIRST},
+            {"type": "chat.msg", "nick": "bot:2", "msg": ANSWERS[0]},
+            {"type": "chat.msg", "name": "Ann", "msg": SECOND},
+            {"type": "chat.msg", "nick": "agent:3", "msg": ANSWERS[1]},
+        ]}],
+        TALK,
+    ),
+    "zendesk: a chat that nobody took": (
+        [{"id": "c", "visitor": {"name": "Ann"}, "message": FIRST}], [("c", [FIRST], [])],
+    ),
+    "zendesk: a ticket alone": (
+        [{"ticket": {"id": "c", "requester_id": 1, "description": FIRST}}], [("c", [FIRST], [])],
+    ),
+    "zendesk: audits": (
+        [{"ticket": {"id": "c", "requester_id": 1, "description": FIRST},
+          "audits": [
+              text | {"events": [{"type": "Change"}, text | {"type": "Comment"}]} for text in comments()
+          ]}],
+        TALK,
+    ),
+    "zendesk: comments alone": (comments(), TALK),
+    "zendesk: a chat in a comment": (
+        [comments(public=False, via={"channel": "chat_transcript"})[0] | {"body": "\n".join((
+            f"(10:00:01) Visitor 1: {FIRST}", f"(10:00:05) Desk: {ANSWERS[0]}",
+            f"(10:01:00) Visitor 1: {SECOND}", f"(10:01:05) Desk: {ANSWERS[1]}",
+        ))}],
+        TALK,
+    ),
+    "langsmith: a batch": ([{"post": [run(0)], "patch": [run(1)]}], TALK),
+    "langsmith: runs within a run": (
+        [run(0, outputs=None, child_runs=[{"id": "r2", "run_type": "llm", "inputs": {"input": FIRST},
+                                           "outputs": {"output": ANSWERS[0]}}]), run(1)],
+        TALK,
+    ),
+    "langsmith: examples": (
+        [{"id": "c", "inputs": {"question": FIRST}, "outputs": {"answer": ANSWERS[0]}},
+         {"id": "d", "inputs": {"n": 1}, "outputs": {}}],
+        [("c", [FIRST], [])],
+    ),
+    "phoenix: events": (
+        [{"context": {"trace_id": f"t{n}", "span_id": f"s{n}"}, "name": "x", "start_time": at(n),
+          "attributes": {"session.id": "c"}, "span_events": events(n)} for n in (0, 1)],
+        TALK,
+    ),
+    "otlp: events": (
+        [{"resourceSpans": [{"scopeSpans": [{"spans": [
+            {"traceId": f"a-trace-id-{n}", "spanId": f"s{n}", "startTimeUnixNano": str(10**18 + n),
+             "attributes": pairs(gen_ai__conversation__id="c"), "events": events(n, pairs)} for n in (0, 1)
+        ]}]}]}],
+        TALK,
+    ),
+    "otlp: logs": (
+        [{"resourceLogs": [{"scopeLogs": [{"logRecords": [
+            log(1, "gen_ai.user.message", {"content": {"arrayValue": {"values": [
+                {"kvlistValue": {"values": pairs(type="text", text=FIRST)}}]}}}),
+            log(2, "gen_ai.choice", {"message": {"kvlistValue": {"values": pairs(content=ANSWERS[0])}}}),
+        ]}]}]}],
+        [("5b8efff798038103d269b633813fc60c", [FIRST], ANSWERS[:1])],
+    ),
+    "openai: a chain of responses": (
+        [response(1, [{"role": "user", "content": FIRST}, {"role": "assistant", "content": ANSWERS[0]},
+                      {"role": "user", "content": SECOND}],
+                  {"type": "file_search_call", "results": [{"file_id": "f", "text": "5,280"}]},
+                  previous_response_id="a0"),
+         response(0, FIRST)],
+        [("a0", [FIRST, SECOND], ANSWERS)],
+    ),
+    "openai: items of a conversation": (
+        [{"type": "message", "role": "user", "conversation_id": "c", "content": [{"text": FIRST}]},
+         {"type": "message", "role": "system", "conversation_id": "c", "content": [{"text": "Be kind."}]},
+         {"type": "message", "role": "assistant", "conversation_id": "c", "content": [{"text": ANSWERS[0]}]}],
+        [("c", [FIRST], ANSWERS[:1])],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_other_exports_hold_is_read_as_well(kind: str) -> None:
+    """Chats within tickets, batches, examples, events and logs of spans, chains of responses."""
+    records_of_kind, talks = KINDS[kind]
+    Path("log.jsonl").write_text("\n".join(map(json.dumps, records_of_kind)), encoding="utf-8")
+
+    assert heard(read("log.jsonl")) == talks
