@@ -69,6 +69,7 @@ def test_a_run_is_returned_with_its_figures(capfd: pytest.CaptureFixture[str], t
     assert len(result.to_frame()) == sum(len(each.turns) for each in result.conversations)
     assert result.as_dict()["score"] == pytest.approx(result.score, abs=1e-4)
     assert result.reasons == result.as_dict()["reasons"]
+    assert repr(result).endswith(f"score={result.score}, passed=False, red={len(result.red)})")
     for suffix in (".html", ".md", ".json", ".csv", ".xlsx", ".xml"):
         assert result.report(tmp_path / f"r{suffix}").stat().st_size > 500
     with pytest.raises(InputError, match=r"kind of report: '\.pdf'"):

@@ -56,6 +56,9 @@ def test_clear_empties_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert cache_file().stat().st_size <= size
     assert "はい" not in cache_file().read_bytes().decode("utf-8", "replace")
     assert kept(capsys)["entries"] == 0
+    filled()
+    assert main(["cache", "clear"]) == 0
+    assert "4 answers cleared." in capsys.readouterr().err
 
 
 def test_a_broken_file_can_be_cleared(capsys: pytest.CaptureFixture[str]) -> None:

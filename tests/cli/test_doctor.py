@@ -10,6 +10,8 @@ from simulator.cli.app import main
 from simulator.core.settings import DEFAULT_MODELS
 from simulator.models.cache import cache_folder
 from tests.servers.openai import FAULTS, OpenAIServer, Reply, play
+from tests.sheets_sink import KEY as KEY_OF_SHEET
+from tests.sheets_sink import sheets_server
 
 KEY = "sk-very-secret-0123456789"
 BOT = """
@@ -103,6 +105,31 @@ def test_each_model_is_asked_once(examine: Any, server: OpenAIServer) -> None:
         assert found.said[f"{role} model"].startswith(f"{model} at {server.url}: {says}")
     assert server.counts == {"chat": 4, "embeddings": 1}  # one of them is the bot's own answer
     assert not (cache_folder() / "responses.sqlite").exists()
+
+
+def test_several_models_of_customers_are_tried_one_by_one(examine: Any, server: OpenAIServer) -> None:
+    """In the place of the one, each under its name."""
+    found = examine(*OWN, "--limit", "1", "--user-model", "one,two")
+
+    assert list(found.said)[:4] == ["questions", "user model one", "user model two", "judge model"]
+    assert found.said["user model two"].startswith("two at ")
+
+
+def test_a_sheet_is_read_and_its_account_is_named(
+    examine: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The address of the account is what the sheet has to be shared with."""
+    with sheets_server(monkeypatch):
+        found = examine(*OWN, "--limit", "1", "--sheet", KEY_OF_SHEET)
+        assert "share (共有) the sheet with " in found.said["Google account"]
+        assert "@" in found.said["Google account"]
+        assert found.said["Google Sheet"] == "can be read; nothing there yet"
+        push = f"--limit 1 --persona calm --offline --to sheets --sheet {KEY_OF_SHEET}"
+        main([*OWN, *push.split()])
+        capsys.readouterr()
+        found = examine(*OWN, "--limit", "1", "--sheet", KEY_OF_SHEET)
+        assert "holds an earlier run (" in found.said["Google Sheet"]
+    assert found.code == 0
 
 
 def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAIServer) -> None:

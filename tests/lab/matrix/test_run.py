@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from simulator.cli.app import main
@@ -147,7 +148,7 @@ def test_interrupted_and_resumed_it_comes_to_the_same(
         f"error: interrupted. Finish it with: python run.py evaluate --resume {name}"
     )
 
-    code, resumed, err = ran(capsys, "--resume", name, "--to", "markdown")
+    code, resumed, err = ran(capsys, "--resume", name, "--to", "xlsx,json,markdown")
     assert code == 0
     assert "4 of 8 cells are finished.\n" in err
     assert figures(resumed) == figures(whole)
@@ -156,7 +157,13 @@ def test_interrupted_and_resumed_it_comes_to_the_same(
     assert len(server.requests) - before < 18
     assert len(run_ids(Path("runs"))) == 8
     folder = Path("runs", name)
-    assert {path.name for path in folder.iterdir()} == {NAME, "run.lock", "report.html", "report.md"}
+    reports = {f"report.{suffix}" for suffix in ("html", "md", "json", "xlsx")}
+    assert {path.name for path in folder.iterdir()} == {NAME, "run.lock", *reports}
+    assert json.loads((folder / "report.json").read_text(encoding="utf-8"))["matrix"] == name
+    [sheet] = openpyxl.load_workbook(folder / "report.xlsx").worksheets
+    assert sheet.max_row == 9
+    assert main(["evaluate", "--resume", name, "--to", "csv"]) == 2
+    assert "unknown report of a matrix: 'csv'." in capsys.readouterr().err
     # In the language of the terminal, although most rows are Japanese.
     assert (folder / "report.md").read_text(encoding="utf-8").startswith("## Comparison")
     assert all((Path("runs") / each / "report.html").is_file() for each in run_ids(Path("runs")))

@@ -9,7 +9,6 @@ import pytest
 
 from simulator import open_run
 from simulator.report.worksheets import worksheets
-from simulator.sheets import google_api
 from simulator.sheets.excel import newest_first, write
 from tests.commands import Command, Done
 from tests.excel import Person
@@ -57,7 +56,6 @@ def week(
     request: pytest.FixtureRequest, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Week]:
     """A workbook, then a Google Sheet, in which a comment stands."""
-    monkeypatch.setattr(google_api, "SECONDS_BETWEEN_WRITES", 0)
     with sheets_server(monkeypatch) as server:
         desk: Desk = Workbook(tmp_path) if request.param == "xlsx" else GoogleSheet(server)
         made = Week(run, request.param, desk)

@@ -18,7 +18,6 @@ from simulator.results.figures import Summary
 from simulator.results.red import grading_judges
 from simulator.results.review import blind_sample, review_keys
 from simulator.results.summary import summarise
-from simulator.sheets import google_api
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
 from tests.servers.sheets import SheetsServer
@@ -148,7 +147,6 @@ def finished(long_run: Path) -> Path:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    monkeypatch.setattr(google_api, "SECONDS_BETWEEN_WRITES", 0)  # Google's pace, not this machine's
     with sheets_server(monkeypatch) as running:
         yield running
 
@@ -268,6 +266,23 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     asked = run(*ASKED, "--cases", str(sent))
     assert asked.code == 0
     assert "what the team reviewed is now the reference answer" in asked.err
+
+
+@pytest.mark.parametrize("place", ["xlsx", "sheets"])
+def test_what_the_team_wrote_counts_for_the_run_that_follows(
+    run: Any, server: SheetsServer, place: str
+) -> None:
+    """It is read from where the run will be written, before that begins: its own report knows it."""
+    to = ("--language", "ja", "--to", place, "--sheet", KEY)
+    assert run(*ASKED, *to).code == 0
+    row, places = next(iter(answers(open_run()).items()))
+    word = ("確認", row, "judge_is", "採点が誤り")
+    if place == "sheets":
+        write_in_the_sheet(server, [word])
+    else:
+        write_in_the_workbook(find_run("latest", Path("runs")).with_name("report.xlsx"), [word])
+
+    assert run(*ASKED, *to, "--json").json["disputed"] == len(places) > 0
 
 
 def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
