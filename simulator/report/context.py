@@ -14,14 +14,7 @@ from simulator.core.document import Line, Section, Text, excerpt, points, target
 from simulator.core.messages import Message, _, listed, safe_text, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.titles import Titles, title
-from simulator.core.types import (
-    LEXICAL,
-    HumanVerdict,
-    Language,
-    Results,
-    Score,
-    TurnScores,
-)
+from simulator.core.types import LEXICAL, HumanVerdict, Language, Results, Score, TurnScores
 from simulator.report.gate import reasons
 from simulator.report.people import dispute_text, words_text
 from simulator.report.sections import sections
@@ -32,7 +25,7 @@ from simulator.results.gate import Gate
 from simulator.results.recommendations import Improvements
 from simulator.results.red import expected_of
 from simulator.results.review import desk_questions
-from simulator.storage.results import select_conversations
+from simulator.storage.results import select_turns
 
 STAND_INS = _(
     "A trial run: the customers used stock phrases and simple scoring (no AI) graded. Do "
@@ -194,12 +187,10 @@ class ReportContext:
     def contested(self) -> tuple[DeskQuestion, ...]:
         """What the lead is asked: where people who graded blind call one answer good and bad."""
         answers = desk_questions(self.results.verdicts, self.summary.red.rules)
-        talks = select_conversations(self.results, {conversation for conversation, _turn in answers})
         return tuple(
-            DeskQuestion(self.key(conversation.id, turn.index), excerpt(turn.user, QUESTION), answer)
-            for _at, conversation in talks
-            for turn in conversation.turns
-            if (answer := answers.get((conversation.id, turn.index))) is not None
+            DeskQuestion(self.key(*place), excerpt(turn.user, QUESTION), answers[place])
+            for conversation, turn in select_turns(self.results, answers)
+            for place in [(conversation.id, turn.index)]
         )
 
     @cached_property

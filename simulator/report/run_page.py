@@ -33,7 +33,7 @@ from simulator.results.red import RANK, red_questions, worst_severity
 from simulator.results.review import review_findings
 from simulator.results.rows import Key
 from simulator.sheets.model import answer_key
-from simulator.storage.results import conversations_with_scores
+from simulator.storage.results import conversations_with_scores, select_turns
 
 # Bytes for the conversations of a page and their passages. With the rest it stays below 8 MB, so that it
 # opens within a second or two and fits into a mail.
@@ -191,13 +191,8 @@ def _question(context: ReportContext, reds: Sequence[RedTurn], anchors: Mapping[
     same answer share an entry; a link to one that is not on the page leads to the list.
     """
     read = reds[:READ_TURNS]
-    turns = {
-        (talk.id, turn.index): (talk, turn)
-        for talk in context.results.conversations.with_ids(
-            list(dict.fromkeys(red.conversation for red in read))
-        )
-        for turn in talk.turns
-    }
+    places = {red.key for red in read}
+    turns = {(held[0].id, held[1].index): held for held in select_turns(context.results, places)}
     # By text and failure: two timeouts are one entry, and no entry with an empty answer.
     alike: dict[tuple[str, str | None], list[RedTurn]] = {}
     for red in read:

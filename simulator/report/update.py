@@ -4,19 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from simulator.core.document import (
-    BRIEF,
-    Block,
-    Fact,
-    Item,
-    Items,
-    Line,
-    Notes,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from simulator.core.document import BRIEF, Block, Fact, Item, Items, Line, Notes, Section, Table, Text, Tone
 from simulator.core.messages import Message, _, listed
 from simulator.results.article_changes import ArticleChange, ChangeKind
 from simulator.results.update import AffectedQuestion, Fate, Update

@@ -24,14 +24,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from simulator.core.document import (
-    Text,
-    excerpt,
-    points,
-    sparkline,
-    target_points,
-    zoned_time,
-)
+from simulator.core.document import Text, excerpt, points, sparkline, target_points, zoned_time
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.titles import TITLES
 from simulator.core.types import (
@@ -89,7 +82,7 @@ from simulator.sheets.model import (
     text_cell,
     worksheet,
 )
-from simulator.storage.results import select_conversations
+from simulator.storage.results import select_turns
 from simulator.storage.words import WORDS, InDocument, Spoken
 
 # How texts are shown, and what a cell is made of; one of None is left out.
@@ -661,13 +654,8 @@ def blind_sheet(context: ReportContext) -> Worksheet:
     the sample is weighted back, is the business of `results/review.py`.
     """
     sample = blind_sample(context.results, context.summary)
-    drawn_from = {conversation for conversation, _turn in sample}
     # Read in the order of the plan, shown in the order of the sample.
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for _n, conversation in select_conversations(context.results, drawn_from)
-        for turn in conversation.turns
-    }
+    turns = {(held[0].id, held[1].index): held for held in select_turns(context.results, sample)}
     rows = [
         _row(
             context,

@@ -30,14 +30,7 @@ from simulator.models.client import Model
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import BudgetSpent
 from simulator.results.articles import Shelf
-from simulator.results.causes import (
-    NOTE,
-    STOPPED_NOTE,
-    RedAnswer,
-    red_answers,
-    searched,
-    stored_verdicts,
-)
+from simulator.results.causes import NOTE, STOPPED_NOTE, RedAnswer, red_answers, searched, stored_verdicts
 from simulator.results.disputes import with_disputes
 from simulator.results.figures import Summary
 from simulator.results.knowledge import articles_of
@@ -46,7 +39,7 @@ from simulator.results.same_faults import DISPUTED, SAME, kind_of, pair_note
 from simulator.results.summary import figures_of
 from simulator.runner.context import RunContext
 from simulator.sheets.model import answer_key
-from simulator.storage.results import select_conversations
+from simulator.storage.results import select_turns
 from simulator.storage.run_file import RunFile
 
 
@@ -79,12 +72,10 @@ def faults_by_question(results: Results, summary: Summary) -> list[QuestionFault
     """
     reds = {red.key: red for red in summary.red.answers[:MAX_QUOTED] if not red.failure}
     answers: dict[tuple[str, int], tuple[str, Language, FaultyAnswer]] = {}
-    for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reds}):
-        case = conversation.case
-        for turn in conversation.turns:
-            if red := reds.get((conversation.id, turn.index)):
-                answer = FaultyAnswer(turn.user, turn.answer.text, red.reason)
-                answers[red.key] = answer_key(case, turn), case.language, answer
+    for conversation, turn in select_turns(results, reds):
+        case, red = conversation.case, reds[conversation.id, turn.index]
+        answer = FaultyAnswer(turn.user, turn.answer.text, red.reason)
+        answers[red.key] = answer_key(case, turn), case.language, answer
     questions: dict[str, QuestionFaults] = {}
     for key, language, answer in (answers[place] for place in reds if place in answers):
         if (kind := kind_of(key)) not in questions:

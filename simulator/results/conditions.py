@@ -127,7 +127,9 @@ def measure_condition(condition: Condition, results: Results, summary: Summary) 
         return _repeats_figure(condition.repeats, summary.scores)
     if measure := _MEASURES.get(name):
         return measure(condition, results, summary)
-    return _mean_figure(further_figures()[name](results))
+    # Of expectations there is none where no case says what is expected.
+    figure = further_figures().get(name)
+    return _mean_figure(figure(results) if figure else ())
 
 
 def _mean_figure(values: Iterable[tuple[float, str]], failed: int = 0, floor: float = 0.0) -> MeasuredFigure:
@@ -235,11 +237,6 @@ def _red_figure(_condition: Condition, _results: Results, summary: Summary) -> M
     return _mean_figure((float(bool(turn.marks)), turn.case) for turn in turns)
 
 
-def _no_figure(_condition: Condition, _results: Results, _summary: Summary) -> MeasuredFigure:
-    """Of expectations where no case says what is expected."""
-    return MeasuredFigure(None, None)
-
-
 def _certified_figure(_condition: Condition, _results: Results, summary: Summary) -> MeasuredFigure:
     """1 where people's labels certify the judge that decides, else 0."""
     return MeasuredFigure(float(bool(summary.standing and summary.standing.certified)), None)
@@ -269,7 +266,6 @@ _MEASURES: Mapping[str, Callable[[Condition, Results, Summary], MeasuredFigure]]
     ATTACKS_HELD: _attacks_figure,
     CERTIFIED: _certified_figure,
     COVERAGE: _coverage_figure,
-    EXPECTATIONS: _no_figure,
     MAJOR: _major_figure,
     "red": _red_figure,
     SECONDS: _seconds_figure,

@@ -26,7 +26,7 @@ from simulator.results.rows import Key
 from simulator.results.same_faults import DISPUTED, fault_keys, kind_of, pair_note, same_pairs
 from simulator.results.turns import marked_turns
 from simulator.sheets.model import answer_key
-from simulator.storage.results import conversations_with_scores, select_conversations
+from simulator.storage.results import conversations_with_scores, select_turns
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.words import has_words
 
@@ -120,25 +120,22 @@ def _marked(results: Results) -> dict[Key, HumanVerdict]:
 def _answers(results: Results, reasons: Mapping[Key, str]) -> Iterator[_Answer]:
     """The answers at these places, which are red for these reasons."""
     words, fault_of = _marked(results), fault_keys(results)
-    for _n, conversation in select_conversations(results, {conversation for conversation, _turn in reasons}):
-        for turn in conversation.turns:
-            if (place := (conversation.id, turn.index)) not in reasons:
-                continue
-            said, key = words.get(place), answer_key(conversation.case, turn)
-            answer = _Answer(key, fault_of(conversation.case, turn), place)
-            if said:
-                dispute = Dispute(
-                    key=key,
-                    run=results.run.id,
-                    language=conversation.case.language,
-                    line=turn.user,
-                    answer=turn.answer.text,
-                    objection=reasons[place],
-                    comment=said.comment,
-                )
-                given, is_wrong = said.given or results.run.created, said.judge_is == "wrong"
-                answer = answer._replace(word=_Word(dispute, given, is_wrong))
-            yield answer
+    for conversation, turn in select_turns(results, reasons):
+        place, key = (conversation.id, turn.index), answer_key(conversation.case, turn)
+        answer = _Answer(key, fault_of(conversation.case, turn), place)
+        if said := words.get(place):
+            dispute = Dispute(
+                key=key,
+                run=results.run.id,
+                language=conversation.case.language,
+                line=turn.user,
+                answer=turn.answer.text,
+                objection=reasons[place],
+                comment=said.comment,
+            )
+            given, is_wrong = said.given or results.run.created, said.judge_is == "wrong"
+            answer = answer._replace(word=_Word(dispute, given, is_wrong))
+        yield answer
 
 
 def disputed_answers(results: Results, red: Sequence[RedTurn]) -> dict[Key, Disputed]:

@@ -26,7 +26,7 @@ from simulator.results.red import is_flipped, is_red_alone
 from simulator.results.rows import Key
 from simulator.results.same_faults import fault_keys
 from simulator.sheets.model import RED
-from simulator.storage.results import select_conversations
+from simulator.storage.results import select_turns
 from simulator.storage.words import WORDS
 
 TOP_GRADE = 5
@@ -313,24 +313,18 @@ def red_line(rules: RedRules) -> float:
     return (RED_LINE if rules.overall is None else rules.overall) - _SAME
 
 
-def split_votes(verdicts: Iterable[HumanVerdict], rules: RedRules) -> set[Key]:
-    """The turns of which one blind grade is below the line of red answers and another is not."""
-    line = TOP_GRADE * red_line(rules)
+def desk_questions(verdicts: Iterable[HumanVerdict], rules: RedRules) -> dict[Key, str]:
+    """The turns of which one blind grade is below the line of red answers, and another is not.
+
+    Each with what the team says that the desk expects there; where that is empty the lead is asked.
+    """
+    verdicts, line = tuple(verdicts), TOP_GRADE * red_line(rules)
+    expected = {v.key: v.expect for v in verdicts if v.source != "blind"}
     return {
-        place
+        place: expected.get(place, "")
         for place, given in blind_verdicts(verdicts).items()
         if len({(verdict.grade or 0.0) < line for verdict in given}) > 1
     }
-
-
-def desk_questions(verdicts: Iterable[HumanVerdict], rules: RedRules) -> dict[Key, str]:
-    """The turns about which reviewers differ, each with what the team says that the desk expects there.
-
-    Empty where it has not said so: the lead is asked.
-    """
-    verdicts = tuple(verdicts)
-    expected = {v.key: v.expect for v in verdicts if v.source != "blind"}
-    return {place: expected.get(place, "") for place in split_votes(verdicts, rules)}
 
 
 def is_called_bad(verdict: HumanVerdict, *, marked: bool | None = None) -> bool | None:
@@ -350,24 +344,23 @@ def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
     given = blind_verdicts(results.verdicts)
     compared_turns = []
-    for _at, conversation in select_conversations(results, {key for key, _turn in given}):
-        for turn in conversation.turns:
-            key = (conversation.id, turn.index)
-            verdicts, value = given.get(key), values.get(key)
-            if verdicts and value is not None:
-                compared = ComparedTurn(
-                    conversation=conversation.id,
-                    turn=turn.index,
-                    question=turn.user,
-                    answer=turn.answer.text,
-                    human=sum(v.grade or 0.0 for v in verdicts) / len(verdicts),
-                    judge=TOP_GRADE * value,
-                    red=key in red,
-                    weight=next((1 / v.sampled for v in verdicts if v.sampled), 0.0),
-                    grades=len(verdicts),
-                    comment=next((v.comment for v in verdicts if v.comment), ""),
-                )
-                compared_turns.append(compared)
+    for conversation, turn in select_turns(results, given):
+        key = (conversation.id, turn.index)
+        verdicts, value = given[key], values.get(key)
+        if value is not None:
+            compared = ComparedTurn(
+                conversation=conversation.id,
+                turn=turn.index,
+                question=turn.user,
+                answer=turn.answer.text,
+                human=sum(v.grade or 0.0 for v in verdicts) / len(verdicts),
+                judge=TOP_GRADE * value,
+                red=key in red,
+                weight=next((1 / v.sampled for v in verdicts if v.sampled), 0.0),
+                grades=len(verdicts),
+                comment=next((v.comment for v in verdicts if v.comment), ""),
+            )
+            compared_turns.append(compared)
     return compared_turns
 
 
@@ -387,12 +380,7 @@ def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, T
     """
     red = summary.red.by_turn
     fault_of = fault_keys(results)
-    answers = {
-        fault_of(conversation.case, turn)
-        for _at, conversation in select_conversations(results, {conversation for conversation, _turn in red})
-        for turn in conversation.turns
-        if (conversation.id, turn.index) in red
-    }
+    answers = {fault_of(conversation.case, turn) for conversation, turn in select_turns(results, red)}
 
     def key_of(conversation: Conversation, turn: Turn) -> str:
         key = fault_of(conversation.case, turn)
@@ -439,14 +427,10 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     # A verdict in which none of this stands is no review.
     said = {v.key: v for v in words if any(getattr(v, name) for name in WORDS)}
     values = {(s.conversation, s.turn): s.value for s in results.scores.of_judge(summary.scores.primary)}
-    turns = {
-        (conversation.id, turn.index): (conversation, turn)
-        for _at, conversation in select_conversations(results, {key for key, _turn in said})
-        for turn in conversation.turns
-    }
+    turns = {(held[0].id, held[1].index): held for held in select_turns(results, said)}
     red, fault_of = summary.red.by_turn, fault_keys(results)
     for at in [*red, *(at for at in turns if at not in red)]:
-        if at in said and at in turns:
+        if at in turns:
             conversation, turn = turns[at]
             key = fault_of(conversation.case, turn)
             yield ReviewedTurn(key, conversation, turn, at in red, values.get(at), said[at])

@@ -21,14 +21,7 @@ from statistics import fmean
 from typing import TypeVar
 
 from simulator.core.shelves import canonical_judge
-from simulator.core.types import (
-    COMPLETE,
-    CONVERSATION,
-    LEXICAL,
-    PASSED,
-    Language,
-    Results,
-)
+from simulator.core.types import COMPLETE, CONVERSATION, LEXICAL, PASSED, Language, Results
 from simulator.results.figures import (
     ENOUGH_ALIKE,
     CaseSummary,
@@ -96,7 +89,8 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
     nothing_due = {
         c.id
         for c in started
-        if c.turns and all(t.unrecorded or _is_skipped(t.scores.get(primary)) for t in c.turns)
+        if c.turns
+        and all(t.unrecorded or ((g := t.scores.get(primary)) and g.state == "skipped") for t in c.turns)
     }
     return ScoreFigures(
         primary=primary,
@@ -113,10 +107,6 @@ def score_figures(results: Results, counted: RunTurns, *, judges: Sequence[str],
         simulators=simulators,
         reliability=_reliability(counted, means),
     )
-
-
-def _is_skipped(grade: Grade | None) -> bool:
-    return grade is not None and grade.state == "skipped"
 
 
 def _conversation_means(rows: Iterable[ConversationRow]) -> dict[str, float]:

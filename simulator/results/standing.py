@@ -26,7 +26,7 @@ from simulator.results.judge_records import CheckedLabels, ProbedJudge, records_
 from simulator.results.red import is_red_alone
 from simulator.results.review import blind_grades, is_called_bad, red_line
 from simulator.sheets.model import answer_key
-from simulator.storage.results import select_conversations
+from simulator.storage.results import select_turns
 from simulator.storage.run_file import labelled_runs
 
 
@@ -102,8 +102,7 @@ def checked_answers(results: Results, judge: str, rubric: str, rules: RedRules) 
     bad = opinions | {place: grade.value < line for place, grade in blind.items()}
     keys = {
         (conversation.id, turn.index): (conversation.case.id, answer_key(conversation.case, turn))
-        for _at, conversation in select_conversations(results, {conversation for conversation, _turn in bad})
-        for turn in conversation.turns
+        for conversation, turn in select_turns(results, bad)
     }
     whole, looked_at = Counter(marked.values()), Counter(marked[place] for place in opinions)
     sampled = Counter(marked[place] for place in blind)
@@ -118,6 +117,5 @@ def checked_answers(results: Results, judge: str, rubric: str, rules: RedRules) 
     answers = [
         CheckedAnswer(question, bad[place], marked[place], key, rarest / chances[place])
         for place, (question, key) in keys.items()
-        if place in bad
     ]
     return answers if is_whole else []

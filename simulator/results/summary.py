@@ -4,7 +4,7 @@ run_turns            results/turns.py        the run file, once, conversation by
 score_figures        results/scores.py       what the judges say
 red_figures          results/red_answers.py  the answers to read, with their texts
 customer_figures     here                    how the customers were played
-money_figures        here                    what it took
+bot_usage            here                    what the bot took
 """
 
 from collections import Counter
@@ -12,12 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import (
-    Ended,
-    RedRules,
-    Results,
-    Spending,
-)
+from simulator.core.types import Ended, RedRules, Results, Spending
 from simulator.models.pricing import Prices, usage_of
 from simulator.results.figures import CustomerFigures, MoneyFigures, Summary, rounded
 from simulator.results.red import grading_judges, primary_judge
@@ -63,7 +58,7 @@ def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], see
         scores=score_figures(results, every, judges=names, seed=seed),
         red=red_figures(results, every, rules),
         customers=customer_figures(every),
-        money=money_figures(results),
+        money=MoneyFigures(spending=results.spending, usage=results.usage, bot=bot_usage(results)),
     )
 
 
@@ -76,11 +71,6 @@ def customer_figures(run: RunTurns) -> CustomerFigures:
         failed=sum(row.ended in (Ended.USER_FAILED, Ended.ENDPOINT_FAILED) for row in run.conversations),
         overruled=sum(row.overruled for row in run.conversations),
     )
-
-
-def money_figures(results: Results) -> MoneyFigures:
-    """What the run used."""
-    return MoneyFigures(spending=results.spending, usage=results.usage, bot=bot_usage(results))
 
 
 def bot_usage(results: Results) -> dict[str, Spending]:

@@ -22,7 +22,7 @@ import sqlite3
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar, overload
 
 from simulator.core.messages import _
@@ -412,10 +412,14 @@ def turns_with_scores(
                 yield conversation, turn, by_turn.get(turn.index, {})
 
 
-def select_conversations(results: Results, ids: Container[str]) -> Iterator[tuple[int, Conversation]]:
-    """The conversations with these ids, in the order of the plan, each with its number in it (from 1)."""
-    numbers = {key: number for number, key in enumerate(results.conversations.ids, 1) if key in ids}
-    return zip(numbers.values(), results.conversations.with_ids(list(numbers)), strict=True)
+def select_turns(results: Results, keys: Collection[tuple[str, int]]) -> Iterator[tuple[Conversation, Turn]]:
+    """The turns with these keys (conversation, number), each with its conversation, as they were planned."""
+    ids = {conversation for conversation, _ in keys}
+    selected = [key for key in results.conversations.ids if key in ids]
+    for conversation in results.conversations.with_ids(selected):
+        for turn in conversation.turns:
+            if (conversation.id, turn.index) in keys:
+                yield conversation, turn
 
 
 def report_language(results: Results) -> Language:

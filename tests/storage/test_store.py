@@ -378,8 +378,8 @@ def test_a_run_is_the_same_in_memory_and_in_its_file(
     assert [(talk.id, turn.index, [*judges]) for talk, turn, judges in turns] == [
         (FIRST, 1, ["fluency", "turn"]), (SECOND, 2, ["turn"]),
     ]  # fmt: skip
-    numbered = stored.select_conversations(results, {THIRD, SECOND})
-    assert [(number, talk.id) for number, talk in numbered] == [(2, SECOND), (3, THIRD)]
+    selected = stored.select_turns(results, {(SECOND, 2), (FIRST, 1), (FIRST, 9), (THIRD, 1)})
+    assert [(talk.id, turn.index) for talk, turn in selected] == [(FIRST, 1), (SECOND, 2)]
     assert stored.report_language(results) == "ja"
 
 
