@@ -6,11 +6,9 @@ from operator import itemgetter
 
 from simulator.core.document import Section, Table, Text, figures_section
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
+from simulator.report.tables import LISTED
 from simulator.results.coverage import Coverage, Retrieval
 from simulator.results.figures import rounded
-
-# So many articles and questions are listed; all are in --json.
-_SHOWN = 50
 
 
 def coverage_line(coverage: Coverage) -> Message:
@@ -80,11 +78,11 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
 
 def _folded(name: str, title: Text, columns: Iterable[Text], rows: Sequence[tuple[Text | int, ...]]) -> Table:
     words = frozenset({1}) if rows and not isinstance(rows[0][1], int) else frozenset[int]()
-    return Table.of(name, columns, rows[:_SHOWN], title, words=words, folded=True)
+    return Table.of(name, columns, rows[:LISTED], title, words=words, folded=True)
 
 
 def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:
-    if (left := len(coverage.untested) - _SHOWN) > 0 and coverage.complete:
+    if (left := len(coverage.untested) - LISTED) > 0 and coverage.complete:
         yield _("{n} more in --json.", n=left)
     if not coverage.complete:
         yield _("Counted are articles that were retrieved or named; --knowledge says which there are.")
@@ -130,7 +128,7 @@ def _retrieval_section(retrieval: Retrieval) -> Section:
     table = Table.of(
         "ranks",
         (_("Question"), _("Rank")),
-        [(case, _("did not come") if rank is None else str(rank)) for case, rank in rows[:_SHOWN]],
+        [(case, _("did not come") if rank is None else str(rank)) for case, rank in rows[:LISTED]],
         _("Questions whose article did not come first"),
     )
     return figures_section(

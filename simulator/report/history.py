@@ -106,20 +106,16 @@ def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]
 
 def _history_chart(runs: list[PastRun]) -> Chart:
     """The scores of comparable runs, oldest first."""
-    dates, texts = tuple(run_time(run, runs) for run in runs), tuple(points(run.score) for run in runs)
-    scores = tuple(
-        _("{date} {score}", date=date, score=text) for date, text in zip(dates, texts, strict=True)
-    )
-    low, high = zip(*(run.interval or (None, None) for run in runs), strict=True)
+    scores = tuple(_("{date} {score}", date=run_time(run, runs), score=points(run.score)) for run in runs)
     return Chart(
         kind="line",
         title=_("How the score developed"),
         description=_("Score by run: {scores}", scores=scores),
-        labels=dates,
+        labels=tuple(run_time(run, runs) for run in runs),
         values=tuple(run.score for run in runs),
-        texts=texts,
-        low=low,
-        high=high,
+        texts=tuple(points(run.score) for run in runs),
+        low=tuple(run.interval and run.interval[0] for run in runs),
+        high=tuple(run.interval and run.interval[1] for run in runs),
         marks=tuple((mark, points(mark)) for mark in _SCALE),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from simulator.core.document import Cell, Section, Table, Text, figures_section, points
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.types import Results
+from simulator.report.tables import LISTED
 from simulator.results.figures import Summary, rounded
 from simulator.results.flips import Flip, flips
 from simulator.users.scripted import DIVERGED
@@ -18,8 +19,6 @@ _FLIPS: Mapping[Flip, Message] = {
     "wording": _("the answer: the same passages came"),
     "retrieval": _("the search: other passages came"),
 }
-# So many questions are listed, those that never passed first; all are in --json.
-_QUESTIONS_SHOWN = 20
 
 
 def simulators_section(summary: Summary) -> Section | None:
@@ -74,7 +73,7 @@ def reliability_section(summary: Summary) -> Section | None:
     unsure = [*reliability.never, *reliability.sometimes]
     table = Table.listing(
         "reliability",
-        unsure[:_QUESTIONS_SHOWN],
+        unsure[:LISTED],
         {
             _("Question"): lambda case: case,
             _("Asked"): lambda case: asked[case],

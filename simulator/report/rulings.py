@@ -12,13 +12,10 @@ from typing import Any
 from simulator.core.document import Cell, Section, Table, Text, figures_section
 from simulator.core.messages import Message, _, pgettext
 from simulator.core.types import Results
-from simulator.report.tables import SEVERITIES
+from simulator.report.tables import LISTED, SEVERITIES
 from simulator.results.attacks import Attack, Outcome, attacks_of
 from simulator.results.red import RULE_VERDICTS, RuleTally, UndecidedTurn, rule_tallies
 from simulator.text.wording import quoted
-
-# So many questions with a conflict are listed; all are in --json.
-_CONFLICTS_SHOWN = 20
 
 
 def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
@@ -44,7 +41,7 @@ def conflicts_section(undecided: Iterable[UndecidedTurn]) -> Section:
     ]
     table = Table.listing(
         "conflicts",
-        cases[:_CONFLICTS_SHOWN],
+        cases[:LISTED],
         {
             _("Question"): lambda case: case["case"],
             _("Asked"): lambda case: by_case[case["case"]][0].case.question,

@@ -31,15 +31,15 @@ from simulator.core.types import RISK, Results, Spending
 from simulator.models.pricing import money, total_spending
 from simulator.report.repeats import reliability_section, replay_section, simulators_section
 from simulator.report.rulings import attacks_section, conflicts_section, risk_section
-from simulator.report.tables import FEELING, feeling_text, spending_table
+from simulator.report.tables import FEELING, LISTED, feeling_text, spending_table
 from simulator.results.answerability import answerability, handovers, unjudged_reason
 from simulator.results.figures import Summary
 from simulator.results.intervals import wilson
 from simulator.results.red import undecided_turns
 from simulator.results.rows import RunTurns
 
-# So many reasons of skipped rows are listed, each with so many places; all are in the run file and in --json.
-_REASONS_SHOWN, _PLACES_SHOWN = 20, 4
+# A reason of skipped rows is shown with so many places; all are in the run file and in --json.
+_PLACES_SHOWN = 4
 # So many questions are named about which customers were left discontent.
 _QUESTIONS_FELT = 5
 # What is right, by the names of its rates.
@@ -89,7 +89,7 @@ def skipped_section(results: Results) -> Section | None:
         places_by_reason.setdefault(row.why, []).append(row.place)
     rows = (
         (reason, len(places), listed(places, _PLACES_SHOWN))
-        for reason, places in islice(places_by_reason.items(), _REASONS_SHOWN)
+        for reason, places in islice(places_by_reason.items(), LISTED)
     )
     columns = (
         pgettext("a column", "Why"),

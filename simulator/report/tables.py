@@ -15,6 +15,8 @@ from simulator.results.rows import Key, Mark
 
 # The judge that reads how the customer feels, from -2 (angry) to 2 (glad). It is no part of the score.
 FEELING = "tone"
+# So many rows of a list are shown; all are in --json.
+LISTED = 50
 # The gravest first, as everywhere.
 SEVERITIES: dict[Severity, Message] = {
     "major": pgettext("how grave", "Serious"),

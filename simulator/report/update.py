@@ -6,11 +6,12 @@ from itertools import chain
 
 from simulator.core.document import BRIEF, Block, Fact, Item, Items, Line, Notes, Section, Table, Text, Tone
 from simulator.core.messages import Message, _, listed
+from simulator.report.tables import LISTED
 from simulator.results.article_changes import ArticleChange, ChangeKind
 from simulator.results.update import AffectedQuestion, Fate, Update
 
-# So many of a kind are quoted: in brief, and elsewhere; so many articles are in the table.
-_BRIEFLY, _QUOTED, _ARTICLES = 3, 10, 40
+# So many of a kind are quoted: in brief, and elsewhere.
+_BRIEFLY, _QUOTED = 3, 10
 MORE = _("{n} more on the page.")
 _KINDS: Mapping[ChangeKind, Message] = {
     "changed": _("changed"),
@@ -55,7 +56,7 @@ def update_sections(update: Update | None) -> Iterator[Section]:
     table = Table.of(
         "articles",
         (_("Article"), _("What became of it"), _("Before"), _("Now")),
-        chain.from_iterable(map(_article_rows, update.changes[:_ARTICLES])),
+        chain.from_iterable(map(_article_rows, update.changes[:LISTED])),
         words=frozenset({1, 2, 3}),
     )
     yield Section("update", title, (*blocks, *((table,) if table.rows else ())))

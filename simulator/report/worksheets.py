@@ -67,6 +67,7 @@ from simulator.results.recommendations import Fix
 from simulator.results.red import red_questions, worst_severity
 from simulator.results.red_answers import MAX_QUOTED
 from simulator.results.review import blind_sample, review_keys
+from simulator.results.review_files import DECISION_COLUMNS
 from simulator.sheets.model import (
     DESK_QUESTION,
     LATER,
@@ -88,8 +89,6 @@ from simulator.storage.words import WORDS, InDocument, Spoken
 # How texts are shown, and what a cell is made of; one of None is left out.
 Shown = Callable[[Text], str]
 Content = Text | float | SheetCell | None
-# The columns of the team's decision.
-_DECISION = ("decision", "approver", "decided", "why")
 # Earlier turns and passages of a row are cut to this, in characters.
 LONGEST = 4000
 # Conversations that a row of the review names.
@@ -220,17 +219,16 @@ def _summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
 def _decision_row(context: ReportContext, said: InDocument) -> SheetRow:
     """The team's decision beside the automatic one, in which it changes nothing."""
     decided, before = said.decision or ReleaseDecision(), said.decision_read or ReleaseDecision()
-    typed = zip(_DECISION, (decided.verdict, decided.by, decided.on, decided.reason), strict=True)
-    read = zip(_DECISION, (before.verdict, before.by, before.on, before.reason), strict=True)
     row = _row(
         context,
         context.key("decision"),
         item=_("Decision ({run})", run=context.results.run.id),
         value=_verdict_cell(context, context.gate, trial=context.summary.trial),
         explanation=verdict(context.gate, trial=context.summary.trial),
-        **{column: text or None for column, text in typed},
+        **{column: getattr(decided, field) or None for field, column in DECISION_COLUMNS.items()},
     )
-    return replace(row, read={column: CellRead(text, decided.by) for column, text in read})
+    read = {column: getattr(before, field) for field, column in DECISION_COLUMNS.items()}
+    return replace(row, read={column: CellRead(text, decided.by) for column, text in read.items()})
 
 
 def _verdict_cell(context: ReportContext, gate: Gate, *, trial: bool) -> SheetCell:

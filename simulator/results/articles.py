@@ -84,9 +84,9 @@ class Shelf:
         for reference in references:
             wanted = _plain(reference)
             if len(wanted) >= TELLING:
-                for passage, text in zip(self.passages, self._plain_texts, strict=True):
+                for id_, text in self._plain_texts:
                     if wanted in text:
-                        return passage.id
+                        return id_
         return ""
 
     def nearest(
@@ -125,8 +125,8 @@ class Shelf:
         return {passage.id for passage in self.passages}
 
     @cached_property
-    def _plain_texts(self) -> list[str]:
-        return [_plain(passage.text) for passage in self.passages]
+    def _plain_texts(self) -> list[tuple[str, str]]:
+        return [(passage.id, _plain(passage.text)) for passage in self.passages]
 
     @cached_property
     def _postings(self) -> dict[str, list[int]]:

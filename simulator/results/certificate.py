@@ -118,7 +118,7 @@ class Standing(Value):
 
 def lower_bound(right: int, wrong: int) -> float:
     """The one-sided 95 % lower bound of a share (Clopper and Pearson, 1934): 14 of 14 are .807."""
-    return bisected(0, 1, lambda share: _at_least(right, wrong, share) <= 1 - LEVEL, 50) if right else 0.0
+    return bisected(0, 1, lambda share: _at_least(right, wrong, share) <= 1 - LEVEL) if right else 0.0
 
 
 def _at_least(right: int, wrong: int, share: float) -> float:

@@ -72,9 +72,9 @@ class Change(Value):
 
     def as_json(self) -> dict[str, Any]:
         """What `--json` prints of it, rounded to 4 decimals."""
-        shown = self.model_dump()
-        pairs = {key: dict(zip(("before", "now"), shown[key], strict=True)) for key in ("questions", "score")}
-        return rounded(shown | pairs)  # type: ignore[no-any-return]
+        pairs = (("questions", self.questions), ("score", self.score))
+        shown = {key: {"before": before, "now": now} for key, (before, now) in pairs}
+        return rounded(self.model_dump() | shown)  # type: ignore[no-any-return]
 
 
 class JudgeDifference(NamedTuple):

@@ -187,7 +187,7 @@ def _placed_figure(condition: Condition, _results: Results, summary: Summary) ->
     tell.
     """
     place, pairs = _PLACES[condition.name]
-    values = {at: right for pair in pairs for at, right in zip(pair, (1.0, 0.0), strict=True)}
+    values = {right: 1.0 for right, _wrong in pairs} | {wrong: 0.0 for _right, wrong in pairs}
     places = [(place(row), row) for row in summary.record.conversations if row.turns]
     missing = sum(at in ("unjudged", "unmarked") and _is_due(condition.name, row) for at, row in places)
     return _mean_figure(((values[at], row.case) for at, row in places if at in values), missing)

@@ -98,7 +98,7 @@ def student(share: float, freedom: int) -> float:
     # less than 0.01 away.
     if freedom > 400:
         return _NORMAL.inv_cdf(share)
-    return bisected(0.0, 1e4, lambda t: _within(t, freedom) < 2 * share - 1, 64)
+    return bisected(0.0, 1e4, lambda t: _within(t, freedom) < 2 * share - 1)
 
 
 def _within(t: float, freedom: int) -> float:

@@ -230,7 +230,7 @@ def blocks(draws: int, width: int) -> Iterator[int]:
 
 def lower_bound(values: Clusters, level: float) -> float:
     """The one-sided lower bound of the mean at a level of confidence (0.95)."""
-    return bisected(values.floor, values.mean, lambda at: p_below(values, at) <= 1 - level, 30)
+    return bisected(values.floor, values.mean, lambda at: p_below(values, at) <= 1 - level)
 
 
 def upper_bound(values: Clusters, level: float) -> float:

@@ -66,7 +66,7 @@ _DECISION_KEY = re.compile(r"(?:summary/)?(?P<run>[^/]+)/decision")
 # The key of the row in which the lead is asked what the desk wants, behind that of its turn.
 _DESK_KEY = re.compile(rf"(?:summary/)?(?P<turn>.+)/{DESK_QUESTION}", re.DOTALL)
 # The columns of a decision by the field of its value.
-_DECISION = {"verdict": "decision", "by": "approver", "on": "decided", "reason": "why"}
+DECISION_COLUMNS = {"verdict": "decision", "by": "approver", "on": "decided", "reason": "why"}
 # The Blind worksheet has two columns for grades and two for comments.
 REVIEWERS = ("1", "2")
 # The team's columns of either worksheet; the program never writes into them.
@@ -212,7 +212,7 @@ class Written(NamedTuple):
         """What the team decided, by run; a row in which nobody wrote says nothing, and takes nothing back."""
         decisions: dict[str, ReleaseDecision] = {}
         for row in self._decided:
-            cells = {field: plain_text(row.cells.get(column)) for field, column in _DECISION.items()}
+            cells = {field: plain_text(row.cells.get(column)) for field, column in DECISION_COLUMNS.items()}
             if (match := _DECISION_KEY.fullmatch(row.key.strip())) and any(cells.values()):
                 decisions[match["run"]] = ReleaseDecision(**cells)
         return decisions

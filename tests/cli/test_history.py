@@ -70,6 +70,21 @@ def test_a_slow_decline_is_flagged() -> None:
     assert "90 █▇▅▅▃▁ 82" in shown(found)
     assert "run-00" in shown(found)
     assert history(series([0.9, 0.86, 0.85])).fall is None
+    # Without commands nothing is said of a command line.
+    pages = [terminal(history_report(found, "en", commands=commands), 120) for commands in (True, False)]
+    assert ["Compare them: python run.py diff run-00 run-05" in page for page in pages] == [True, False]
+
+
+def test_of_runs_that_all_differ_the_newest_is_followed() -> None:
+    """Alone: there is no line."""
+    found = history(
+        [a_past(0.9, 0, kind=other(adapter="x")), a_past(0.8, 1), a_past(0.7, 2, kind=other(adapter="y"))]
+    )
+
+    assert (found.followed, found.fall) == (("run-02",), None)
+    assert history([]).followed == ()
+    some = [a_past(0.9, 0), a_past(0.8, 1, limited=True), a_past(0.8, 2, kind=other(adapter="y"))]
+    assert history(some).followed == ("run-00", "run-01")
 
 
 def test_only_runs_like_the_newest_are_followed() -> None:

@@ -73,6 +73,17 @@ def test_a_conversation_passes_when_none_of_its_turns_is_red() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("of", "shown"), [(50, 50), (51, 50), (0, 0)])
+def test_fifty_questions_are_listed(of: int, shown: int) -> None:
+    """Those that did not always pass; all are in --json."""
+    grades = {**many(0, of), **{("good", "calm", n): GOOD for n in (1, 2)}}
+    section = reliability_section(asked(grades)[0])
+
+    assert section
+    assert [len(table.rows) for table in section.tables] == ([shown] if of else [])
+    assert len(section.figures["sometimes"]) == of
+
+
 def test_a_question_counts_as_far_as_its_repeats_were_finished() -> None:
     """All three repeats take it into a group, k of them into pass^k; the least reliable comes first."""
     counts = {"a": (2, 3), "b": (1, 3), "c": (3, 3), "d": (0, 3), "e": (1, 2), "f": (0, 0)}
