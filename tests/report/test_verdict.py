@@ -10,7 +10,7 @@ import pytest
 from openpyxl import load_workbook
 
 from simulator.core.settings import stored_settings
-from simulator.report.gate import verdict, verdict_tone
+from simulator.report.gate import conditions_table, is_tabled, verdict, verdict_tone
 from simulator.results.gate import Gate, gate_of
 from simulator.results.summary import figures_of
 from tests.commands import Command
@@ -66,6 +66,34 @@ def test_it_says_the_result_and_what_was_asked(
 
     assert said(verdict(gate), "ja").startswith(ja)
     assert said(verdict(gate)).startswith(en)
+
+
+@pytest.mark.parametrize(("target", "end"), [
+    ("turn >= .95 and score >= .95 and red <= .1", "; and 1 more condition"),
+    ("turn >= .95 and score >= .95 and red <= .1 and expectations == 1", "; and 2 more conditions"),
+    ("turn >= .95 and score >= .95", f"{ERROR} (20 % allowed)"),
+])  # fmt: skip
+def test_three_conditions_are_named_and_the_others_counted(target: str, end: str) -> None:
+    """All are in the table below it."""
+    gate, _score = judged(BAD, target=target)
+
+    assert said(verdict(gate)).endswith(end)
+    assert said(verdict(gate)).startswith("Failed: Overall 82 (95 required); score 82 (95 required); ")
+    table = conditions_table(gate)
+    assert [said(row[1].text) for row in table.rows[:2]] == ["Failed", "Failed"]
+    assert [row[1].red for row in table.rows] == [c.decision == "missed" for c in gate.conditions]
+    assert len(conditions_table(gate, trial=True).columns) == len(table.columns) - 1
+
+
+@pytest.mark.parametrize(("target", "confidence", "is_shown"), [
+    (0.9, None, False), (0.9, 0.95, True), ("score >= .9", None, False),
+    ("score >= .9 and red <= .1", None, True), ("", None, False),
+])  # fmt: skip
+def test_a_single_condition_has_no_table(target: Any, confidence: float | None, is_shown: bool) -> None:
+    """It stands in the verdict; the limit that goes with every target is none of them."""
+    gate, _score = judged(GOOD, **({"target": target, "confidence": confidence} if target else {}))
+
+    assert is_tabled(gate) is is_shown
 
 
 @pytest.mark.parametrize(("grades", "tone"), [(GOOD, "good"), (BAD, "alarm")])

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Answer, Language, Results, Turn
+from simulator.core.types import Answer, Ended, Language, Results, Turn
 from simulator.report.context import ReportContext
 from simulator.report.files import csv_bytes
 from simulator.report.worksheets import worksheets
 from simulator.results.red import red_questions
 from simulator.results.review import review_keys
-from simulator.sheets.model import TABS, Worksheet
+from simulator.sheets.model import LATER, TABS, Worksheet, question_key
+from tests.diff_runs import a_result
 from tests.report.views import context_of
 from tests.sample_runs import decide, rehearsed, summed
 
@@ -101,6 +102,29 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
     assert not any(team & set(row.cells) for row in sheet.rows)
     [status] = [column for column in sheet.columns if column.key == "status"]
     assert [*status.choices.values()][:2] == ["未対応", "対応中"]
+
+
+def test_a_sheet_knows_which_questions_were_asked_to_their_end() -> None:
+    """With every answer graded; what broke off, or has no grade, shows no answer to be right."""
+    grades = {"one": [1.0], "two": [1.0, 0.4], "cut": [1.0, 1.0], "lost": [1.0, 1.0], "failed": [1.0, 1.0]}
+    run = a_result({(case, "calm", 1): values for case, values in grades.items()})
+    keys = {talk.case.id: question_key(talk.case) for talk in run.conversations}
+    talks = [
+        talk.model_copy(update={"ended": Ended.BUDGET}) if talk.case.id == "cut" else talk
+        for talk in run.conversations
+    ]
+    lost = {"state": "failed", "value": None, "raw": None}
+    scores = [
+        score.model_copy(update=lost if "failed" in score.conversation and score.turn == 2 else {})
+        for score in run.scores
+        if "lost" not in score.conversation
+    ]
+    run = run.model_copy(update={"conversations": tuple(talks), "scores": tuple(scores)})
+    summary = summed(run, ("turn",))
+    sheet = worksheets(context_of(run, summary, decide(summary, None), "en"))[0]
+
+    assert sheet.asked == {keys["one"], keys["two"], f"{keys['two']}{LATER}"}
+    assert sheet.red == {keys["two"]}
 
 
 @pytest.mark.parametrize(("language", "turn"), [("ja", " → 2回目："), ("en", " → message 2: ")])

@@ -20,7 +20,7 @@ from simulator.results.comparison import (
 from simulator.results.intervals import Floats
 from tests.diff_runs import Key, a_result, a_side, compare, grades_of, side_of
 from tests.properties import examples
-from tests.texts import said
+from tests.texts import said, terminal
 
 Values = Mapping[str, float] | Sequence[float]
 GRADE = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
@@ -226,6 +226,25 @@ def test_the_first_line_says_whether_it_got_better(
 
     assert said_of_it in first
     assert shown_as == tone
+
+
+def test_what_turned_is_listed_with_its_sign() -> None:
+    """Three in brief, ten as text; what needs review now comes before what no longer does."""
+    before, after = [0.8] * 12 + [0.4, 0.8], [0.4] * 12 + [0.8, 0.8]
+    report = comparison_report(compared(before, after), "en")
+    whole, brief = terminal(report, 120), terminal(report, 120, "brief")
+    counts = "▲ now need review: 12, ✓ no longer: 1, still: 0, fine in both runs: 1"
+
+    for text, shown, more in ((whole, 10, "2 more"), (brief, 3, "9 more")):
+        assert counts in text
+        now, _title, no_longer = text.partition("Conversations that no longer need review (1)")
+        listed = now.partition("Conversations that now need review (12)")[2]
+        assert sum("Calm · case-" in line for line in listed.splitlines()) == shown
+        assert more in listed
+        assert "case-12" in no_longer
+    assert whole.count("▲ Calm ·") == 10
+    assert whole.count("✓ Calm ·") == 1
+    assert "Pairs of the same question and customer: 14." in whole
 
 
 def test_behind_the_score_stands_what_a_mean_would_hide() -> None:

@@ -37,7 +37,8 @@ def run_of(grades: Sequence[Sequence[int]], *, answer: Answer = LOST, **case: An
     conversations, scores = [], []
     for number, turns in enumerate(grades):
         key = f"angry/case-{number}#1"
-        known = Case(id=f"case-{number}", question=f"解約金はいくらですか{number}", language="ja", **case)
+        fields = {"question": f"解約金はいくらですか{number}", **case}
+        known = Case(id=f"case-{number}", language="ja", **fields)
         held = tuple(Turn(index=i, user=known.question, answer=answer) for i, _ in enumerate(turns, 1))
         conversations.append(Conversation(id=key, case=known, persona="angry", turns=held, ended="gave_up"))
         scores += [
@@ -65,6 +66,27 @@ def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]]) -> 
     """What there is to mend when the red turns, gravest first, have these causes."""
     _results, summary = run_of(grades)
     return improvements(summary, causes_of(summary, causes))
+
+
+@pytest.mark.parametrize(
+    ("question", "id_", "cut"),
+    [
+        ("料" * 40, "a" * 60, False),
+        ("料" * 41, "a" * 61, True),
+        ("How much is it? " * 5, "a", False),
+        ("How much is it? " * 6, "a", True),
+    ],
+)
+def test_long_questions_and_ids_are_cut_in_a_sentence(question: str, id_: str, cut: bool) -> None:
+    """Japanese takes twice the room."""
+    results, summary = run_of([[2], [5]], question=question)
+    asked = results.conversations[0].case.question
+    (fix,) = improvements(
+        summary, causes_of(summary, [{"cause": "retrieval", "article": id_, "title": "t"}])
+    ).fixes
+
+    assert (asked.strip() in said(fix.what)) is not cut
+    assert (f"({id_})" in said(fix.what)) is (len(id_) <= 60)
 
 
 def test_turns_of_one_cause_and_article_are_one_fix() -> None:
