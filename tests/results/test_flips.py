@@ -27,6 +27,7 @@ def asked(*repeats: tuple[float, Sequence[str]]) -> Results:
         (((1.0, "ab"), (1.0, "cd")), {}),
         (((0.2, "ab"), (0.2, "cd")), {}),
         (((1.0, ""), (0.2, "")), {}),
+        (((1.0, ""), (0.2, "a")), {"price": "retrieval"}),
     ],
 )
 def test_a_flip_is_named_by_what_came(

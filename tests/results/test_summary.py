@@ -9,6 +9,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
 from simulator.results.intervals import interval_of_mean
 from simulator.results.red import RANK, worst_severity
+from simulator.results.scores import by_rule
 from simulator.results.summary import as_json, figures_of
 from tests.diff_runs import a_result
 from tests.golden_files import compare
@@ -174,6 +175,15 @@ def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
 
     assert summary(results).money.cost_usd is None
     assert summary().money.cost_usd == pytest.approx(0.1247)
+
+
+@pytest.mark.parametrize(("name", "is_rule"), [
+    ("exact_match", True), ("answer.exact_match", True), ("contains@2", True), ("passed", True),
+    ("turn", False), ("answer.turn", False), ("exact_match.turn", False),
+])  # fmt: skip
+def test_who_compares_by_rule_is_told_by_the_name(name: str, is_rule: bool) -> None:
+    """Also of one output of a row, and of a further model."""
+    assert by_rule(name) is is_rule
 
 
 def test_json_has_exactly_the_agreed_keys() -> None:

@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 
-from simulator.core.types import Results
+from simulator.core.types import Answer, Failure, Results
 from simulator.report.review import ReviewOutcome, review_report
-from simulator.results.review import BlindAgreement, BlindGrade, blind_agreement, blind_grades
+from simulator.results.review import (
+    BlindAgreement,
+    BlindGrade,
+    blind_agreement,
+    blind_grades,
+    blind_sample,
+)
 from tests.blind_grades import graded, verdict
+from tests.diff_runs import a_result, grades_of
 from tests.sample_runs import decide, summed
 from tests.texts import terminal
 
@@ -65,6 +72,59 @@ def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
     others = [verdict("c", 2, 1, source="review"), verdict("c", 3, None)]
 
     assert blind_grades([*given, *others]) == {("c", 1): BlindGrade(0.7, 0.5)}
+
+
+@pytest.mark.parametrize(
+    ("near", "clear", "chances"),
+    [
+        # Half at random, half where the judge is likely to be wrong; one kind fills what the other lacks.
+        (60, 40, {0.6: 32 / 60, 1.0: 8 / 40}),
+        (10, 90, {0.6: 1.0, 1.0: 30 / 90}),
+        (90, 10, {0.6: 38 / 90, 1.0: 2 / 10}),
+        (0, 50, {1.0: 40 / 50}),
+        (50, 0, {0.6: 40 / 50}),
+        (3, 4, {0.6: 1.0, 1.0: 1.0}),
+    ],
+)
+def test_each_drawn_turn_knows_its_chance(near: int, clear: int, chances: dict[float, float]) -> None:
+    """Forty of a run, or all; the sum of all chances is as many as are drawn."""
+    results = a_result(grades_of([0.6] * near + [1.0] * clear))
+    values = {score.conversation: score.value for score in results.scores}
+    sample = blind_sample(results, summed(results, ("turn",)))
+
+    assert len(sample) == min(40, near + clear)
+    assert {(values[talk], chance) for (talk, _turn), chance in sample.items()} == {*chances.items()}
+    order = [values[talk] or 0 for talk, _turn in sample]
+    assert len({*order}) == 1 or order not in (sorted(order), sorted(order, reverse=True))
+
+
+def test_no_turn_without_answer_or_grade_is_drawn() -> None:
+    """There is nothing to compare; another judge that makes it red leaves the deciding one in doubt."""
+    grades = [1.0] * 60
+    results = a_result(grades_of(grades), judges=("turn", "groundedness"))
+    silent, blank, *others = results.conversations
+    dead = silent.turns[0].model_copy(
+        update={"answer": Answer(text="x", error=Failure(kind="timeout", message="late"))}
+    )
+    empty = blank.turns[0].model_copy(update={"answer": Answer(text=" \n")})
+    talks = (
+        silent.model_copy(update={"turns": (dead,)}),
+        blank.model_copy(update={"turns": (empty,)}),
+        *others,
+    )
+    ungraded, doubted = others[0].id, others[1].id
+    low = {"value": 0.2, "raw": 1.0}
+    scores = [
+        score.model_copy(update=low if (score.judge, score.conversation) == ("groundedness", doubted) else {})
+        for score in results.scores
+        if (score.judge, score.conversation) != ("turn", ungraded)
+    ]
+    results = results.model_copy(update={"conversations": talks, "scores": tuple(scores)})
+    sample = blind_sample(results, summed(results, ("turn", "groundedness")))
+
+    assert len(sample) == 40
+    assert not {silent.id, blank.id, ungraded} & {talk for talk, _turn in sample}
+    assert sample[doubted, 1] == 1.0
 
 
 @pytest.mark.parametrize(("turns", "reviewers", "enough"), [(9, 1, False), (9, 2, False), (10, 1, True)])
