@@ -121,6 +121,8 @@ def test_what_ids_and_marks_say(
     cause = cause_of(run_of(**run), shelf)
 
     assert (*short(cause), cause.article) == expected
+    titles = {"ja/fees": "解約金", "ja/hours": "営業時間", "": ""}
+    assert cause.title == (titles[cause.article] if shelf is SHELF else "")
     assert "{" not in said(cause_sentence(cause), "ja")
 
 

@@ -77,7 +77,7 @@ def test_figures_by_hand() -> None:
         (0.48, 0.965), abs=0.01
     )
     assert ([*mixed.sums], [*mixed.sizes], mixed.floor, mixed.noise) == ([1.4, 0.2], [2, 1], 0.2, 0)
-    assert (mixed.mean, [*mixed.turned().sums]) == (pytest.approx(1.6 / 3), pytest.approx([0.6, 0.8]))
+    assert [mixed.mean, *mixed.turned().sums] == pytest.approx([1.6 / 3, 0.6, 0.8])
 
 
 def test_noise_of_the_judge_widens_bounds_and_intervals() -> None:
