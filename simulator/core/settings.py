@@ -346,15 +346,17 @@ def setting(text: str, default: Any = None, **looks: Any) -> Any:
     return Field(default, description=text, json_schema_extra=Looks(**looks))
 
 
-# Numbers as people type them: with an input method for Japanese the digits are full-width ones.
-_HalfWidth = BeforeValidator(lambda value: normalize("NFKC", value) if isinstance(value, str) else value)
-Whole = Annotated[int, _HalfWidth]
-Number = Annotated[float, _HalfWidth]
-Positive = Annotated[Whole, Field(ge=1)]
+def half_width(value: Any) -> Any:
+    """A number as people type it: with an input method for Japanese its digits are full-width ones."""
+    return normalize("NFKC", value) if isinstance(value, str) else value
+
+
+Typed = BeforeValidator(half_width)
+Positive = Annotated[int, Field(ge=1), Typed]
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
-Count = Annotated[Whole, Field(ge=1, le=10_000)]
-Share = Annotated[Number, Field(ge=0, le=1)]
-Seconds = Annotated[Number, Field(gt=0, le=3600)]
+Count = Annotated[int, Field(ge=1, le=10_000), Typed]
+Share = Annotated[float, Field(ge=0, le=1), Typed]
+Seconds = Annotated[float, Field(gt=0, le=3600), Typed]
 _SETTINGS = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
@@ -387,10 +389,10 @@ class Settings(BaseModel):
         {},
         shape="OURS=HEADING,...",
     )
-    repeats: Annotated[Whole, Field(ge=1, le=100)] = BOT.setting(
+    repeats: Annotated[int, Field(ge=1, le=100), Typed] = BOT.setting(
         "How often each customer asks each question.", 1
     )
-    seed: Whole = BOT.setting("Seed of every random choice.", 42)
+    seed: Annotated[int, Typed] = BOT.setting("Seed of every random choice.", 42)
     redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = BOT.setting(
         "Mask personal data before anything is stored or sent to a model; auto: with recorded answers only.",
         "off",
@@ -406,7 +408,7 @@ class Settings(BaseModel):
         "Default: for each question one of angry, calm and beginner, by lot.",
         (),
     )
-    turns: Annotated[Whole, Field(ge=1, le=50)] = CUSTOMERS.usual(
+    turns: Annotated[int, Field(ge=1, le=50), Typed] = CUSTOMERS.usual(
         "Maximum number of questions a customer asks in one conversation.", 3
     )
     # A name that is there twice is a mistake, and is kept.
