@@ -271,15 +271,20 @@ class BotPlaces(AbstractAsyncContextManager[None]):
 
     def __init__(self, limiter: Limiter, own: AbstractAsyncContextManager[Any] | None) -> None:
         self._limiter, self._pause, self._own = limiter, Pause(), own or nullcontext()
-        self._entered: dict[asyncio.Task[Any] | None, AsyncExitStack] = {}
+        self._entered: dict[asyncio.Task[Any] | None, tuple[AsyncExitStack, Permit]] = {}
 
     async def __aenter__(self) -> None:
         """Waits for a place."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._own)
-            await stack.enter_async_context(self._limiter.slot(DIALOGUE, self._pause, is_bot=True))
-            self._entered[asyncio.current_task()] = stack.pop_all()
+            permit = await stack.enter_async_context(self._limiter.slot(DIALOGUE, self._pause, is_bot=True))
+            self._entered[asyncio.current_task()] = stack.pop_all(), permit
+
+    def answered(self) -> None:
+        """The bot answered the task that is within: the endpoint bears as much as if a model had."""
+        self._limiter.succeeded(self._entered[asyncio.current_task()][1])
 
     async def __aexit__(self, *error: object) -> None:
         """Leaves it."""
-        await self._entered.pop(asyncio.current_task()).aclose()
+        stack, _permit = self._entered.pop(asyncio.current_task())
+        await stack.aclose()

@@ -61,6 +61,7 @@ from simulator.core.types import (
     traits_of,
     turn_of,
 )
+from simulator.models.limiter import BotPlaces
 from simulator.models.pricing import BudgetSpent
 
 # Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
@@ -235,8 +236,12 @@ async def ask(bot: Bot, query: Query, timeout: float) -> Answer:
 
     Waiting for a free place, where the bot limits its concurrent requests, does not count as answer time.
     """
-    async with traits_of(bot).places or contextlib.nullcontext():
-        return await timed_answer(bot, query, timeout)
+    places = traits_of(bot).places
+    async with places or contextlib.nullcontext():
+        answer = await timed_answer(bot, query, timeout)
+        if isinstance(places, BotPlaces) and answer.error is None:
+            places.answered()
+        return answer
 
 
 async def timed_answer(bot: Bot, query: Query, timeout: float) -> Answer:

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.models.limiter import DIALOGUE, GRADING, Limiter, Pause, Permit
+from simulator.core.types import Query, Traits
+from simulator.models.limiter import DIALOGUE, GRADING, BotPlaces, Limiter, Pause, Permit
+from simulator.runner.conversation import ask
 from tests.properties import examples
 from tests.virtual_time import run_virtually
 
@@ -165,6 +167,25 @@ def test_an_answer_that_took_more_than_twice_as_long_as_the_quickest_makes_room_
     for timeout in (8, 16):
         assert run_virtually(main(timeout)) == pytest.approx([5, 6, 6 + 1 / 6, 6 + 1 / 6 + 6 / 37])
     assert run_virtually(main(20)) == pytest.approx([6, 7, 8, 9])
+
+
+@pytest.mark.parametrize(("fails", "allowed"), [(False, 64), (True, 4)])
+def test_the_answer_of_a_bot_there_says_how_long_one_takes(*, fails: bool, allowed: int) -> None:
+    """So the models' first calls need not find it out; a failure says nothing."""
+
+    async def main() -> float:
+        limiter = Limiter(64, timeout=60)
+
+        async def bot(query: Query) -> str:
+            await asyncio.sleep(0.2)
+            return "" if fails else "550 yen."
+
+        vars(bot)["traits"] = Traits(places=BotPlaces(limiter, None))
+        await ask(bot, Query(text="How much?", history=(), session="s", case="c", language="en"), 60)
+        assert not limiter.active
+        return limiter.allowed
+
+    assert run_virtually(main()) == allowed
 
 
 async def test_a_bot_has_half_of_the_places_beside_models() -> None:
