@@ -60,7 +60,7 @@ IN_FUNCTIONS = {
     "simulator.lab.harness.command": 1,  # lm_eval
     "simulator.api.run": 2,  # the reports, and what is asked when all is graded
     "simulator.cli.app": 2,  # what reads settings, keys and the cache where something is wrong
-    "simulator.cli.run_or_resume": 1,  # the same
+    "simulator.cli.run_or_resume": 2,  # the reports, and what shows a forecast
     "simulator.cli.simulate": 1,
     "simulator.cases.workbooks": 2,  # openpyxl
 }

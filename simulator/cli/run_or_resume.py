@@ -5,7 +5,6 @@ from typing import Any
 
 from simulator.api.make import make
 from simulator.api.run import FinishedRun, Interrupted
-from simulator.cli.forecast import show_forecast
 from simulator.cli.terminal import ExitCode, print_json, say_stopped
 from simulator.core.messages import _
 from simulator.core.settings import Protocol, Settings, given_flags
@@ -34,6 +33,8 @@ def run_or_resume(settings: Settings, protocol: Protocol, flags: Mapping[str, An
         say_stopped(ended.path, _("interrupted"))
         return ExitCode.INCOMPLETE
     if isinstance(done, Forecast):
+        from simulator.cli.forecast import show_forecast  # what prints, which comes with the reports else
+
         show_forecast(done, as_json=settings.json_output)
         return ExitCode.DONE
     if done.is_empty:
