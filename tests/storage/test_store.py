@@ -272,7 +272,7 @@ def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Pat
     with contextlib.closing(sqlite3.connect(other)) as database:
         database.execute("CREATE TABLE t (x)")
     with contextlib.closing(sqlite3.connect(file.path)) as database:
-        database.execute("PRAGMA user_version = 7")
+        database.execute("PRAGMA user_version = 1")
 
     assert "not a run file (file is not a database)" in why(text)
     assert "not a run file" in why(other)
@@ -284,7 +284,7 @@ def test_what_is_no_run_file_is_named_as_what_it_is(file: RunFile, tmp_path: Pat
     (tmp_path / "a.txt-wal").mkdir()  # SQLite has no place for what it needs beside the file
     assert "unable to open database file). Is the disk full, or the folder read-only?" in why(text)
     assert why(file.path).endswith(
-        "a run of another version of the program (schema 7, not 3); start a new run."
+        "a run of another version of the program (schema 1, not 3); start a new run."
     )
 
 
@@ -306,6 +306,8 @@ def test_a_run_is_found_by_what_people_write(tmp_path: Path) -> None:
     assert run_ids(runs) == names
     for name in ("20260402-x", "20260402", "latest", str(newest), str(newest.parent)):
         assert find_run(name, runs) == newest
+    with pytest.raises(RunFileError, match=rf"no run '{'x' * 80}' in "):
+        find_run("x" * 81, runs)
     for name, problem in (("2026", "2 runs start with"), ("1999", "no run"), ("", "no run")):
         with pytest.raises(RunFileError, match=rf"{problem} '{name}'.*\. Newest: 20260402-x, 20260401-x\."):
             find_run(name, runs)
@@ -347,10 +349,10 @@ def test_a_run_is_the_same_in_memory_and_in_its_file(
     scores = [a_score(), a_score("fluency"), a_score(turn=2, **failed), a_score("fluency", **failed)]
     file.save_scores(scores)
     file.close()
-    if not in_memory:
-        monkeypatch.setattr(stored, "MAX_LOADED", 0)
+    monkeypatch.setattr(stored, "MAX_LOADED", file.path.stat().st_size - (not in_memory))
     results = read_run(file.path)
     talks, grades = results.conversations, results.scores
+    assert isinstance(talks, tuple) is isinstance(grades, tuple) is in_memory
 
     chosen = {which: list(talks.select(which).ids) for which in get_args(Selection)}
     assert chosen == {

@@ -102,6 +102,17 @@ async def test_an_unreported_failure_is_raised_at_the_end(tmp_path: Path) -> Non
                 file.close()
 
 
+async def test_what_cannot_be_written_at_the_end_is_raised_though_all_before_was(tmp_path: Path) -> None:
+    """Nobody has said so yet."""
+    file = a_run(tmp_path / "runs", PLAN, "20261121-090400-angry-0001")
+    file.save_call(*CALL)
+    await asyncio.sleep(0)
+    with full(file.path):
+        file.save_scores([SCORE])
+        with pytest.raises(RunFileError, match="disk is full"):
+            file.close()
+
+
 def test_without_a_loop_each_step_is_committed_at_once(file: RunFile) -> None:
     """There is no end of a turn to wait for."""
     file.save_scores([SCORE])

@@ -163,6 +163,21 @@ def test_a_word_is_about_every_turn_with_the_answer(path: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_word_on_the_mark_says_which_mark_it_was(path: Path) -> None:
+    """Later words on other fields leave it; a sheet's word on the mark has the sheet's."""
+    verdicts = save_words(
+        path, {AT: True, (FIRST, 2): False}, {"judge_is": Edit(None, "wrong")}, "", red=True
+    )
+    later = save_words(path, {AT: True}, {"comment": Edit("", "x")}, "", red=False)
+    assert [verdict.red for verdict in (*verdicts, *later)] == [True, None, True]
+
+    save_verdicts(path, [sheet(document="book", judge_is="wrong", comment="y", red=False)])
+    save_verdicts(path, [sheet(document="book", judge_is="right", comment="y", red=False)])
+    assert {word.turn: (word.judge_is, word.red) for word in read_news(path).verdicts} == {
+        1: ("right", False), 2: (None, None),
+    }  # fmt: skip
+
+
 def test_words_are_written_while_the_run_is_held(tmp_path: Path) -> None:
     """By several at once, each of whose words is there; the run goes on writing its own."""
     with contextlib.closing(a_run(tmp_path / "runs", PLAN)) as run:
