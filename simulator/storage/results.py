@@ -54,6 +54,7 @@ from simulator.core.types import (
     scores_by_conversation,
     turn_of,
 )
+from simulator.storage import schema
 from simulator.storage.words import newest_verdicts
 
 # The conditions of `Conversations.select` on the columns of the table `conversations`.
@@ -94,8 +95,8 @@ def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Result
     conversations: Conversations = StoredConversations(reader)
     scores: Scores = StoredScores(reader)
     # By the database and not the file, whose write-ahead log may hold most of it.
-    pages, page_size = (file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
-    if pages * page_size <= MAX_LOADED:
+    size = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    if file.execute(size).fetchone() <= (MAX_LOADED,):
         conversations, scores = ConversationTuple(conversations), ScoreTuple(scores)
     notes = file.execute("SELECT key, body FROM about WHERE key LIKE 'note:%'")
     # Summed by SQLite: a run has many more calls than conversations.
@@ -147,10 +148,9 @@ def article_use(file: sqlite3.Connection) -> ArticleUse:
 
 def read_about(file: sqlite3.Connection, key: str) -> str:
     """An entry about the whole run, as JSON. Raises ValueError when it is missing."""
-    row = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
-    if row is None:
+    if (body := schema.get(file, key)) is None:
         raise ValueError(_("'{key}' is missing", key=key))
-    return str(row[0])
+    return body
 
 
 class StoredConversations(Conversations):
@@ -287,7 +287,8 @@ class StoredScores(Scores):
 
     def __len__(self) -> int:
         """How many there are; no score is read."""
-        return int(self._query("count(*)").fetchone()[0])
+        (count,) = self._query("count(*)").fetchone()
+        return int(count)
 
     @overload
     def __getitem__(self, index: int) -> Score: ...

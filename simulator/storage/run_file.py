@@ -422,12 +422,12 @@ def labelled_runs(runs: Path, rubric: str) -> Iterator[Results]:
     for path in sorted(runs.glob(f"*/{RUN_FILE}")):
         with contextlib.suppress(RunFileError):
             with schema.snapshot(path) as file, contextlib.closing(file):
-                has_both = file.execute(
-                    """SELECT EXISTS (SELECT 1 FROM verdicts)
+                both = file.execute(
+                    """SELECT 1 WHERE EXISTS (SELECT 1 FROM verdicts)
                       AND EXISTS (SELECT 1 FROM scores WHERE json_extract(body, '$.rubric') = ?)""",
                     (rubric,),
-                ).fetchone()[0]
-            if has_both:
+                ).fetchone()
+            if both:
                 yield read_run(path)
 
 

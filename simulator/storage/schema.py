@@ -65,9 +65,10 @@ def put(file: sqlite3.Connection, key: str, body: str) -> None:
     file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, body))
 
 
-def version_of(file: sqlite3.Connection) -> int:
-    """The schema version of a file; 0 when it is not a run file."""
-    return int(file.execute("PRAGMA user_version").fetchone()[0])
+def get(file: sqlite3.Connection, key: str) -> str | None:
+    """An entry about the whole run, as JSON; None where there is none."""
+    body: tuple[str] | None = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
+    return str(*body) if body else None
 
 
 def check(path: Path) -> None:
@@ -76,10 +77,9 @@ def check(path: Path) -> None:
         raise RunFileError(_("{path}: this run file does not exist.", path=path))
     try:
         with contextlib.closing(sqlite3.connect(path)) as file:
-            version = version_of(file)
+            (version,) = file.execute("PRAGMA user_version").fetchone()
             # Any SQLite file has a version, of its own program; that of others is 0 or means something else.
-            tables = "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
-            is_run = bool(file.execute(tables).fetchone()[0])
+            table = file.execute("SELECT 1 FROM sqlite_master WHERE name = 'conversations'").fetchone()
     except sqlite3.OperationalError as error:  # reading takes room for a journal, too
         msg = _(
             "{path}: cannot be read ({error}). Is the disk full, or the folder read-only?",
@@ -89,7 +89,7 @@ def check(path: Path) -> None:
         raise RunFileError(msg) from None
     except sqlite3.Error as error:
         raise RunFileError(_("{path}: not a run file ({error}).", path=path, error=error)) from None
-    if not is_run or version < 1:
+    if not (table and version):
         msg = _(
             "{path}: not a run file, or one whose start was interrupted before its plan was"
             " written; start a new run.",

@@ -319,8 +319,7 @@ def add_to_note(path: Path, name: str, entry: JsonValue) -> None:
 
 
 def _listed(file: sqlite3.Connection, name: str) -> list[JsonValue]:
-    row = file.execute("SELECT body FROM about WHERE key = ?", (f"note:{name}",)).fetchone()
-    return list(json.loads(row[0])) if row else []
+    return list(json.loads(schema.get(file, f"note:{name}") or "[]"))
 
 
 class News(NamedTuple):
@@ -340,9 +339,8 @@ class News(NamedTuple):
 def read_news(path: Path) -> News:
     """What people say of a run at this moment, and how far it has come."""
     with schema.snapshot(path) as file, contextlib.closing(file), schema.undamaged(path):
-        (run,) = file.execute("SELECT body FROM about WHERE key = 'run'").fetchone()
         planned, ended = file.execute("SELECT count(*), count(ended) FROM conversations").fetchone()
-        status = Run.model_validate_json(run).status
+        status = Run.model_validate_json(schema.get(file, "run") or "").status
         decision, again = _decision(file, DECISION), _listed(file, AGAIN)
         return News(newest_verdicts(file), decision, status, planned, ended, again)
 
@@ -375,5 +373,5 @@ def decide_release(path: Path, seen: ReleaseDecision, decision: ReleaseDecision)
 
 
 def _decision(file: sqlite3.Connection, key: str) -> ReleaseDecision | None:
-    row = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
-    return ReleaseDecision.model_validate_json(row[0]) if row else None
+    body = schema.get(file, key)
+    return ReleaseDecision.model_validate_json(body) if body else None
