@@ -55,6 +55,7 @@ _BOTH = "both languages"
 _DOCS_PAGE = re.compile(r"\bdocs/(?:lab/)?\w+(?:\.ja)?\.md\b")
 # `{name}`, `{line:d}`, `{share:.1%}`, `{why:clause}`, and the doubled braces that stand for themselves.
 _PLACE = re.compile(r"\{\{|\}\}|\{(\w+)(?::([+,0]{0,2}(?:\.\d)?[a-z%]*))?\}")
+_NAMED_PLACE = re.compile(r"(\{(\w+)[^}]*\})")
 _COMMAS, _SEMICOLONS = {"ja": "、", "en": ", "}, {"ja": "／", "en": "; "}
 _STOP = {"ja": "。", "en": "."}
 _STOPS = (".", "?", "!", "。", "？", "！", "…")
@@ -277,8 +278,10 @@ def shown(message: Message | str, language: Language, context: str = "") -> str:
         return message
     try:
         return _filled(_translated(message, language, context), message, language, context)
-    except KeyError:  # the translation has a variable that is none; English is better than a traceback
-        return _filled(message.english, message, language, context)
+    except KeyError:  # the translation, or a stored template, has a variable that is none
+        places = ((name, place) for place, name in _NAMED_PLACE.findall(message.english))
+        whole = replace(message, values=(*places, *message.values))
+        return _filled(message.english, whole, language, context)
 
 
 def _translated(message: Message, language: Language, context: str) -> str:

@@ -9,7 +9,21 @@ from pydantic import BaseModel, Field, ValidationError
 
 from simulator.core import messages
 from simulator.core.errors import CaseFileError, value_problem
-from simulator.core.messages import Message, _, changed, message_of, ngettext, pgettext, sentences, shown
+from simulator.core.messages import (
+    Message,
+    _,
+    changed,
+    language_of_most,
+    listed,
+    message_of,
+    ngettext,
+    pgettext,
+    quote,
+    restored,
+    sentences,
+    shown,
+    stored,
+)
 from simulator.core.types import Failure
 
 
@@ -121,6 +135,46 @@ def test_masking_reaches_every_value() -> None:
 
     assert str(changed(message, lambda text: text.replace("key", "***"))) == "***: link ***, 3"
     assert changed("key", str.upper) == "KEY"
+
+
+def test_lists_of_names_are_short() -> None:
+    """So many of them, and how many more there are."""
+    assert [str(listed(["a", "b", "c"], most)) for most in (3, 2, 1)] == [
+        "a, b, c",
+        "a, b and 1 more",
+        "a and 2 more",
+    ]
+    assert shown(listed(["a", "b"], 2), "ja") == "a、b"
+    assert str(_("{parts:clauses} {parts:dots} {parts}", parts=("a", "b"))) == "a; b a · b a, b"
+    assert [language_of_most(each) for each in (("en", "ja"), ("en", "en", "ja"), ())] == ["ja", "en", "ja"]
+
+
+@pytest.mark.parametrize(
+    ("value", "quoted"),
+    [
+        ("x" * 40, f"'{'x' * 40}'"), ("x" * 41, f"'{'x' * 40}…'"), ("a\x1b[31m\nb", "'a [31m b'"), ([1],
+        "a list"),
+        ({}, "an object"), (5, "'5'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_quoted_on_one_line(value: object, quoted: str) -> None:
+    """Short, and without control characters."""
+    assert str(quote(value)) == quoted
+
+
+def test_a_damaged_message_is_shown_all_the_same() -> None:
+    """What is no message stays as it is; of a message whatever can be read of it counts."""
+    odd = {"template": "{a}", "values": 5, "plural": None, "n": "x", "context": 7}
+
+    assert restored(odd) == Message("{a}", (), "", 1, "7")
+    assert str(restored(odd)) == shown(restored(odd), "ja") == "{a}"
+    assert str(restored({"template": "{a:d} of {b}, {{c}}", "values": {"b": 5}})) == "{a:d} of 5, {c}"
+    assert restored({"template": 5}) == {"template": 5}
+    assert restored(["a", {"template": "b"}]) == ("a", Message("b"))
+    whole = pgettext("of a verdict", "Missed")
+    for message in (whole, ngettext("{n} row", "{n} rows", n=2), _("{a}", a=(_("b"), 3))):
+        assert restored(json.loads(json.dumps(stored(message)))) == message
+    assert stored(_("plain")) == {"template": "plain"}
 
 
 class Form(BaseModel, extra="forbid"):
