@@ -188,11 +188,9 @@ def passages_of(documents: Any) -> tuple[Passage, ...]:
     if documents is None or (isinstance(documents, str) and not documents.strip()):
         return ()
     # One document alone: a text would be taken apart into letters.
-    if isinstance(documents, (str, Mapping, Passage)) or hasattr(documents, "page_content"):
+    is_one = isinstance(documents, (str, Mapping, Passage)) or hasattr(documents, "page_content")
+    if is_one or not isinstance(documents, Iterable):
         documents = [documents]
-    if not isinstance(documents, Iterable):
-        msg = _("passages must be texts, mappings or documents, not {type}", type=type(documents).__name__)
-        raise BotFailure("malformed", msg)
     return tuple(_passage(document, number) for number, document in enumerate(documents, 1))
 
 

@@ -38,7 +38,6 @@ View = Literal["brief", "terminal", "markdown", "page"]
 EVERYWHERE: frozenset[View] = frozenset({"terminal", "markdown", "page"})
 TERMINAL: frozenset[View] = frozenset({"terminal"})
 BRIEF: frozenset[View] = frozenset({"brief"})
-MARKDOWN: frozenset[View] = frozenset({"markdown"})
 TEXT: frozenset[View] = frozenset({"terminal", "markdown"})
 PAGE: frozenset[View] = frozenset({"page"})
 

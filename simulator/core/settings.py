@@ -715,12 +715,7 @@ def load_settings(
     A flag that is None, False or empty was not given; 0 was. Raises InputError, in one line that calls the
     value as it was given: `--retest 2: must be at most 1.` or `retest in rehearsal.toml: 2: ...`.
     """
-    # The command line fills every option: None, False and empty mean that it was not typed.
-    given = {
-        key: value
-        for key, value in flags.items()
-        if value is not None and value is not False and value not in ((), [])
-    }
+    given = {name: flags[name] for name in given_flags(flags)}
     named = environ.get(PREFIX + "CONFIG") if folder is None else None
     path = Path(named) if named else (folder or Path()) / SETTINGS_FILE
     from_file = read_toml(path) if named or path.exists() else {}
@@ -804,8 +799,12 @@ def settings_of_run(
 
 
 def given_flags(flags: Mapping[str, Any]) -> list[str]:
-    """The names of the options that stand on the command line."""
-    return [name for name, value in flags.items() if value not in (None, False, [], ())]
+    """The names of the options that stand on the command line: None, False and empty were not typed, 0 was."""
+    return [
+        name
+        for name, value in flags.items()
+        if value is not None and value is not False and value not in ((), [])
+    ]
 
 
 def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where: Message | str) -> Settings:
