@@ -308,11 +308,8 @@ def _looked_up(catalogue: gettext.NullTranslations, message: Message, context: s
 
 @cache
 def _catalogue(language: Language) -> gettext.NullTranslations:
-    """The compiled sentences of a language, read when the first is shown; empty where there are none."""
-    path = LOCALES / language / "LC_MESSAGES" / f"{DOMAIN}.mo"
-    if not path.exists():
-        return gettext.NullTranslations()
-    with path.open("rb") as file:
+    """The compiled sentences of a language, read when the first is shown."""
+    with (LOCALES / language / "LC_MESSAGES" / f"{DOMAIN}.mo").open("rb") as file:
         return gettext.GNUTranslations(file)
 
 

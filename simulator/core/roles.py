@@ -437,13 +437,10 @@ def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
     `places` are addresses with their keys, the role's own first; a place without an address lends its key to
     whichever address is used.
     """
-    for address, key in places:
-        if key and address in ("", url):
-            return key
-        if address == url:
-            # What comes later belongs elsewhere, unless it names the same address.
-            return next((other for place, other in places if other and place == url), "")
-    return ""
+    # What comes after the place of the address belongs elsewhere, unless it names the same one.
+    own = [address for address, _key in places].index(url)
+    keys = (key for at, (address, key) in enumerate(places) if address == url or (not address and at < own))
+    return next(filter(None, keys), "")
 
 
 def is_http_address(address: str) -> bool:

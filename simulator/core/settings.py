@@ -799,7 +799,7 @@ def settings_of_run(
 
 
 def given_flags(flags: Mapping[str, Any]) -> list[str]:
-    """The names of the options that stand on the command line: None, False and empty were not typed, 0 was."""
+    """The options that stand on the command line, by name: None, False and empty were not typed, 0 was."""
     return [
         name
         for name, value in flags.items()

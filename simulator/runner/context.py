@@ -401,10 +401,6 @@ class RunContext:
                     await closed if inspect.isawaitable(closed) else None
         await self.model_factory.close()
 
-    def model(self, role: Role, *, temperature: float | None = None) -> Model | None:
-        """The model of a role; None where a stand-in plays it."""
-        return self.model_factory.role(role, temperature=temperature)
-
 
 def embeds(judge: Rubric | Callable[..., Any]) -> bool:
     """Whether a judge asks for embeddings: a function that has a parameter `embed`."""

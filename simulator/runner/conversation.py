@@ -308,8 +308,6 @@ def _outcome(bot: Bot, query: Query) -> Any:
 
 def as_answer(result: Any) -> Answer:
     """The Answer for what a bot returned; None, an empty text or an unknown type becomes a failure."""
-    if result is None:
-        return _failed("empty", _("the bot returned None"))
     try:
         given = answer_of(result)
         # No more than judges can look at.

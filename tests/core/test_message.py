@@ -35,6 +35,8 @@ def test_a_message_is_no_text() -> None:
     assert str(message) == "faq.csv: the file is empty."
     with pytest.raises(TypeError):
         message + "!"  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        f"{message}"
     assert {message, _("{path}: the file is empty.", path="faq.csv")} == {message}
 
 

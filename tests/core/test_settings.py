@@ -245,6 +245,7 @@ def test_a_variable_of_a_room_that_is_missing_is_said_to_belong_to_it() -> None:
         ("set = 5", "set in rehearsal.toml: 5: must be a table of settings."),
         ("persona = ['angry', 5]", "persona in rehearsal.toml: 5: must be text."),
         ("target = nan", "target in rehearsal.toml: nan: "),
+        ("judges = []", "judges in rehearsal.toml: : names nothing."),
         ("turns = 3\nturns = 4", "rehearsal.toml: not valid TOML ("),
     ],
 )

@@ -1,6 +1,7 @@
 """A name is looked up on the shelf, anything else where the user stands; mistakes are one line."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ def nothing():
 def bot(tmp_path: Path, apart: None) -> None:
     """A bot of the user's own where the user stands; what it brings into the process goes again."""
     (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("", encoding="utf-8")
 
 
 def test_everything_on_the_shelves_can_be_had() -> None:
@@ -68,6 +70,13 @@ def test_everything_on_the_shelves_can_be_had() -> None:
         (load_judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
         (load_judge, "bot.py:", "unknown name in bot.py: ''."),
         (load_judge, "bot.py:number", "bot.py:number is int, not something that can be called."),
+        (load_judge, "./notes.txt:x", "notes.txt: not a Python file."),
+        (
+            shelves.connector,
+            "simulator:x",
+            "simulator:x is this program itself. A file of yours: ./simulator.py:x.",
+        ),
+        (shelves.prompt_path, "chose", "unknown prompt: 'chose'. Did you mean choose?"),
     ],
 )
 def test_a_wrong_name_is_answered_with_what_there_is(look_up: Any, name: str, message: str) -> None:
@@ -141,6 +150,42 @@ async def test_wrong_settings_are_one_line(name: str, given: dict[str, str], mes
     with pytest.raises(InputError) as met:
         await shelves.connect(name, given, {"chat": None, "cases": ()})
     assert message in str(met.value)
+
+
+@pytest.mark.parametrize(("name", "ends"), [
+    ("demo", "Install what this program needs once more. Your own bot: --adapter bot.py:answer."),
+    ("http", "Install what this program needs once more."),
+])  # fmt: skip
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_package_that_an_adapter_lacks_is_one_line(
+    name: str, ends: str, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it is imported, or only when it connects; a mistake of the program itself surfaces."""
+    load = shelves.shelf_module
+
+    def lacks(missing: str) -> None:
+        def fail(*_args: object, **_settings: object) -> ModuleType:
+            raise ImportError(f"No module\nnamed {missing}", name=missing)
+
+        def module(shelf: str, adapter: str) -> ModuleType:
+            if adapter != name:
+                return load(shelf, adapter)
+            late_module = ModuleType(name)
+            late_module.connect = fail  # type: ignore[attr-defined]
+            return late_module if late else fail()
+
+        monkeypatch.setattr(shelves, "shelf_module", module)
+
+    lacks("faiss.core")
+    with pytest.raises(InputError) as met:
+        await shelves.connect(name, {}, {})
+    assert str(met.value).startswith(
+        f"adapter {name}: a package that it needs cannot be imported (No module named"
+    )
+    assert str(met.value).endswith(ends)
+    lacks("simulator.core")
+    with pytest.raises(ImportError):
+        await shelves.connect(name, {}, {})
 
 
 async def test_a_connector_that_gives_no_bot_is_refused(tmp_path: Path) -> None:

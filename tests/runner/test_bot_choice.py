@@ -52,6 +52,14 @@ def test_questions_without_a_bot_ask_which_one(
 
 
 @pytest.mark.parametrize("asking", ASKING)
+def test_a_file_without_questions_is_named_as_one(
+    asking: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which bot would be asked does not matter then."""
+    assert "which bot?" not in told(capsys, *asking, write("q.csv", "question\n"), "--offline")
+
+
+@pytest.mark.parametrize("asking", ASKING)
 @pytest.mark.parametrize("row", [LOG, TALK])
 def test_a_log_is_graded_as_it_was_recorded(
     row: dict[str, Any], asking: tuple[str, ...], capsys: pytest.CaptureFixture[str]

@@ -31,6 +31,7 @@ def test_a_model_is_asked_with_the_prompt(capsys: pytest.CaptureFixture[str]) ->
     """Over HTTP: system and user message of every row; what it was stands in the run and in diff."""
     text = FULL.replace("${お客様の種類}", "$product")
     code, requests = evaluated(written(text) + ":expert")
+    begun = capsys.readouterr().err
     prompt = read_prompt("mine.toml:expert")
     first = open_run()
     evaluated(written(text.replace("専門家", "専門の係")) + ":expert")
@@ -40,6 +41,7 @@ def test_a_model_is_asked_with_the_prompt(capsys: pytest.CaptureFixture[str]) ->
     said = "".join(capsys.readouterr().out.split())
 
     assert code == 0
+    assert "2 rows, bot: openai_chat, prompt: mine:expert 2." in begun
     assert {each.body["messages"][0]["content"] for each in requests} == {"専門家です。"}
     assert [each.body["messages"][1]["role"] for each in requests] == ["user", "user"]
     assert first.run.versions["prompt:mine:expert"] == "2"

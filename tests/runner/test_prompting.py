@@ -126,6 +126,47 @@ def test_choices_have_letters() -> None:
     assert rendered.choices == ("A", "B", "C")
 
 
+def test_every_field_of_a_row_can_be_shown() -> None:
+    """Tags, contexts, the goal and the id; what it has not is a lack."""
+    shown = PromptRenderer(prompt_of("version=1\n[ja]\nuser='$id|$tags|$goal|$contexts|$question'"))
+    row = ROW.model_copy(update={"tags": ("a", "b"), "goal": "知る", "contexts": ("x", "y")})
+
+    assert shown(row).user == "r1|a, b|知る|[1] x\n\n[2] y|やあ"
+    for name in ("tags", "goal", "contexts"):
+        told = shown.lack(row.model_copy(update={name: getattr(ROW, name)}))
+        assert str(told) == f"the prompt mine needs ${name}; this row has none."
+
+
+def test_an_example_of_choices_may_name_its_letter() -> None:
+    """A label that is no choice is a letter of one; more choices than letters cannot be shown."""
+    text = (
+        "version=1\n[ja]\nuser='$examples $question $choices'\nexample='$question $answer'\n"
+        "[examples]\nrows=[{question='Q', choices=['a','b'], label='%s'}]"
+    )
+    many = ROW.model_copy(update={"choices": tuple(map(str, range(27)))})
+
+    assert PromptRenderer(prompt_of(text % "A")).right(prompt_of(text % "A").examples["ja"].rows[0]) == "A"
+    with pytest.raises(PromptError, match="has no label to show"):
+        prompt_of(text % "C")
+    assert str(PromptRenderer(prompt_of(text % "A")).lack(many)) == (
+        "the prompt mine needs $letters; 27 choices; there are 26 letters."
+    )
+    missing = text.replace("$answer", "$answer $x").replace("label=", "x='', label=") % "A"
+    with pytest.raises(PromptError, match=r"row 001 lacks \$x, which the example uses"):
+        prompt_of(missing.replace("x='', ", ""))
+
+
+def test_an_invalid_prompt_is_described_by_what_is_wrong() -> None:
+    """In `list`, beside the others."""
+    assert str(describe_prompt(Path(written("version = 1")))).startswith("mine.toml: it has neither")
+    texts = "version=1\n[ja]\n%suser='$question'\n[en]\n%suser='$question'\n"
+    titles = [
+        str(describe_prompt(Path(written(texts % pair))))
+        for pair in (("title='和'\n", "title='E'\n"), ("title='和'\n", ""), ("", "title='E'\n"), ("", ""))
+    ]
+    assert titles == [f"{title} (version 1)" for title in ("E / 和", "和", "E", "mine")]
+
+
 def test_variants_stand_side_by_side() -> None:
     """A variant has its own system text and all else of the prompt; its words have another hash."""
     plain, expert = prompt_of(FULL), prompt_of(FULL, "expert")
@@ -165,6 +206,15 @@ def test_the_hash_is_of_the_words() -> None:
         (("shots = 2", "shots = 4"), "4 examples are required, but there are only 3"),
         (("shots = 2", "shot = 2"), "examples.shot: not a known key"),
         (('en.system = "You are an expert."', ""), "[variants.expert] has no [en]"),
+        (
+            ("'''$labels\n$examples\n\n文：$questionです。（${お客様の種類}、$$100）'''", "' '"),
+            "[ja] user is missing",
+        ),
+        (('question = "A", ', 'question = 5, x = ["a"], language = "fr", '), "[examples]: "),
+        (
+            ('"文：$question／$answer"\n', '"文：$question／$answer $x"\n'),
+            "example uses $x in one language only",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(change: tuple[str, str], told: str) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -125,6 +126,23 @@ def test_a_link_in_a_run_goes_without_what_it_points_to(runs: Path, tmp_path: Pa
     assert main(["purge", run.name, "--yes"]) == 0
     assert not run.exists()
     assert (notes / "mine.txt").read_text() == "years of work"
+
+
+def test_a_folder_that_cannot_be_deleted_is_named(
+    runs: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the file at fault; the rest is still there."""
+    folder = find_run("latest", runs).parent
+
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path / "run.sqlite"))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    assert main(["purge", "latest", "--yes"]) == 2
+    assert (
+        "run.sqlite: cannot be deleted (Permission denied). The rest of the run is" in capfd.readouterr().err
+    )
+    assert folder.exists()
 
 
 def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:

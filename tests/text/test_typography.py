@@ -94,6 +94,20 @@ def test_every_sign_keeps_its_place(text: str) -> None:
     assert all(a == b for a, b in kept)
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("ask us—desk@example.com", None), ("see shop.example—it is new", None), ("E-205—what now", None),
+        ("E-20—what now", "E-20-what now"), ("E-205—5", "E-205-5"),
+        ("it is new—and blue", "it is new-and blue"),
+        ("desk@example.com — ask", "desk@example.com - ask"), ("10–20", "10-20"), ("Ａ—１", "Ａ-１"),
+    ],
+)  # fmt: skip
+def test_a_long_dash_beside_an_address_or_a_code_parts_words(text: str, plain: str | None) -> None:
+    """A hyphen would join them; everywhere else one sign stands for all."""
+    assert straight(text) == (plain or text)
+
+
 def test_width_keeps_every_place() -> None:
     """Full-width forms become plain ones, one character for one; kana and kanji are let alone."""
     text = "Ａ１－２　￥５０、ルーター（光）。"

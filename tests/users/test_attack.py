@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.core.errors import InputError
+from simulator.core.errors import InputError, ModelFailure
 from simulator.core.settings import Settings
 from simulator.core.shelves import PERSONAS, customers, persona
 from simulator.core.types import Answer, Failure, Results
@@ -182,10 +182,17 @@ async def test_a_line_without_words_is_asked_for_once_more() -> None:
         json.dumps({"why": "-", "got": "declined", "next": "stay", "message": text})
         for text in (" ", "So when?")
     )
-    async with OpenAIServer(script([empty, line])) as server, at(server) as model:
+    async with OpenAIServer(script([empty, line], then=lambda _: empty)) as server, at(server) as model:
         user = AttackerUser(attackers, prompts, model("user"), seed=1, turns=3, greeting="Hello.")
         said = await user(next(attack_cases(attackers)), (a_turn(),))
 
+        with pytest.raises(ModelFailure, match="broke the rule 'empty' twice"):
+            await user(next(attack_cases(attackers)), (a_turn(),))
+        asked = len(server.requests)
+        follow = await user.follow(next(attack_cases(attackers)), (), "Once more.", Answer(text="No."))
+        over = await user(next(attack_cases(attackers)), (a_turn(1), a_turn(2), a_turn(3)))
+
+    assert (follow.text, over.next, len(server.requests)) == ("Once more.", "over", asked)
     assert said.text == "So when?"
     assert server.requests[1].body["messages"][-2] == {"role": "assistant", "content": "-"}
 
