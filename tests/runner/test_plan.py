@@ -10,7 +10,8 @@ from simulator.cases.cases import read_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.runner.plan import BUNDLED, USUAL_PERSONAS, read_plan
+from simulator.core.types import Case
+from simulator.runner.plan import BUNDLED, USUAL_PERSONAS, Plan, read_plan
 
 
 def ids(**settings: Any) -> list[str]:
@@ -53,6 +54,53 @@ def test_named_personas_ask_every_question() -> None:
     everyone = [f"{name}/fees-01-en#1" for name in shelves.customers()]
     assert ids(persona=("all",), limit=1) == everyone
     assert ids(persona=("angry", "all"), limit=1) == everyone
+
+
+def test_a_plan_is_a_sequence() -> None:
+    """By question, then persona, repeat and model; from either end, and in parts."""
+    cases = [Case(id=key, question="?", language="en") for key in ("a", "b")]
+    plan = Plan(cases, ["angry", "calm"], 2, models=["m", "n"])
+
+    assert [talk.id for talk in plan[:5]] == [
+        "angry@m/a#1", "angry@n/a#1", "angry@m/a#2", "angry@n/a#2", "calm@m/a#1",
+    ]  # fmt: skip
+    assert (len(plan), plan[-1].id, plan[8].id) == (16, "calm@n/b#2", "angry@m/b#1")
+    assert (plan[-1].repeat, plan[-1].persona, plan[-1].user_model) == (2, "calm", "n")
+    assert [talk.id for talk in plan[15:3:-6]] == ["calm@n/b#2", "angry@n/b#1"]
+    with pytest.raises(IndexError):
+        plan[16]
+    often = Plan(cases * 50, ["angry", "calm"], seed=1, frequencies=[1, 0])
+    assert {talk.persona for talk in often} == {"angry"}
+
+
+def test_several_models_play_no_recorded_customers(tmp_path: Path) -> None:
+    """Nobody plays the lines of a log."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(
+        '{"question": "How much?", "answer": "5 yen.", "contexts": ["5 yen."]}\n', encoding="utf-8"
+    )
+    settings = Settings(cases=str(path), adapter="recorded", user_model=("a", "b"))
+
+    with pytest.raises(
+        InputError, match="--user-model a, b: name one here; several can only play the customers"
+    ):
+        read_plan(settings)
+    assert len(read_plan(settings.model_copy(update={"user_model": ("a",)})).plan) == 1
+
+
+def test_rows_that_cannot_be_used_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
+    """Three of them; the report lists the others."""
+    path = tmp_path / "rows.jsonl"
+    for wrong, ends in ((3, "line 4"), (4, "  and 1 more; the report lists them.")):
+        good = '{"question": "How much?", "references": ["5 yen"], "answer": "5 yen."}\n'
+        bad = '{"question": "How much?", "references": ["5 yen"], "history": 5}\n'
+        path.write_text(good + bad * wrong, encoding="utf-8")
+        rows = Settings(cases=str(path), adapter="recorded", protocol="single_turn")
+        said = [str(message) for message in read_plan(rows).messages()]
+
+        assert f"{wrong} of {wrong + 1} rows left out:" in said
+        assert ends in said[-1]
+        assert len([line for line in said if line.startswith("  ")]) == wrong
 
 
 def test_a_bot_of_ones_own_without_questions_is_asked_those_of_the_demo_and_it_is_said(
