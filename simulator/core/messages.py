@@ -350,8 +350,6 @@ def _filled(text: str, message: Message, language: Language, context: str) -> st
     text = as_called(text)
     if "docs/" in text:
         text = _DOCS_PAGE.sub(_page_there, text)
-    if "{" not in text and "}" not in text:
-        return text
     values = dict(message.values)
 
     def value(place: re.Match[str]) -> str:
@@ -365,7 +363,7 @@ def _formatted(value: Any, form: str, language: Language, context: str) -> str:
     if isinstance(value, tuple):
         parts = [_formatted(part, "", language, context) for part in value]
         if form == "sentences":
-            return _joined(parts, language)
+            return _joined(parts)
         joints = {"clauses": _SEMICOLONS[language], "dots": " · "}
         return joints.get(form, _COMMAS[language]).join(parts)
     if isinstance(value, (str, Message)):
@@ -379,9 +377,7 @@ def _formatted(value: Any, form: str, language: Language, context: str) -> str:
         return str(value)
 
 
-def _joined(parts: list[str], language: Language) -> str:
-    if language == "en":
-        return " ".join(parts)
+def _joined(parts: list[str]) -> str:
     # No space after a Japanese full stop; one after an English sentence in between.
     *others, last = parts
     return "".join(part if part.endswith("。") else f"{part} " for part in others) + last

@@ -47,7 +47,7 @@ def test_a_list_says_how_many_it_leaves_out() -> None:
     items, more = [Item("a"), Item("b"), Item("c")], _("and {n} more")
 
     assert Items.first(2, items, more, numbered=True) == Items((items[0], items[1]), more.format(n=1), True)
-    assert Items.first(3, items, more) == Items(tuple(items))
+    assert Items.first(3, items, more) == Items(tuple(items), "", False, False)
 
 
 def test_what_stands_below_an_item_is_said_line_by_line() -> None:
@@ -88,6 +88,7 @@ def test_a_section_says_one_thing_first() -> None:
 def test_the_beginning_of_a_text_stands_on_one_line(text: str, length: int, shown: str) -> None:
     """Cut where it is longer; of what is mostly blanks four times the length is looked at."""
     assert excerpt(text, length) == shown
+    assert length != 160 or excerpt(text) == shown
 
 
 def test_reasons_shares_and_targets_are_short() -> None:

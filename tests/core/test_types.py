@@ -125,6 +125,7 @@ def test_a_sum_in_which_a_cost_is_missing_is_none() -> None:
     assert paid + paid == Spending(2, 4, 6, 8, 10, 1.0)
     assert paid + unknown == unknown + paid == Spending(2, 2, 13, 14, 5, None, 0.75, 1)
     assert unknown + unknown == Spending(2, 0, 20, 20, 0, None, 0.5, 2)
+    assert Spending() == Spending(0, 0, 0, 0, 0, 0.0, 0.0, 0)
     assert (paid.least_usd, unknown.least_usd) == (0.5, 0.25)
 
 
