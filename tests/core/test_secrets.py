@@ -231,6 +231,11 @@ def test_run_files_can_be_read_by_their_owner_only(planted: Path, endpoint: None
         ("url", f"https://me:{TOKEN}@a.example/ask", "https://***@a.example/ask"),
         ("url", "https://a.example/?key=${SHOP_KEY}", "https://a.example/?key=${SHOP_KEY}"),
         ("headers", "{Authorization: Bearer}", "***"),
+        (
+            "url",
+            "https://a.example/?signupcode=ab&cookie=cd&n=5",
+            "https://a.example/?signupcode=***&cookie=***&n=5",
+        ),
         ("template", "{$question", "{$question"),
         ("template", "[" * 9000, "[" * 9000),
         ("keyword", "返品", "返品"),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -18,10 +18,14 @@ from simulator.core.settings import (
     flag,
     load_settings,
     offer_settings,
+    resolve_path,
     stored_settings,
 )
 from simulator.core.types import RedRules
 
+REDACTED: tuple[tuple[Literal["on", "auto", "off"], str], ...] = (
+    ("on", "demo"), ("off", "recorded"), ("auto", "recorded"), ("auto", "demo"),
+)  # fmt: skip
 FLAG, ENVIRONMENT, TOML = {"turns": 2}, {"REHEARSAL_TURNS": "5"}, "turns = 7"
 
 
@@ -62,6 +66,21 @@ def test_a_switch_is_also_true_or_false(toml: str, word: str) -> None:
     written(f"redact = {toml}")
 
     assert load_settings({}, environ={}).redact == word
+
+
+def test_a_path_in_a_file_is_found_beside_that_file(tmp_path: Path) -> None:
+    """Else from where the program runs; how much a terminal shows is a setting, too."""
+    (tmp_path / "angry.toml").touch()
+
+    names = ("angry.toml", "calm.toml", "")
+    assert [resolve_path(tmp_path / "mix.toml", name) for name in names] == [
+        str(tmp_path / "angry.toml"), "calm.toml", "",
+    ]  # fmt: skip
+    assert [Settings(verbose=verbose).view for verbose in (False, True)] == ["brief", "terminal"]
+    logs = [Settings(redact=redact, adapter=bot).redacts for redact, bot in REDACTED]
+    assert logs == [True, False, True, False]
+    assert Settings(redact="off", redact_patterns="x").redact == "off"
+    assert Settings(redact_patterns="x").redacts
 
 
 def test_money_has_the_digits_it_needs() -> None:

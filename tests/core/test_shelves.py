@@ -1,5 +1,6 @@
 """A name is looked up on the shelf, anything else where the user stands; mistakes are one line."""
 
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -105,6 +106,36 @@ async def test_a_function_of_ones_own_is_a_bot(name: str) -> None:
     rag = await shelves.connect(name, {}, {"chat": None, "cases": ()})
 
     assert rag(Query(text="いくら")).text.endswith(": いくら")
+
+
+def test_a_judge_is_made_of_the_files_of_its_module(tmp_path: Path) -> None:
+    """A function, one with arguments filled in, an object; what is built in or installed has none."""
+    (tmp_path / "_bot.toml").write_text("", encoding="utf-8")
+    answer, desk = user_object("bot.py:answer"), user_object("bot.py:desk")
+    files = [tmp_path / "bot.py", tmp_path / "_bot.toml"]
+
+    for judge in (answer, partial(partial(answer), "x"), desk):
+        assert shelves.judge_files(judge) == files
+    assert shelves.judge_files(len) == shelves.judge_files(pytest.raises) == []
+    contains = shelves.judge_files(load_judge("contains"))  # type: ignore[arg-type]
+    assert contains[0] == shelves.JUDGES / "contains.py"
+
+
+def test_a_file_of_a_shelf_says_in_its_first_line_what_it_is(tmp_path: Path) -> None:
+    """That of its docstring; nothing where it has none."""
+    path = tmp_path / "mine.py"
+    for text, said in (('"""One {line}.\n\nMore."""\nx = """y"""', "One {line}."), ("x = 1", "")):
+        path.write_text(text, encoding="utf-8")
+        assert str(shelves.summary_line(path)) == said
+
+
+def test_a_name_of_a_judge_is_the_one_in_scores() -> None:
+    """Of a file or a function of the user's, and of an article."""
+    names = ("checks.py:strict", "./strict.toml", "strict.toml", "em", "turn", "path.em")
+
+    assert [shelves.judge_name(name) for name in names] == [
+        "strict", "strict", "strict", "exact_match", "turn", "path.em",
+    ]  # fmt: skip
 
 
 async def test_a_bots_module_is_loaded_once() -> None:
