@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError
@@ -123,6 +124,31 @@ def test_a_stored_failure_is_read_in_any_language() -> None:
     old = Failure.model_validate({"kind": "error", "message": "interrupted."})
     assert shown(old.message, "ja") == "interrupted."
     assert pickle.loads(pickle.dumps(message)) == message  # noqa: S301
+
+
+def test_commands_and_pages_are_named_as_they_are_found_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a folder beside the checkout, and installed; in the checkout as they are written."""
+    folder = tmp_path / "my desk"
+    page = folder / "docs" / "lab" / "load.md"
+    page.parent.mkdir(parents=True)
+    page.touch()
+    message = _("python run.py load: docs/lab/load.md, docs/none.md")
+    monkeypatch.setattr(messages, "_pages", None)
+    monkeypatch.setattr(messages, "_called", messages.CHECKOUT)
+    assert str(message) == "python run.py load: docs/lab/load.md, docs/none.md"
+
+    messages.called_from_python(folder)
+    assert str(message) == f"rehearsal load: {page}, docs/none.md"
+    (folder / "run.py").touch()
+    messages.called_from_python(tmp_path)
+    assert str(message) == f"rehearsal load: {page}, docs/none.md"
+    monkeypatch.setattr(messages, "_pages", None)
+    messages.called_from_python(folder)
+    assert str(message) == f"python '{folder}/run.py' load: {page}, docs/none.md"
+    monkeypatch.chdir(folder)
+    assert str(message) == f"python '{folder}/run.py' load: docs/lab/load.md, docs/none.md"
 
 
 def test_a_stored_template_can_do_no_harm() -> None:

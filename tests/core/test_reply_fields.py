@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from simulator.core import replies
 from simulator.core.errors import MalformedReply
@@ -263,6 +264,15 @@ def test_passages_that_were_never_shown_are_none() -> None:
     claims = [Claim(claim="x", passage=key, verdict="supported") for key in ("a", "z")]
 
     assert [c.passage for c in replies.without_unknown_passages(claims, retrieved("a", "b"))] == ["a", ""]
+
+
+def test_an_answer_that_code_of_others_made_is_checked_once_more() -> None:
+    """What it holds is read as its type says; what cannot be stored in a text is shown as missing."""
+    for text, kept in (("ab", "ab"), ("a\0b", "a\ufffdb"), ("a\ud83d", "a\ufffd")):
+        made = Answer.model_construct(text=text, seconds="1.5")  # type: ignore[arg-type]
+        assert replies.revalidated(Answer, made) == Answer(text=kept, seconds=1.5)
+    with pytest.raises(ValidationError):
+        replies.revalidated(Answer, Answer.model_construct(text=5))  # type: ignore[arg-type]
 
 
 def test_what_strict_endpoints_are_told_of_a_field() -> None:

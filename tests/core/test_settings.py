@@ -16,6 +16,7 @@ from simulator.core.settings import (
     Settings,
     dollars,
     flag,
+    is_set,
     load_settings,
     offer_settings,
     resolve_path,
@@ -77,6 +78,10 @@ def test_a_path_in_a_file_is_found_beside_that_file(tmp_path: Path) -> None:
         str(tmp_path / "angry.toml"), "calm.toml", "",
     ]  # fmt: skip
     assert [Settings(verbose=verbose).view for verbose in (False, True)] == ["brief", "terminal"]
+    assert [is_set(Settings(turns=turns), name) for turns, name in ((3, "turns"), (4, "turns"),
+    (4, "no"))] == [
+        False, True, False,
+    ]  # fmt: skip
     logs = [Settings(redact=redact, adapter=bot).redacts for redact, bot in REDACTED]
     assert logs == [True, False, True, False]
     assert Settings(redact="off", redact_patterns="x").redact == "off"
@@ -203,7 +208,12 @@ def test_what_nobody_can_mean_is_one_line(name: str, typed: Any, told: str) -> N
 
 def test_who_is_slow_is_waited_for() -> None:
     """Two minutes for a call with its retries, or as long as one answer may take."""
-    given = ({}, {"timeout": 119}, {"timeout": 300}, {"timeout": 300, "patience": 5})
+    given: tuple[dict[str, Any], ...] = (
+        {},
+        {"timeout": 119},
+        {"timeout": 300},
+        {"timeout": 300, "patience": 5},
+    )
 
     assert [load_settings(flags).patience for flags in given] == [120, 120, 300, 5]
 

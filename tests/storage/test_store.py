@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -345,7 +345,7 @@ def test_a_run_is_the_same_in_memory_and_in_its_file(
     file.save_utterance(THIRD, 1, Utterance(text="?"))
     file.save_ending(FIRST, Ended.SATISFIED, "", "")
     file.save_ending(SECOND, Ended.ENDPOINT_FAILED, "", "")
-    failed = {"conversation": SECOND, "state": "failed", "value": None}
+    failed: dict[str, Any] = {"conversation": SECOND, "state": "failed", "value": None}
     scores = [a_score(), a_score("fluency"), a_score(turn=2, **failed), a_score("fluency", **failed)]
     file.save_scores(scores)
     file.close()
@@ -425,7 +425,7 @@ def test_which_articles_a_run_named_and_retrieved(file: RunFile) -> None:
 
     with schema.snapshot(file.path) as opened, contextlib.closing(opened):
         use = stored.article_use(opened)
-    assert (use.needed, use.retrieved) == (frozenset(named), {("p", ""), ("q", "faq.md")})
+    assert (use.needed, use.retrieved) == (frozenset(named), frozenset({("p", ""), ("q", "faq.md")}))
 
 
 def test_whether_a_run_is_held(file: RunFile) -> None:
@@ -458,7 +458,9 @@ def test_runs_are_listed_by_when_they_were_started(tmp_path: Path) -> None:
     assert run_ids(runs) == ["broken", "20260102-a", "20260101-b"]
     assert run_file.created_at(runs / "20260102-a" / RUN_FILE) == datetime(2026, 1, 1, 20, tzinfo=UTC)
     assert run_file.created_at(runs / "broken" / RUN_FILE) == datetime(2000, 1, 1, tzinfo=UTC)
-    assert run_file.created_at(runs / "gone" / RUN_FILE) == datetime.min.replace(tzinfo=UTC)
+    os.utime(runs / "broken" / RUN_FILE, (10**12, 10**12))
+    for name in ("gone", "broken"):  # of no time at all
+        assert run_file.created_at(runs / name / RUN_FILE) == datetime.min.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
