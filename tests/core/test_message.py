@@ -37,7 +37,7 @@ def test_a_message_is_no_text() -> None:
     with pytest.raises(TypeError):
         message + "!"  # type: ignore[operator]
     with pytest.raises(TypeError):
-        f"{message}"
+        f"{message}"  # type: ignore[misc]
     assert {message, _("{path}: the file is empty.", path="faq.csv")} == {message}
 
 
