@@ -40,7 +40,6 @@ class ContestMetric(Value):
     """One metric: its mean grade (1..5) over `n` of the `planned` rows, and `why` others were not graded."""
 
     name: str
-    judge: str
     mean: float | None
     n: int
     planned: int
@@ -138,7 +137,6 @@ def _metric(judge: str, scores: Iterable[Score], planned: int) -> ContestMetric:
     grades = [score.raw for score in scores if score.state == "scored" and score.raw is not None]
     return ContestMetric(
         name=_NAME_OF[judge],
-        judge=judge,
         mean=fsum(grades) / len(grades) if grades else None,
         n=len(grades),
         planned=planned,

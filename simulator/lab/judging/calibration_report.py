@@ -7,7 +7,6 @@ leniency and the passing grade, and at last what warns of the figures. Shares ar
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from simulator.core.document import (
     Cell,
@@ -21,43 +20,34 @@ from simulator.core.document import (
     Text,
 )
 from simulator.core.messages import Message, _, ngettext
-from simulator.lab.judging.calibration import LabelComparison
+from simulator.lab.judging.calibration import CalibrationRun, LabelComparison
 from simulator.lab.judging.figures import ENOUGH_ROWS, FigureInterval, Figures, Scorer
-from simulator.lab.judging.rows import GraderKind, graded_by
+from simulator.lab.judging.rows import graded_by
 from simulator.lab.judging.stored import Calibration, short_number
 from simulator.results.draws import RESAMPLES
 from simulator.runner.labelled_answers import Dimension
 
 
-class CalibrationOutcome(NamedTuple):
-    """What is reported: the stored calibration, what it was made from, and how."""
-
-    calibration: Calibration
-    compared: LabelComparison
-    label: Dimension
-    seed: int
-    grader: GraderKind
-    path: Path | None = None
-
-
-def calibration_report(outcome: CalibrationOutcome) -> Report:
-    """The rows, the scorers, agreement and the passing grade, and how to read it."""
-    c, figures = outcome.calibration, outcome.compared.figures
+def calibration_report(
+    run: CalibrationRun, c: Calibration, compared: LabelComparison, path: Path | None
+) -> Report:
+    """The rows, the scorers, agreement and the passing grade, and how to read it; `path` is where it is."""
+    figures = compared.figures
     drawn = _(
         "[ ] is the 95 % interval (bootstrap over groups, {draws} draws, seed {seed:d}).",
         draws=RESAMPLES,
-        seed=outcome.seed,
+        seed=run.settings.seed,
     )
     # Warnings first; how intervals are made is for whoever asks.
-    notes = Notes.of((*_notes(figures, outcome.label), Line(drawn, "soft")), "alarm")
-    saved = (Line(_("Saved: {path}", path=outcome.path)),) if outcome.path else ()
+    notes = Notes.of((*_notes(figures, run.label), Line(drawn, "soft")), "alarm")
+    saved = (Line(_("Saved: {path}", path=path)),) if path else ()
     return Report(
         title=_(
             "Calibration  {judge} x {label} ({dataset})", judge=c.judge, label=c.label, dataset=c.dataset
         ),
         language=c.language,
         lead=(
-            *map(Line, _origin(outcome)),
+            *map(Line, _origin(run, c, compared)),
             _scorers(figures, c.judge),
             FactList(tuple(_facts(figures))),
         ),
@@ -65,10 +55,10 @@ def calibration_report(outcome: CalibrationOutcome) -> Report:
     )
 
 
-def _origin(outcome: CalibrationOutcome) -> Iterator[Message]:
+def _origin(run: CalibrationRun, c: Calibration, compared: LabelComparison) -> Iterator[Message]:
     """Who graded, and what became of the rows."""
-    counts, c, figures = outcome.compared.counts, outcome.calibration, outcome.compared.figures
-    yield graded_by(outcome.grader, c.model)
+    counts, figures = compared.counts, compared.figures
+    yield graded_by(run.grader()[0], c.model)
     n, groups = figures.n, figures.groups
     # What is missing is only named where something is.
     parts = [_("Answers compared: {n} of {all} ({groups} groups)", n=n, all=counts.rows, groups=groups)]

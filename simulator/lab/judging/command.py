@@ -18,7 +18,7 @@ from simulator.core.messages import _, ngettext, safe_text, shown
 from simulator.core.roles import with_judging_for
 from simulator.core.settings import Settings, load_settings
 from simulator.lab.judging.calibration import CalibrationRun
-from simulator.lab.judging.calibration_report import CalibrationOutcome, calibration_report
+from simulator.lab.judging.calibration_report import calibration_report
 from simulator.lab.judging.grade import ProbeRun
 from simulator.lab.judging.probes_report import languages_of, probes_report
 from simulator.lab.judging.stored import larger_calibration
@@ -104,7 +104,6 @@ def calibrate(  # noqa: PLR0917 - one for each option
         path = save_record(calibration, run.folder)
         if checked := run.checked_labels(compared):
             save_record(checked, run.folder)
-    outcome = CalibrationOutcome(calibration, compared, run.label, settings.seed, grader, path)
     counts = compared.counts
     figures = {
         **{key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")},
@@ -115,7 +114,7 @@ def calibrate(  # noqa: PLR0917 - one for each option
         "saved": str(path) if path else None,
         **spent_json(run.context.ledger),
     }
-    show_report(calibration_report(outcome), figures, as_json=settings.json_output)
+    show_report(calibration_report(run, calibration, compared, path), figures, as_json=settings.json_output)
     # What was skipped lacks what the judge needs, and is no failure.
     tried = counts.rows - counts.skipped
     return exit_code_of_failures(counts.failed, tried, counts.reason)
