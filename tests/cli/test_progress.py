@@ -63,6 +63,10 @@ def test_what_counts_by_itself_says_so_too(
         assert TOLD.wait(30)
 
     assert told in log.getvalue()
+    bar = progress.ProgressBar(total=7, label=_("graded"))
+    assert [str(bar.said(seconds)) for seconds in (299, 300)] == [
+        "After 299 s: 0 of 7 graded", "After 5 min: 0 of 7 graded",
+    ]  # fmt: skip
 
 
 def test_a_short_run_says_nothing_of_it(log: Log) -> None:

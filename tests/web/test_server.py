@@ -193,8 +193,8 @@ def test_what_is_no_word_is_refused(page: Opened) -> None:
         {**word(judge_is=(None, "right")), "conversation": "nobody/0"},
         word(judge_is=(None, "maybe")),
         word(source=("", "blind")),
-        word(comment=("", "x" * 30_000)),
-        {**word(comment=("", "x")), "by": "x" * 100},
+        word(comment=("", "x" * 20_001)),
+        {**word(comment=("", "x")), "by": "x" * 81},
         {**word(), "changes": {}},
         {}, [], None,
     )  # fmt: skip
@@ -202,6 +202,8 @@ def test_what_is_no_word_is_refused(page: Opened) -> None:
         assert page.ask("words", "POST", body).status in {400, 415}, body
 
     assert page.rows == []
+    longest = {**word(comment=("", "x" * 20_000)), "by": "x" * 80}
+    assert page.ask("words", "POST", longest).status == 200
 
 
 def test_a_body_has_a_limit(page: Opened) -> None:
@@ -313,7 +315,8 @@ def test_a_blind_grade_of_the_same_name_is_not_overwritten_unseen(page: Opened) 
 def test_what_is_no_blind_grade_is_refused(page: Opened) -> None:
     """Nothing is written, and sampling rates are not the page's to say."""
     grade = {"key": page.ask("blind").json["answers"][0]["key"], "by": "Sato", "grade": 3}
-    for change in ({"grade": 6}, {"grade": 0}, {"by": " "}, {"key": "x/y/1"}, {"sampled": 1}):
+    long = ({"by": "x" * 81}, {"comment": "x" * 20_001})
+    for change in ({"grade": 6}, {"grade": 0}, {"by": " "}, {"key": "x/y/1"}, {"sampled": 1}, *long):
         assert page.ask("grades", "POST", {**grade, **change}).status == 400, change
 
     assert page.rows == []

@@ -105,6 +105,12 @@ def test_failures_are_counted_and_make_it_incomplete(command: Any, server: OpenA
 
     assert (done.code, done.json["n"], done.json["failed"]) == (3, 33, 3)
     assert "error: 3 of 36 failed" in done.err
+    asked = list[str]()
+    server.reply = lambda request: (
+        "no" if asked.append(str(request["messages"][1])) or asked[-1] == asked[0] else play(request)  # type: ignore[func-returns-value]
+    )
+    exactly = command(*USUAL, "--json", "--cache", "off", "--limit", "20")
+    assert (exactly.code, exactly.json["failed"]) == (0, 1)
 
 
 def test_what_was_graded_before_a_refusal_is_kept(command: Any, server: OpenAIServer) -> None:
