@@ -67,6 +67,12 @@ def test_a_sink_of_ones_own(
     assert (folder / f"{said.split()[-1]}.txt").read_text(encoding="utf-8").endswith(written)
 
 
+def test_a_report_that_fails_keeps_no_other_from_being_written(folder: Path) -> None:
+    """The exit code says that one did."""
+    assert main(("report", "--to", "post.py:broken,md")) == 2
+    assert (folder / "report.md").is_file()
+
+
 def test_reports_are_known_by_their_usual_names(folder: Path) -> None:
     """Excel and md as well as xlsx and markdown; html names the page, which is written anyway."""
     assert main(("report", "--to", "html,excel,md")) == 0

@@ -66,12 +66,14 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     assert 0.7 * budget < billed <= shown["cost_usd"] + 1e-4
     assert shown["cost_usd"] <= budget
     assert "too little is left of the budget of 0.2 USD" in err
+    assert "Budget: 0.20 USD, 30 JPY at about 150 JPY per USD. It may not be enough: the run can " in err
     assert cut.run.status == "stopped"
     assert {conversation.ended for conversation in cut.conversations} & {Ended.BUDGET}
     assert cut.scores
     assert Path("runs", shown["run"], "report.html").stat().st_size > 10_000
 
     assert rehearse("--resume", "latest", "--budget", "9USD") == 0
+    assert "It may not be enough" not in capsys.readouterr().err
     done = open_run()
     assert done.run.status == "finished"
     assert all(conversation.ended is not Ended.BUDGET for conversation in done.conversations)
@@ -135,6 +137,7 @@ def test_a_small_budget_grades_whole_conversations(
     assert sum(score.judge == "turn" and score.state == "scored" for score in run.scores) == turns
     assert shown["cost_usd"] > budget / 3
     assert rehearse("--resume", "latest", "--budget", "9USD") == 0
+    assert "It may not be enough" not in capsys.readouterr().err
 
 
 def test_an_unknown_price_is_refused_before_anything_is_paid(
