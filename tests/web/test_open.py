@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -35,33 +36,47 @@ Opening = Callable[..., Opened]
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """One Chromium for all tests of the module."""
+    """One Chromium for all tests of the module, with one process for all pages of a person."""
     from playwright.sync_api import sync_playwright
 
+    options = ["--no-sandbox", "--renderer-process-limit=1"]
     with sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=options)
         yield launched
         launched.close()
 
 
+@pytest.fixture(scope="module")
+def people(browser: Any) -> Callable[[str], Any]:
+    """The browser of a person of this name; it keeps things by port, so no test sees those of another."""
+
+    @cache
+    def of(name: str) -> Any:
+        context = browser.new_context()
+        context.add_init_script(f"localStorage.setItem('rehearsal name', '{name}')")
+        context.new_page()  # as long as one page is open, the next need not start a process
+        return context
+
+    return of
+
+
 @pytest.fixture
-def person(browser: Any) -> Iterator[Callable[..., Any]]:
+def person(people: Callable[[str], Any]) -> Iterator[Callable[..., Any]]:
     """A tab of a person of this name, on the page at an address; tabs of one person know their name."""
-    contexts: dict[str, Any] = {}
+    tabs = []
 
     def tab(address: str, name: str = "佐藤", width: int = 1280) -> Any:
-        if name not in contexts:
-            contexts[name] = browser.new_context(viewport={"width": width, "height": 900})
-            contexts[name].add_init_script(f"localStorage.setItem('rehearsal name', '{name}')")
-        page = watched(contexts[name].new_page())
+        page = watched(people(name).new_page())
+        tabs.append(page)
+        page.set_viewport_size({"width": width, "height": 900})
         page.set_default_timeout(40_000)
         page.goto(address)
         page.wait_for_selector(".work-ready")
         return page
 
     yield tab
-    for context in contexts.values():
-        context.close()
+    for page in tabs:
+        page.close()
 
 
 @pytest.fixture
@@ -371,13 +386,13 @@ def test_a_run_in_progress_is_followed(tmp_path: Path, person: Any) -> None:
     assert len(list(read_run(file.path).conversations.select("begun"))) == 3
 
 
-def test_the_first_page_leads_to_every_run(tmp_path: Path, person: Any, browser: Any) -> None:
+def test_the_first_page_leads_to_every_run(tmp_path: Path, people: Any) -> None:
     """The newest first, with score, questions to look at, and the page beside the run before."""
     before, after = full(), better()
     runs = tmp_path / "runs"
     stored(before, runs)
     with opened(runs, after) as run:
-        tab = browser.new_page()
+        tab = people("佐藤").new_page()
         tab.goto(run.pages.address())
         rows = tab.locator("table.usage tbody tr")
         texts = rows.all_inner_texts()
