@@ -91,9 +91,9 @@ class RuleTally(NamedTuple):
     example: tuple[str, int, str] | None = None
 
     def place(self) -> tuple[bool, int, int]:
-        """Where it stands among others: broken ones first, of these the gravest, then the most broken."""
+        """Where it stands among others: broken ones first, then the gravest, then the most broken."""
         broken = self.counts["broken"]
-        return not broken, RANK[self.severity] if broken else 0, -broken
+        return not broken, RANK[self.severity], -broken
 
 
 class UndecidedTurn(NamedTuple):

@@ -147,6 +147,36 @@ def test_what_proves_nothing(run: dict[str, Any]) -> None:
     assert short(cause_of(run_of(**run))) == ("unclear", "open")
 
 
+LOOPS = {"lapses": [{"kind": "loops", "what": "it", "turn": 1}]}
+UNMET = {"expectations": [{"sentence": "names the fee", "state": "unmet", "turn": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("judge", "detail", "low", "expected"),
+    [
+        # A tool that was not called goes before an article that did not come, that before a lapse.
+        ("tools", {}, 0.4, ("tools", "certain")),
+        ("conversation", LOOPS, 0.4, ("retrieval", "certain")),
+        ("conversation", LOOPS, 1.0, ("loops", "judge")),
+        ("conversation", {}, 1.0, ("unclear", "judge")),
+        ("expectations", UNMET, 1.0, ("expectations", "certain")),
+        ("expectations", UNMET, 0.4, ("retrieval", "certain")),
+        ("risk", {}, 1.0, ("forbidden", "judge")),
+        ("risk", {}, 0.4, ("retrieval", "certain")),
+    ],
+)  # fmt: skip
+def test_what_a_mark_names_by_itself(
+    judge: str, detail: dict[str, Any], low: float, expected: tuple[Cause, Standing]
+) -> None:
+    """Alone, or beside a low grade of an answer whose article did not come."""
+    results = run_of(passages=(HOURS,))
+    graded = results.scores[0].model_copy(update={"value": low, "raw": 5 * low})
+    share = 0.0 if judge != "conversation" or not detail else 1.0
+    other = graded.model_copy(update={"judge": judge, "value": share, "raw": share, "detail": detail})
+
+    assert short(cause_of(results.model_copy(update={"scores": (graded, other)}))) == expected
+
+
 def test_a_part_that_did_not_come_is_how_an_article_is_cut() -> None:
     """By the reference, or as the model says."""
     judged = JudgedCause(cause="retrieval", reason="別の部分です。", article="ja/fees#2")

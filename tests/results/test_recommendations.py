@@ -55,7 +55,13 @@ def run_of(grades: Sequence[Sequence[int]], *, answer: Answer = LOST, **case: An
 
 def causes_of(summary: Summary, causes: Sequence[dict[str, Any]]) -> dict[Key, RootCause]:
     """A cause for each red turn, gravest first; the last one for all that are left."""
-    usual = {"standing": "judge", "evidence": "なぜなら。", "article": "", "title": "", "cut": False}
+    usual: dict[str, Any] = {
+        "standing": "judge",
+        "evidence": "なぜなら。",
+        "article": "",
+        "title": "",
+        "cut": False,
+    }
     return {
         red.key: RootCause(**usual | causes[min(at, len(causes) - 1)])
         for at, red in enumerate(summary.red.answers)
