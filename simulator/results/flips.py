@@ -33,10 +33,10 @@ def flips(run: RunTurns) -> dict[str, Flip]:
 
 
 def _kinds(rows: list[ConversationRow]) -> Iterator[Flip]:
-    red = [(row, at) for row in rows for at, turn in enumerate(row.turns) if turn.marks][:50]
+    red = [(row, at) for row in rows for at, turn in enumerate(row.turns) if turn.marks]
     first = {row.id: (row, at) for row, at in reversed(red)}
     passed = [row for row in rows if row.id not in first]
-    for (failed, at), other in product(first.values(), passed[:50]):
+    for (failed, at), other in product(first.values(), passed):
         if at < len(other.turns):
             came, came_there = (row.turns[at].retrieved for row in (failed, other))
             if came or came_there:

@@ -1,13 +1,15 @@
 """What may be concluded from labels: the split by question, and whether a rubric got better."""
 
 import random
+from typing import Any
 
 import pytest
 
-from simulator.core.types import Answer, Case, GradingContext, Turn
+from simulator.core.types import Answer, Case, GradingContext, HumanVerdict, RedRules, Turn
 from simulator.grading.proposing import LabelledRow
-from simulator.results.learning import compare_rubrics, halves, row_of
+from simulator.results.learning import compare_rubrics, halves, labels_of_run, row_of, votes_of
 from simulator.results.significance import sign_test
+from tests.sample_runs import rehearsed
 
 
 def _context(name: str) -> GradingContext:
@@ -83,6 +85,59 @@ def test_a_rubric_that_is_no_better_is_accepted_in_at_most_one_of_twenty() -> No
         accepted += compare_rubrics(rows).is_better
 
     assert accepted <= 50
+
+
+def said_of(turn: int, source: str, **words: Any) -> HumanVerdict:
+    """What somebody says of a turn."""
+    return HumanVerdict(conversation="c", turn=turn, source=source, **words)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "votes"),
+    [
+        ([], None),
+        ([said_of(1, "review", comment="?")], None),
+        ([said_of(1, "review", red=True, judge_is="unsure")], None),
+        # The mark is right: a bad answer; a mark is missing: the same.
+        ([said_of(1, "review", red=True, judge_is="right")], [True]),
+        ([said_of(1, "review", red=False, judge_is="wrong")], [True]),
+        ([said_of(1, "review", red=True, judge_is="wrong")], [False]),
+        ([said_of(1, "review", red=True, judge_is=word) for word in ("right", "wrong")], [False]),
+        # Grades that nobody was led to go before opinions; 3.5 of 5 is on the line, and good.
+        ([said_of(1, "blind", grade=2), said_of(1, "review", red=True, judge_is="wrong")], [True]),
+        ([said_of(1, "blind", grade=grade) for grade in (3.4, 3.5, 4)], [True, False, False]),
+        ([said_of(1, "blind", comment="?")], None),
+    ],
+)
+def test_who_calls_an_answer_bad(verdicts: list[HumanVerdict], votes: list[bool] | None) -> None:
+    """By a low blind grade, or an opinion of the mark; nobody has to say anything."""
+    assert votes_of(verdicts, RedRules()) == votes
+
+
+def test_labels_of_a_run_are_what_people_said_of_its_answers() -> None:
+    """With what they wrote; what the desk expects counts where they differ."""
+    words = [
+        said_of(1, "blind", grade=2, comment=" cold "),
+        said_of(1, "blind", grade=4, reviewer="2"),
+        said_of(1, "review", expect="names\nthe fee", correct_answer=" It is 5. "),
+        said_of(2, "review", red=True, judge_is="right", expect="is polite"),
+        said_of(3, "review", comment="?"),
+        said_of(9, "review", red=True, judge_is="right"),
+    ]
+    contexts = {("c", turn): (f"q{turn}", _context("q")) for turn in (1, 2, 3)}
+    results = rehearsed("en").model_copy(update={"verdicts": tuple(words)})
+    split, bad = labels_of_run(results, contexts, RedRules())
+
+    assert (split.question, split.bad, split.split, split.comments) == (
+        "q1",
+        False,
+        True,
+        ("cold", "→ It is 5."),
+    )
+    assert split.expected == "names the fee"
+    assert (bad.label, bad.question, bad.bad, bad.expected) == (f"{results.run.id}/c/2", "q2", True, "")
+    assert row_of("a", "q", _context("q"), [True, True, False], ()).bad
+    assert not row_of("a", "q", _context("q"), [True, False], ()).bad
 
 
 def test_people_who_differ_teach_nothing() -> None:

@@ -177,6 +177,21 @@ def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
     assert summary().money.cost_usd == pytest.approx(0.1247)
 
 
+@pytest.mark.parametrize(("reason", "detail", "kind"), [
+    ("timeout: 60 s", {}, "timeout"), ("timeout : 60 s", {}, "timeout"), ("it broke: badly", {}, "error"),
+    ("", {}, "error"), ("x", {"kind": "malformed"}, "malformed"), ("timeout: x", {"kind": 5}, "error"),
+])  # fmt: skip
+def test_a_failed_grade_counts_by_its_kind(reason: str, detail: dict[str, Any], kind: str) -> None:
+    """By the score's own, else by what stands before the colon; what nobody knows is an error."""
+    results = rehearsed("en")
+    broken = {"state": "failed", "value": None, "raw": None, "reason": reason, "detail": detail}
+    first, *others = results.scores
+    figures = summary(results.model_copy(update={"scores": (first.model_copy(update=broken), *others)}))
+    judge = figures.scores.judges[first.judge]
+
+    assert (judge.failed, judge.failures, judge.failure_reason) == (1, {kind: 1}, reason)
+
+
 @pytest.mark.parametrize(("name", "is_rule"), [
     ("exact_match", True), ("answer.exact_match", True), ("contains@2", True), ("passed", True),
     ("turn", False), ("answer.turn", False), ("exact_match.turn", False),
