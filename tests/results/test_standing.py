@@ -86,6 +86,17 @@ def test_answers_that_were_drawn_more_often_count_for_less() -> None:
 
     assert side_of(rows, bad=True).more == 0
     assert side_of(rows[:-1], bad=True).more == 1
+    wrong = [CheckedAnswer("x", True, False, "", 0.5), *rows[:1]]
+    assert side_of(wrong, bad=True).share == pytest.approx(1 / 1.5)
+    assert side_of([], bad=True) == Side()
+
+
+@pytest.mark.parametrize(("right", "more"), [(0, None), (1, 200), (2, 199)])
+def test_more_answers_are_named_up_to_two_hundred(right: int, more: int | None) -> None:
+    """Beside 37 misses it takes 201 hits; more than anybody labels is no way to a certificate."""
+    side = side_of(_rows(right, 37, bad=True), bad=True)
+
+    assert (side.more, side.certified) == (more, False)
 
 
 def test_the_same_answer_to_several_customers_is_shown_as_one() -> None:
