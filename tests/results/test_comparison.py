@@ -231,7 +231,7 @@ def test_the_first_line_says_whether_it_got_better(
 def test_what_turned_is_listed_with_its_sign() -> None:
     """Three in brief, ten as text; what needs review now comes before what no longer does."""
     before, after = [0.8] * 12 + [0.4, 0.8], [0.4] * 12 + [0.8, 0.8]
-    report = comparison_report(compared(before, after), "en")
+    report = comparison_report(compared(before, after, tags={"case-7": ("必須",)}), "en")
     whole, brief = terminal(report, 120), terminal(report, 120, "brief")
     counts = "▲ now need review: 12, ✓ no longer: 1, still: 0, fine in both runs: 1"
 
@@ -243,6 +243,10 @@ def test_what_turned_is_listed_with_its_sign() -> None:
         assert more in listed
         assert "case-12" in no_longer
     assert whole.count("▲ Calm ·") == 10
+    assert [text.count("  [must not break]") for text in (whole, brief)] == [1, 1]
+    assert "▲ Calm · case-7 · answer 1  [must not break]: case-7ですか (80 → 40)" in whole
+    assert "[disputed]" not in whole
+    assert "Must not break, but now needs review: case-7ですか (case-7)" in whole
     assert whole.count("✓ Calm ·") == 1
     assert "Pairs of the same question and customer: 14." in whole
 
