@@ -118,7 +118,7 @@ class Standing(Value):
 
 def lower_bound(right: int, wrong: int) -> float:
     """The one-sided 95 % lower bound of a share (Clopper and Pearson, 1934): 14 of 14 are .807."""
-    return bisected(0, 1, lambda share: _at_least(right, wrong, share) <= 1 - LEVEL) if right else 0.0
+    return bisected(0.0, 1.0, lambda share: _at_least(right, wrong, share) <= 1 - LEVEL)
 
 
 def _at_least(right: int, wrong: int, share: float) -> float:
@@ -135,7 +135,7 @@ def _at_least(right: int, wrong: int, share: float) -> float:
 
 def is_certain(right: int, wrong: int) -> bool:
     """Whether the bound reaches .80: of 21 of 22 it does, of 20 of 21 it does not."""
-    return right > 0 and _at_least(right, wrong, NEEDED) <= 1 - LEVEL
+    return _at_least(right, wrong, NEEDED) <= 1 - LEVEL
 
 
 def side_of(answers: Iterable[CheckedAnswer], *, bad: bool) -> Side:

@@ -552,12 +552,15 @@ def _difference(judge: str, rows: Sequence[Pair], *, seed: int, is_apart: bool) 
         by_case.setdefault(case, []).append(after - before)
     cases, by = list(map(fmean, by_case.values())), [after - before for _case, before, after in rows]
     interval, p = None, None
+    verdict: Verdict = "not_comparable" if is_apart else "not_enough"
     if len(cases) >= FEWEST_CASES:
         interval = interval_of_difference(by, [case for case, *_means in rows], seed=seed)
-        p = None if is_apart else wilcoxon(cases)
+        if interval and not is_apart:
+            p = wilcoxon(cases)
+            verdict = _verdict(interval, p)
     return JudgeDifference(
         judge=judge,
-        verdict="not_comparable" if is_apart else _verdict(interval, p),
+        verdict=verdict,
         pairs=len(rows),
         cases=len(cases),
         before=fmean(before for _case, before, _after in rows) if rows else None,
@@ -568,9 +571,7 @@ def _difference(judge: str, rows: Sequence[Pair], *, seed: int, is_apart: bool) 
     )
 
 
-def _verdict(interval: tuple[float, float] | None, p: float | None) -> Verdict:
-    if interval is None or p is None:
-        return "not_enough"
+def _verdict(interval: tuple[float, float], p: float) -> Verdict:
     low, high = interval
     if p < ALPHA and (low > 0 or high < 0):
         return "better" if low > 0 else "worse"

@@ -253,15 +253,13 @@ def _fall(earlier: PastRun, later: PastRun) -> Fall | None:
     The half widths add up as independent errors do. Since both runs asked the same questions this is
     careful: what lies between questions is in both intervals; `diff` of the two, which pairs, sees more.
     """
-    if earlier.score is None or later.score is None or earlier.interval is None or later.interval is None:
+    best, newest = earlier.score or 0.0, later.score or 0.0
+    if not (earlier.interval and later.interval):
         return None
-    by = earlier.score - later.score
-    chance = sqrt((earlier.score - earlier.interval[0]) ** 2 + (later.interval[1] - later.score) ** 2)
-    return (
-        Fall(earlier=earlier.run, later=later.run, by=by, best=earlier.score)
-        if by > max(0.0, chance)
-        else None
-    )
+    chance = sqrt((best - earlier.interval[0]) ** 2 + (later.interval[1] - newest) ** 2)
+    if best - newest <= chance:
+        return None
+    return Fall(earlier=earlier.run, later=later.run, by=best - newest, best=best)
 
 
 def history_json(history: History) -> dict[str, Any]:

@@ -200,10 +200,10 @@ def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0
     inversion of its characteristic function (Gil-Pelaez, 1951; Imhof, 1961). `noise` is the variance of a
     normal error of that sum.
     """
-    scale = max(float(np.max(np.abs(gains), initial=0.0)), abs(worst))
-    # Nothing can go worse than the target, or every value is the target itself: no integral is needed.
-    if worst >= 0 or scale == 0:
-        return np.where(counts @ (gains < 0), 1.0, 0.0) if worst >= 0 else np.ones(len(counts))
+    # Nothing can go worse than the target: no integral is needed.
+    if worst >= 0:
+        return np.where(counts @ (gains < 0), 1.0, 0.0)
+    scale = max(float(np.max(np.abs(gains), initial=0.0)), -worst)
     # The integral of Imhof over a variable that runs through all orders of magnitude, on an even grid of its
     # logarithm: the sine is the phase of all questions together, the exponential how far they have damped it.
     step = min(_STEP, _STEP_TIMES_ROOT / float(np.max(counts.sum(axis=1), initial=1.0)) ** 0.5)
